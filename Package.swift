@@ -1,0 +1,28 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// Imports point one way: each target may use those above it, never those below.
+let package = Package(
+    name: "FluxBus",
+    dependencies: [
+        // Command lines: flags, help and completions for the executables.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // YAML of configuration and state types; nothing of it is on the hot path.
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        // The logging interface of Swift servers.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
+    targets: [
+        // JSON values, reading, writing, pointers, patches.
+        .target(name: "BusJSON"),
+        // One state under change: writes in place, the journal, what changed.
+        .target(name: "BusState", dependencies: ["BusJSON"]),
+        // YAML and JSON files as values that know their line.
+        .target(name: "BusYAML", dependencies: ["BusJSON", .product(name: "Yams", package: "Yams")]),
+        // JsonLogic and declared state types, compiled.
+        .target(name: "BusLogic", dependencies: ["BusJSON", "BusState", "BusYAML"]),
+        // Stores, commits, subscriptions: pure and synchronous.
+        .target(name: "BusEngine", dependencies: ["BusJSON", "BusState", "BusLogic"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,187 @@
+/// Reads JSON in place from a run of bytes, strictly by RFC 8259, and stricter where the RFC leaves doubt:
+/// duplicate keys, lone surrogates, bad UTF-8, and integers outside 64 bits are refused.
+///
+/// Nothing is allocated but what the values themselves need. Nesting is bounded by `depthLimit`, so the
+/// reader's recursion is too.
+public struct JSONReader {
+    @usableFromInline let start: UnsafePointer<UInt8>
+    @usableFromInline var cursor: UnsafePointer<UInt8>
+    @usableFromInline let end: UnsafePointer<UInt8>
+
+    /// How many levels of arrays and objects may still be opened.
+    @usableFromInline var levelsLeft: Int
+
+    /// Reads `bytes`, which must outlive the reader.
+    public init(_ bytes: UnsafeRawBufferPointer, depthLimit: Int = 64) {
+        let base = bytes.baseAddress ?? UnsafeRawPointer(Self.nothing)
+        start = base.assumingMemoryBound(to: UInt8.self)
+        cursor = start
+        end = start + bytes.count
+        levelsLeft = depthLimit
+    }
+
+    /// What an empty buffer points at.
+    nonisolated(unsafe) private static let nothing = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)
+
+    /// Where the reader stands, in bytes from the start.
+    @inlinable public var offset: Int { cursor - start }
+    @inlinable public var isAtEnd: Bool { cursor == end }
+
+    /// The bytes between two offsets.
+    public func bytes(from lower: Int, to upper: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: start + lower, count: upper - lower)
+    }
+
+    @usableFromInline
+    func failure(_ reason: JSONError.Reason) -> JSONError { JSONError(reason, at: offset) }
+
+    /// Skips white space and gives the next byte without taking it; nil at the end.
+    @inlinable
+    public mutating func peek() -> UInt8? {
+        while cursor < end {
+            let byte = cursor.pointee
+            if byte > 0x20 { return byte }
+            guard byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 else { return byte }
+            cursor += 1
+        }
+        return nil
+    }
+
+    /// Skips white space and takes `byte` if it comes next.
+    @inlinable
+    public mutating func take(_ byte: UInt8) -> Bool {
+        guard peek() == byte else { return false }
+        cursor += 1
+        return true
+    }
+
+    /// Takes `byte`, which must come next.
+    @inlinable
+    public mutating func expect(_ byte: UInt8) throws(JSONError) {
+        guard let next = peek() else { throw failure(.unexpectedEnd) }
+        guard next == byte else { throw failure(.unexpectedByte) }
+        cursor += 1
+    }
+
+    /// Makes sure that nothing but white space follows.
+    public mutating func expectEnd() throws(JSONError) {
+        if peek() != nil { throw failure(.trailingBytes) }
+    }
+
+    /// Opens a level of nesting; `leave` closes it.
+    @inlinable
+    public mutating func enter() throws(JSONError) {
+        guard levelsLeft > 0 else { throw failure(.tooDeep) }
+        levelsLeft -= 1
+    }
+
+    @inlinable public mutating func leave() { levelsLeft += 1 }
+
+    /// Reads one value of any kind.
+    public mutating func value() throws(JSONError) -> JSON {
+        guard let byte = peek() else { throw failure(.unexpectedEnd) }
+        switch byte {
+        case UInt8(ascii: "{"): return .object(try object())
+        case UInt8(ascii: "["): return .array(try array())
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        case UInt8(ascii: "t"):
+            try literal("true")
+            return .bool(true)
+        case UInt8(ascii: "f"):
+            try literal("false")
+            return .bool(false)
+        case UInt8(ascii: "n"):
+            try literal("null")
+            return .null
+        default:
+            throw failure(.unexpectedByte)
+        }
+    }
+
+    /// Reads one object.
+    public mutating func object() throws(JSONError) -> JSONObject {
+        let opening = offset
+        try expect(UInt8(ascii: "{"))
+        guard levelsLeft > 0 else { throw JSONError(.tooDeep, at: opening) }
+        levelsLeft -= 1
+        defer { levelsLeft += 1 }
+        var members: [JSONObject.Member] = []
+        var ascending = true
+        if take(UInt8(ascii: "}")) { return JSONObject() }
+        repeat {
+            guard let quote = peek() else { throw failure(.unexpectedEnd) }
+            guard quote == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
+            let keyOffset = offset
+            let key = try string()
+            try expect(UInt8(ascii: ":"))
+            let value = try value()
+            if ascending, let last = members.last {
+                let order = UTF8Order.compare(last.key, key)
+                if order == 0 { throw JSONError(.duplicateKey, at: keyOffset) }
+                ascending = order < 0
+            }
+            members.append(JSONObject.Member(key: key, value: value))
+        } while take(UInt8(ascii: ","))
+        try expect(UInt8(ascii: "}"))
+        if ascending { return JSONObject(sorted: members) }
+        guard let object = JSONObject(distinct: members) else { throw JSONError(.duplicateKey, at: opening) }
+        return object
+    }
+
+    /// Reads one array.
+    public mutating func array() throws(JSONError) -> [JSON] {
+        let opening = offset
+        try expect(UInt8(ascii: "["))
+        guard levelsLeft > 0 else { throw JSONError(.tooDeep, at: opening) }
+        levelsLeft -= 1
+        defer { levelsLeft += 1 }
+        var elements: [JSON] = []
+        if take(UInt8(ascii: "]")) { return elements }
+        repeat { elements.append(try value()) } while take(UInt8(ascii: ","))
+        try expect(UInt8(ascii: "]"))
+        return elements
+    }
+
+    mutating func literal(_ word: StaticString) throws(JSONError) {
+        let length = word.utf8CodeUnitCount
+        guard end - cursor >= length else { throw failure(.unexpectedEnd) }
+        for index in 0..<length where cursor[index] != word.utf8Start[index] {
+            throw failure(.invalidLiteral)
+        }
+        cursor += length
+    }
+}
+
+extension JSON {
+    /// Parses a whole text that holds exactly one value.
+    public init(parsing text: String, depthLimit: Int = 64) throws(JSONError) {
+        var text = text
+        let result: Result<JSON, JSONError> = text.withUTF8 { buffer in
+            Self.parse(UnsafeRawBufferPointer(buffer), depthLimit: depthLimit)
+        }
+        self = try result.get()
+    }
+
+    /// Parses bytes that hold exactly one value.
+    public init(parsing bytes: UnsafeRawBufferPointer, depthLimit: Int = 64) throws(JSONError) {
+        self = try Self.parse(bytes, depthLimit: depthLimit).get()
+    }
+
+    /// Parses bytes that hold exactly one value.
+    public init(parsing bytes: [UInt8], depthLimit: Int = 64) throws(JSONError) {
+        let result: Result<JSON, JSONError> = bytes.withUnsafeBytes { Self.parse($0, depthLimit: depthLimit) }
+        self = try result.get()
+    }
+
+    private static func parse(_ bytes: UnsafeRawBufferPointer, depthLimit: Int) -> Result<JSON, JSONError> {
+        do throws(JSONError) {
+            var reader = JSONReader(bytes, depthLimit: depthLimit)
+            let value = try reader.value()
+            try reader.expectEnd()
+            return .success(value)
+        } catch {
+            return .failure(error)
+        }
+    }
+}

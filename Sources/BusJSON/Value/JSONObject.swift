@@ -1,0 +1,118 @@
+/// The members of a JSON object, sorted by the UTF-8 bytes of their keys.
+///
+/// One order for all objects makes equality, diffs and the canonical encoding linear walks, and a look-up a
+/// binary search. Changing a member in place moves nothing; a new one moves those behind it.
+@frozen
+public struct JSONObject: Sendable {
+    @frozen
+    public struct Member: Sendable {
+        public let key: String
+        public var value: JSON
+
+        @inlinable
+        public init(key: String, value: JSON) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    /// The members in ascending order of their keys' bytes, no key twice.
+    public private(set) var members: [Member]
+
+    public init() { members = [] }
+
+    /// Takes members that are already sorted and distinct.
+    public init(sorted members: [Member]) {
+        self.members = members
+        assert(zip(members, members.dropFirst()).allSatisfy { UTF8Order.precedes($0.key, $1.key) })
+    }
+
+    /// Sorts members of any order; nil when a key stands there twice.
+    public init?(distinct members: [Member]) {
+        let sorted = members.sorted { UTF8Order.precedes($0.key, $1.key) }
+        for (left, right) in zip(sorted, sorted.dropFirst()) where UTF8Order.equal(left.key, right.key) {
+            return nil
+        }
+        self.members = sorted
+    }
+
+    public var count: Int { members.count }
+    public var isEmpty: Bool { members.isEmpty }
+    public var keys: [String] { members.map(\.key) }
+
+    /// Reads, replaces, adds (a value where there was none) or removes (nil) a member.
+    public subscript(key: String) -> JSON? {
+        get {
+            let (index, found) = position(of: key)
+            return found ? members[index].value : nil
+        }
+        set {
+            let (index, found) = position(of: key)
+            switch (newValue, found) {
+            case (let value?, true): members[index].value = value
+            case (let value?, false): members.insert(Member(key: key, value: value), at: index)
+            case (nil, true): members.remove(at: index)
+            case (nil, false): break
+            }
+        }
+    }
+
+    /// Where `key` stands; nil when it is absent. `hint` is tried first, for readers that know the layout.
+    public func index(of key: String, hint: Int = 0) -> Int? {
+        if hint < members.count, UTF8Order.equal(members[hint].key, key) { return hint }
+        let (index, found) = position(of: key)
+        return found ? index : nil
+    }
+
+    /// The place of `key`, or the place it would be inserted at.
+    public func position(of key: String) -> (index: Int, found: Bool) {
+        var low = 0
+        var high = members.count
+        while low < high {
+            let middle = (low + high) / 2
+            let order = UTF8Order.compare(members[middle].key, key)
+            if order == 0 { return (middle, true) }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return (low, false)
+    }
+
+    /// Changes the value of the member at `index` where it stands, without copying its neighbours.
+    @discardableResult
+    public mutating func update<Result, Failure: Error>(
+        at index: Int, _ body: (inout JSON) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(&members[index].value)
+    }
+
+    /// Inserts a member whose place `position(of:)` gave.
+    public mutating func insert(_ member: Member, at index: Int) {
+        members.insert(member, at: index)
+    }
+
+    /// Removes the member at `index` and returns its value.
+    @discardableResult
+    public mutating func remove(at index: Int) -> JSON {
+        members.remove(at: index).value
+    }
+}
+
+extension JSONObject: Equatable {
+    public static func == (left: JSONObject, right: JSONObject) -> Bool {
+        guard left.members.count == right.members.count else { return false }
+        return zip(left.members, right.members).allSatisfy { a, b in
+            UTF8Order.equal(a.key, b.key) && a.value == b.value
+        }
+    }
+}
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+    public init(dictionaryLiteral elements: (String, JSON)...) {
+        self.init()
+        for (key, value) in elements { self[key] = value }
+    }
+}
+
+extension JSONObject: Sequence {
+    public func makeIterator() -> IndexingIterator<[Member]> { members.makeIterator() }
+}

@@ -1,0 +1,133 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// A growing run of bytes that JSON is written into: the only place where the bus turns values into text.
+///
+/// It is a reference, so that one run of bytes can be handed to many sockets without being copied. It belongs
+/// to one serial owner; nothing here is synchronised. Storage is kept when the bytes are cleared.
+public final class ByteWriter {
+    @usableFromInline var base: UnsafeMutablePointer<UInt8>
+    @usableFromInline var capacity: Int
+
+    /// How many bytes have been written.
+    @usableFromInline var written: Int
+
+    public init(capacity: Int = 256) {
+        self.capacity = max(capacity, 16)
+        base = .allocate(capacity: self.capacity)
+        written = 0
+    }
+
+    deinit { base.deallocate() }
+
+    @inlinable public var count: Int { written }
+    @inlinable public var isEmpty: Bool { written == 0 }
+
+    /// The bytes reserved in memory, written or not.
+    @inlinable public var reserved: Int { capacity }
+
+    /// The bytes written so far; valid until the next write.
+    @inlinable public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: written) }
+
+    /// The bytes as text, for tests and messages.
+    public var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    @inlinable public func clear() { written = 0 }
+
+    /// Takes back everything written after the first `count` bytes.
+    @inlinable
+    public func truncate(to count: Int) {
+        precondition(count >= 0 && count <= written, "A writer can only be cut back to what it holds.")
+        written = count
+    }
+
+    /// Makes room for `extra` more bytes.
+    @inlinable
+    public func reserve(_ extra: Int) {
+        if capacity - written < extra { grow(by: extra) }
+    }
+
+    @usableFromInline
+    func grow(by extra: Int) {
+        var larger = capacity * 2
+        while larger - written < extra { larger *= 2 }
+        let moved = UnsafeMutablePointer<UInt8>.allocate(capacity: larger)
+        memcpy(moved, base, written)
+        base.deallocate()
+        base = moved
+        capacity = larger
+    }
+
+    @inlinable
+    public func append(_ byte: UInt8) {
+        reserve(1)
+        base[written] = byte
+        written &+= 1
+    }
+
+    @inlinable
+    public func append(_ source: UnsafeRawBufferPointer) {
+        guard let start = source.baseAddress else { return }
+        reserve(source.count)
+        memcpy(base + written, start, source.count)
+        written &+= source.count
+    }
+
+    /// Writes text that needs no escapes: punctuation and member names known when the program was built.
+    @inlinable
+    public func append(_ text: StaticString) {
+        append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Writes the bytes of `text` as they are, without quotes or escapes.
+    @inlinable
+    public func append(raw text: String) {
+        text.utf8Span.span.withUnsafeBytes { append($0) }
+    }
+
+    /// Writes a decimal integer.
+    @inlinable
+    public func append(decimal value: Int) {
+        reserve(20)
+        if value >= 0 && value < 10 {
+            base[written] = UInt8(truncatingIfNeeded: value) &+ 48
+            written &+= 1
+            return
+        }
+        var magnitude = value.magnitude
+        if value < 0 {
+            base[written] = UInt8(ascii: "-")
+            written &+= 1
+        }
+        let length = DecimalDigits.count(of: magnitude)
+        var place = written &+ length
+        written = place
+        while magnitude >= 10 {
+            let (quotient, remainder) = magnitude.quotientAndRemainder(dividingBy: 10)
+            place &-= 1
+            base[place] = UInt8(truncatingIfNeeded: remainder) &+ 48
+            magnitude = quotient
+        }
+        base[place &- 1] = UInt8(truncatingIfNeeded: magnitude) &+ 48
+    }
+}
+
+/// How many digits a number takes in decimal.
+@usableFromInline
+enum DecimalDigits {
+    @inlinable
+    static func count(of magnitude: UInt) -> Int {
+        var length = 1
+        var rest = magnitude
+        while rest >= 10_000 {
+            rest /= 10_000
+            length &+= 4
+        }
+        if rest >= 1000 { return length &+ 3 }
+        if rest >= 100 { return length &+ 2 }
+        return rest >= 10 ? length &+ 1 : length
+    }
+}
