@@ -13,6 +13,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
     targets: [
+        // System calls of Linux that the C library module lacks.
+        .target(name: "CLinux"),
         // JSON values, reading, writing, pointers, patches.
         .target(name: "BusJSON"),
         // One state under change: writes in place, the journal, what changed.
