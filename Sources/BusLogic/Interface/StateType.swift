@@ -1,0 +1,35 @@
+import BusJSON
+import BusState
+
+/// What the engine asks of a state type, declared or compiled: which actions it has, which payloads it takes,
+/// and how an action commits to one state. On the wire nothing tells the two kinds apart.
+///
+/// A type never changes once it is made; everything it does is a pure function of its arguments.
+package protocol StateType: AnyObject, Sendable {
+    var name: String { get }
+
+    /// The definition as `types` shows it.
+    var definition: JSON { get }
+
+    /// The state of a new store, computed values included.
+    var initial: JSONObject { get }
+
+    /// The types whose stores commit first within one action, and whose states this type's expressions read.
+    var waitFor: [String] { get }
+
+    /// The declared actions' names, ascending by their bytes; an action is known by its index here.
+    var actionNames: [String] { get }
+
+    /// Checks a payload against the action's schema and fills in defaults.
+    func accept(_ payload: JSONObject, for action: Int) throws(PayloadFailure) -> JSONObject
+
+    /// Commits an accepted action to one state: writes through `draft`, then brings computed values up to date.
+    /// False when the action's `when` leaves this store alone. After a rejection the driver undoes the journal.
+    func commit(
+        _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
+    ) throws(Rejection) -> Bool
+
+    /// The state of a new store with members of `initial` replaced: unknown ones are refused, computed ones
+    /// ignored and worked out anew.
+    func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject
+}

@@ -1,0 +1,116 @@
+import BusJSON
+
+/// What the writes of one commit did, in order, and what stood there before: enough to take them back, and
+/// enough to tell what changed without comparing whole states.
+///
+/// One journal serves all stores of a commit, one after the other; whoever drives it remembers which range of
+/// records belongs to which store.
+package final class Journal {
+    package struct Record {
+        package let path: [String]
+        package let before: Before
+    }
+
+    /// What stood at a record's path before its write.
+    package enum Before {
+        case value(JSON)
+        case absent
+        /// The array at the path had this many elements, and more were appended.
+        case elements(Int)
+    }
+
+    package private(set) var records: ContiguousArray<Record> = []
+
+    package init() {}
+
+    package var count: Int { records.count }
+
+    @inline(__always)
+    package func note(_ path: [String], _ before: Before) {
+        records.append(Record(path: path, before: before))
+    }
+
+    /// Forgets everything; the writes stay.
+    package func clear() {
+        records.removeAll(keepingCapacity: records.count <= 65_536)
+    }
+
+    /// Takes back the writes noted since `mark`, all of which went into `state`, and forgets them.
+    package func undo(to mark: Int, in state: inout JSONObject) {
+        undo(mark..<records.count, in: &state)
+        records.removeSubrange(mark...)
+    }
+
+    /// Takes back a range of writes, newest first, without forgetting them.
+    package func undo(_ range: Range<Int>, in state: inout JSONObject) {
+        for index in range.reversed() {
+            let record = records[index]
+            Self.restore(record.before, at: record.path[...], in: &state)
+        }
+    }
+
+    /// Puts back what stood at `path`.
+    package static func restore(_ before: Before, at path: ArraySlice<String>, in object: inout JSONObject) {
+        let first = path.first!
+        let (index, found) = object.position(of: first)
+        if path.count > 1 {
+            precondition(found, "The journal leads to a member that is not there.")
+            object.update(at: index) { restore(before, at: path.dropFirst(), in: &$0) }
+            return
+        }
+        switch before {
+        case .absent:
+            precondition(found, "The journal removes a member that is not there.")
+            object.remove(at: index)
+        case .value(let value):
+            if found {
+                object.update(at: index) { $0 = value }
+            } else {
+                object.insert(.init(key: first, value: value), at: index)
+            }
+        case .elements(let count):
+            object.update(at: index) { truncate(&$0, to: count) }
+        }
+    }
+
+    package static func restore(_ before: Before, at path: ArraySlice<String>, in value: inout JSON) {
+        guard let first = path.first else {
+            switch before {
+            case .value(let old): value = old
+            case .elements(let count): truncate(&value, to: count)
+            case .absent: preconditionFailure("A value can't be restored to absence from inside.")
+            }
+            return
+        }
+        switch value {
+        case .object(var object):
+            value = .null
+            restore(before, at: path, in: &object)
+            value = .object(object)
+        case .array(var elements):
+            value = .null
+            restore(before, segment: first, rest: path.dropFirst(), in: &elements)
+            value = .array(elements)
+        default:
+            preconditionFailure("The journal leads through a value that is neither object nor array.")
+        }
+    }
+
+    private static func restore(
+        _ before: Before, segment: String, rest: ArraySlice<String>, in elements: inout [JSON]
+    ) {
+        guard let index = arrayIndex(segment), index < elements.count else {
+            preconditionFailure("The journal leads to an element that is not there.")
+        }
+        restore(before, at: rest, in: &elements[index])
+    }
+
+    private static func truncate(_ value: inout JSON, to count: Int) {
+        guard case .array(var elements) = value else {
+            preconditionFailure("The journal shortens a value that is not an array.")
+        }
+        value = .null
+        elements.removeLast(elements.count - count)
+        value = .array(elements)
+    }
+}

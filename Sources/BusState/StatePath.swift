@@ -1,0 +1,58 @@
+import BusJSON
+
+/// The place of a write in a state: keys of objects and indices of arrays, outermost first.
+///
+/// Whether a segment is a key or an index is decided by what stands there when the write runs: on an array,
+/// `3` is an index; on an object it is a key.
+package struct StatePath: Sendable {
+    package let segments: [String]
+
+    /// Where the first segment stands in the type's initial state; only a guess, checked at every use.
+    package let hint: Int
+
+    package init(_ segments: [String], hint: Int = 0) {
+        precondition(!segments.isEmpty, "A write needs a path of at least one segment.")
+        self.segments = segments
+        self.hint = hint
+    }
+}
+
+extension StatePath: CustomStringConvertible {
+    /// The dotted form, as definitions write it.
+    package var description: String { segments.joined(separator: ".") }
+}
+
+/// The index a path segment names on an array: digits without a leading zero; nil for anything else.
+package func arrayIndex(_ segment: String) -> Int? {
+    let digits = segment.utf8
+    guard let first = digits.first, digits.count <= 9 else { return nil }
+    if first == UInt8(ascii: "0") && digits.count > 1 { return nil }
+    var index = 0
+    for digit in digits {
+        guard 48...57 ~= digit else { return nil }
+        index = index * 10 + Int(digit - 48)
+    }
+    return index
+}
+
+extension JSON {
+    /// The value at a path below this one; nil where the path leads nowhere.
+    package func value(at segments: ArraySlice<String>) -> JSON? {
+        guard let segment = segments.first else { return self }
+        switch self {
+        case .object(let object): return object[segment]?.value(at: segments.dropFirst())
+        case .array(let elements):
+            guard let index = arrayIndex(segment), index < elements.count else { return nil }
+            return elements[index].value(at: segments.dropFirst())
+        default: return nil
+        }
+    }
+}
+
+extension JSONObject {
+    /// The value at a path; nil where the path leads nowhere.
+    package func value(at segments: [String]) -> JSON? {
+        guard let first = segments.first else { return .object(self) }
+        return self[first]?.value(at: segments.dropFirst())
+    }
+}
