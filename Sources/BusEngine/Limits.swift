@@ -1,0 +1,57 @@
+/// Every bound of the bus, each with its reason. Sizes are in bytes.
+///
+/// Those that configuration can set come first; past one, a request is answered `limit` (a number of things)
+/// or `too_large` (a size).
+package struct Limits: Sendable, Equatable {
+    /// The longest line, in either direction: what one request can make the daemon hold and parse at once.
+    package var line = 1 << 20
+    /// The deepest nesting of a line: bounds every recursion over values.
+    package var depth = 64
+    /// The largest state, encoded: a state must fit into one line with room for what surrounds it.
+    package var state = 1 << 20
+    /// Stores on the bus: bounds memory and the longest commit.
+    package var stores = 1_000_000
+    /// Connections at one time: each holds a descriptor and an outbox.
+    package var connections = 4096
+    /// Subscriptions of one connection: bounds what one commit can make the daemon write to it.
+    package var subscriptions = 1024
+    /// What may wait unsent for one connection before its changes are merged and its requests wait.
+    package var outbox = 4 << 20
+    /// Actions in one dispatch: bounds how long one commit keeps everybody else waiting.
+    package var batch = 1024
+    /// What states, outboxes and remembered keys may take in all; past it, what would grow is refused.
+    package var memory = 2 << 30
+
+    package init() {}
+
+    /// A store's address, a type or action name, and a key, in bytes: they stand in every log line and event.
+    package static let typeName = 64
+    package static let storeName = 128
+    package static let key = 128
+    /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.
+    package static let rememberedKeys = 100_000
+    /// The drops that are remembered for subscriptions that resume or lag behind.
+    package static let rememberedDrops = 100_000
+    /// Pointers in one `select`: bounds the work that one commit causes per subscription shape.
+    package static let pointers = 64
+    /// A bookmark follows after this many commits without a change for a subscription…
+    package static let bookmarkCommits = 1000
+    /// …or after this many milliseconds.
+    package static let bookmarkMilliseconds = 30_000
+    /// What surrounds a state on its line at most: address, revisions, cause-free members.
+    package static let eventOverhead = 1024
+    /// The largest page that `get`, `stores` and `history` give.
+    package static let page = 1_000_000
+    package static let historyPage = 1000
+
+    /// What one store may spend on expressions in one action: far above any honest mutation, and over in
+    /// milliseconds.
+    package static let storeOperations = 100_000
+    package static let storeBytes = 4 << 20
+    /// What one commit may spend in all: a simple action over a million stores fits, a bomb ends in a second.
+    package static let commitOperations = 40_000_000
+    package static let commitBytes = 256 << 20
+
+    /// The largest state that fits both its own limit and a line.
+    package var effectiveState: Int { min(state, line - Self.eventOverhead) }
+}
