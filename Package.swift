@@ -23,8 +23,10 @@ let package = Package(
         .target(name: "BusYAML", dependencies: ["BusJSON", .product(name: "Yams", package: "Yams")]),
         // JsonLogic and declared state types, compiled.
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusState", "BusYAML"]),
+        // The wire: lines, requests, names, errors.
+        .target(name: "BusProtocol", dependencies: ["BusJSON"]),
         // Stores, commits, subscriptions: pure and synchronous.
-        .target(name: "BusEngine", dependencies: ["BusJSON", "BusState", "BusLogic"]),
+        .target(name: "BusEngine", dependencies: ["BusJSON", "BusState", "BusLogic", "BusProtocol"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,21 @@
+/// Which stores a request speaks of: a glob for the type and one for the name.
+package struct AddressPattern: Sendable, Hashable {
+    package let type: Glob
+    package let name: Glob
+
+    /// All stores of one type.
+    package init(type: String) {
+        self.type = Glob(Array(type.utf8))
+        name = Glob([UInt8(ascii: "*")])
+    }
+
+    /// Reads `type/name` with wildcards; nil unless there is exactly one slash, with something on both sides.
+    package init?(_ bytes: UnsafeRawBufferPointer) {
+        let halves = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard halves.count == 2, !halves[0].isEmpty, !halves[1].isEmpty,
+            halves[0].count <= Names.longestType, halves[1].count <= Names.longestStore
+        else { return nil }
+        type = Glob(Array(halves[0]))
+        name = Glob(Array(halves[1]))
+    }
+}

@@ -1,0 +1,141 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Cuts a stream of bytes into lines, in place where a read brought whole ones.
+///
+/// Holds at most one unfinished line, or the lines that came behind one after which the taker asked to stop.
+/// A line over the length or depth limit is reported as soon as it passes it, and skipped up to its end.
+package struct LineBuffer {
+    package enum Piece {
+        /// A line without its end, never empty.
+        case line(UnsafeRawBufferPointer)
+        case tooLong
+        case tooDeep
+    }
+
+    private let longest: Int
+    private let deepest: Int
+    private var held: [UInt8] = []
+    /// How many of the held bytes are known to hold no line end.
+    private var scanned = 0
+    /// The rest of the current line is being skipped.
+    private var skipping = false
+    private var depth = DepthScanner()
+
+    package init(longest: Int, deepest: Int) {
+        self.longest = longest
+        self.deepest = deepest
+    }
+
+    /// How many bytes wait here.
+    package var heldBytes: Int { held.count }
+
+    /// Takes in new bytes and hands on what is complete, until `take` gives false; then the rest is kept.
+    package mutating func feed(_ bytes: UnsafeRawBufferPointer, _ take: (Piece) -> Bool) {
+        if held.isEmpty {
+            let used = cut(bytes, take)
+            held.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[used...]))
+        } else {
+            held.append(contentsOf: bytes)
+            resume(take)
+        }
+    }
+
+    /// Goes on with what was kept.
+    package mutating func resume(_ take: (Piece) -> Bool) {
+        var bytes: [UInt8] = []
+        swap(&bytes, &held)
+        let used = bytes.withUnsafeBytes { cut($0, take) }
+        if used == 0 {
+            swap(&bytes, &held)
+        } else if used < bytes.count {
+            held = Array(bytes[used...])
+        }
+    }
+
+    /// Forgets what is held.
+    package mutating func clear() {
+        held = []
+        scanned = 0
+    }
+
+    /// Hands on the complete lines of `bytes` and gives how many bytes are done with.
+    private mutating func cut(_ bytes: UnsafeRawBufferPointer, _ take: (Piece) -> Bool) -> Int {
+        guard let base = bytes.baseAddress else { return 0 }
+        var start = 0
+        while let end = memchr(base + start + scanned, 10, bytes.count - start - scanned) {
+            let length = UnsafeRawPointer(end) - base - start
+            scanned = 0
+            depth = DepthScanner()
+            let line = UnsafeRawBufferPointer(rebasing: bytes[start..<start + length])
+            start += length + 1
+            guard !skipping else {
+                skipping = false
+                continue
+            }
+            guard let piece = piece(line) else { continue }
+            if !take(piece) { return start }
+        }
+        let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+        guard !skipping else { return bytes.count }
+        if rest.count > longest + 1 {
+            skip(.tooLong, take)
+            return bytes.count
+        }
+        if depth.passes(deepest, in: rest[scanned...]) {
+            skip(.tooDeep, take)
+            return bytes.count
+        }
+        scanned = rest.count
+        return start
+    }
+
+    private func piece(_ line: UnsafeRawBufferPointer) -> Piece? {
+        var line = line
+        if line.last == 13 { line = UnsafeRawBufferPointer(rebasing: line.dropLast()) }
+        if line.isEmpty { return nil }
+        return line.count > longest ? .tooLong : .line(line)
+    }
+
+    private mutating func skip(_ reason: Piece, _ take: (Piece) -> Bool) {
+        skipping = true
+        scanned = 0
+        depth = DepthScanner()
+        _ = take(reason)
+    }
+}
+
+/// Follows the nesting of an unfinished line, so that one that is too deep is refused before it ends.
+struct DepthScanner {
+    private var depth = 0
+    private var inString = false
+    private var escaped = false
+
+    /// Reads on; true once the nesting passes `limit`.
+    mutating func passes(_ limit: Int, in bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
+        for byte in bytes {
+            if inString {
+                if escaped {
+                    escaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    escaped = true
+                } else if byte == UInt8(ascii: "\"") {
+                    inString = false
+                }
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "\""): inString = true
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+                if depth > limit { return true }
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+            default: break
+            }
+        }
+        return false
+    }
+}

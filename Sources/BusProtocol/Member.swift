@@ -1,0 +1,60 @@
+/// The members a request may have.
+package enum Member: UInt8, CaseIterable, Sendable {
+    case op, id, type, store, action, payload
+    case ack, actions, after, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision, initial
+    case key, limit, match, `protocol`, revision, select, since, state, sub, token, until
+
+    package var name: String { "\(self)" }
+
+    var bit: UInt64 { 1 << UInt64(rawValue) }
+}
+
+/// A set of members.
+package struct MemberSet: Sendable {
+    package private(set) var bits: UInt64 = 0
+
+    package init(_ members: Member...) { for member in members { bits |= member.bit } }
+    init(bits: UInt64) { self.bits = bits }
+
+    @inline(__always)
+    package func contains(_ member: Member) -> Bool { bits & member.bit != 0 }
+    @inline(__always)
+    package mutating func insert(_ member: Member) { bits |= member.bit }
+
+    /// The first member that is here and not in `allowed`.
+    package func first(outside allowed: MemberSet) -> Member? {
+        let outside = bits & ~allowed.bits
+        return outside == 0 ? nil : Member(rawValue: UInt8(outside.trailingZeroBitCount))
+    }
+}
+
+/// What a request asks for.
+package enum Operation: String, CaseIterable, Sendable {
+    case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history, revert
+    case will, stats, reload
+
+    /// The members it may have, besides `op` and `id`.
+    package var members: MemberSet {
+        switch self {
+        case .hello: MemberSet(.op, .id, .protocol, .client, .token)
+        case .dispatch:
+            MemberSet(
+                .op, .id, .type, .store, .action, .payload, .actions, .ifRevision, .key, .after, .epoch,
+                .dryRun, .ack)
+        case .create:
+            MemberSet(.op, .id, .store, .state, .ephemeral, .ifMissing, .key, .after, .epoch)
+        case .drop: MemberSet(.op, .id, .store, .key, .after, .epoch)
+        case .get: MemberSet(.op, .id, .store, .type, .match, .select, .revision, .limit, .after)
+        case .stores: MemberSet(.op, .id, .match, .limit, .after)
+        case .types: MemberSet(.op, .id, .type)
+        case .subscribe:
+            MemberSet(
+                .op, .id, .store, .type, .match, .select, .format, .initial, .since, .epoch, .cause, .actions)
+        case .unsubscribe: MemberSet(.op, .id, .sub)
+        case .history: MemberSet(.op, .id, .since, .until, .limit, .type, .store)
+        case .revert: MemberSet(.op, .id, .store, .revision, .ifRevision)
+        case .will: MemberSet(.op, .id, .actions)
+        case .sync, .stats, .ping, .reload: MemberSet(.op, .id)
+        }
+    }
+}

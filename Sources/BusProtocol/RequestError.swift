@@ -1,0 +1,28 @@
+import BusJSON
+
+/// Why a request was not carried out, as its reply says it.
+package struct RequestError: Error, Sendable {
+    package let code: ErrorCode
+    /// One sentence that says what to do.
+    package let message: String
+    /// Further members of the error object: `store`, `action`, `path`, `member`, `index`.
+    package private(set) var details: [(name: String, value: JSON)] = []
+
+    package init(_ code: ErrorCode, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// The same error with a further member.
+    package func with(_ name: String, _ value: JSON?) -> RequestError {
+        guard let value else { return self }
+        var error = self
+        error.details.append((name, value))
+        return error
+    }
+
+    /// A malformed, missing or unknown member of the request, by name.
+    package static func invalid(_ member: String, _ message: String) -> RequestError {
+        RequestError(.invalidRequest, message).with("member", .string(member))
+    }
+}

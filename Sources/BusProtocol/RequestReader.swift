@@ -1,0 +1,254 @@
+import BusJSON
+
+/// Reads one line into a request: one pass over the bytes, nothing allocated for the members that every
+/// dispatch has. One reader serves all lines, one after the other; what it gives is valid until the next line.
+package final class RequestReader {
+    /// Text of a request, in place: bytes of the line, or of a copy where escapes had to be undone.
+    package typealias Text = UnsafeRawBufferPointer
+
+    /// The members the request has.
+    package private(set) var present = MemberSet()
+
+    /// The raw JSON of `id`, quotes included; empty when there is none.
+    package private(set) var id = Text(start: nil, count: 0)
+    package private(set) var type = Text(start: nil, count: 0)
+    package private(set) var store = Text(start: nil, count: 0)
+    package private(set) var action = Text(start: nil, count: 0)
+    package private(set) var payload = JSONObject()
+    private var op = Text(start: nil, count: 0)
+
+    /// Values of all other members, by the member's number.
+    private var values: [JSON]
+    /// The first complaint about a member, reported once the whole line has proved to be JSON.
+    private var complaint: RequestError?
+    /// The names of members that no request has, to find one that comes twice.
+    private var unknown: Set<[UInt8]> = []
+    private var copies: [UnsafeMutableRawBufferPointer] = []
+    private let depth: Int
+
+    package init(depth: Int) {
+        self.depth = depth
+        values = Array(repeating: .null, count: Member.allCases.count)
+    }
+
+    deinit { for copy in copies { copy.deallocate() } }
+
+    /// Reads a line. Throws when it is no JSON object; complaints about members wait for `operation`, so that
+    /// the reply can carry the `id`.
+    package func read(_ line: UnsafeRawBufferPointer) throws(RequestError) {
+        present = MemberSet()
+        id = Text(start: nil, count: 0)
+        complaint = nil
+        if !copies.isEmpty {
+            for copy in copies { copy.deallocate() }
+            copies = []
+        }
+        unknown.removeAll(keepingCapacity: true)
+        var reader = JSONReader(line, depthLimit: depth)
+        var isObject = true
+        do throws(JSONError) {
+            if reader.peek() == UInt8(ascii: "{") {
+                try readMembers(&reader)
+            } else {
+                _ = try reader.value()
+                isObject = false
+            }
+            try reader.expectEnd()
+        } catch {
+            id = Text(start: nil, count: 0)
+            throw Self.parseError(error)
+        }
+        guard isObject else { throw RequestError(.invalidRequest, "A request is one JSON object on one line.") }
+    }
+
+    private func readMembers(_ reader: inout JSONReader) throws(JSONError) {
+        try reader.expect(UInt8(ascii: "{"))
+        try reader.enter()
+        if reader.take(UInt8(ascii: "}")) { return }
+        repeat { try readMember(&reader) } while reader.take(UInt8(ascii: ","))
+        try reader.expect(UInt8(ascii: "}"))
+    }
+
+    /// What the request asks for, once its members have proved to be those it may have.
+    package func operation() throws(RequestError) -> Operation {
+        if let complaint { throw complaint }
+        guard present.contains(.op) else {
+            throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")
+        }
+        guard let operation = Self.operation(named: op) else {
+            let name = String(decoding: op, as: UTF8.self)
+            throw RequestError(.unknownOp, "There is no op \"\(name.prefix(64))\"; see the protocol's table of ops.")
+        }
+        if let member = present.first(outside: operation.members) {
+            throw .invalid(
+                member.name, "`\(member.name)` is not a member of \(operation.rawValue); leave it out.")
+        }
+        return operation
+    }
+
+    @inline(__always)
+    private static func operation(named name: Text) -> Operation? {
+        if matches(name, "dispatch") { return .dispatch }
+        return Operation(rawValue: String(decoding: name, as: UTF8.self))
+    }
+
+    // MARK: Members
+
+    private func readMember(_ reader: inout JSONReader) throws(JSONError) {
+        guard let quote = reader.peek() else { throw JSONError(.unexpectedEnd, at: reader.offset) }
+        guard quote == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: reader.offset) }
+        let place = reader.offset
+        let content = try reader.scanString()
+        let name = try text(content, &reader)
+        try reader.expect(UInt8(ascii: ":"))
+        guard let member = Self.member(named: name) else {
+            try noteUnknown(name, place: place)
+            _ = try reader.value()
+            return
+        }
+        guard !present.contains(member) else { throw JSONError(.duplicateKey, at: place) }
+        present.insert(member)
+        switch member {
+        case .op: op = try readText(&reader, member)
+        case .type: type = try readText(&reader, member)
+        case .store: store = try readText(&reader, member)
+        case .action: action = try readText(&reader, member)
+        case .id: try readID(&reader)
+        case .payload:
+            if reader.peek() == UInt8(ascii: "{") {
+                payload = try reader.object()
+            } else {
+                _ = try reader.value()
+                complain(.invalid("payload", "`payload` must be an object."))
+            }
+        default: values[Int(member.rawValue)] = try reader.value()
+        }
+    }
+
+    private func readText(_ reader: inout JSONReader, _ member: Member) throws(JSONError) -> Text {
+        if reader.peek() == UInt8(ascii: "\"") {
+            return try text(try reader.scanString(), &reader)
+        }
+        _ = try reader.value()
+        complain(.invalid(member.name, "`\(member.name)` must be a string."))
+        return Text(start: nil, count: 0)
+    }
+
+    private func readID(_ reader: inout JSONReader) throws(JSONError) {
+        _ = reader.peek()
+        let first = reader.offset
+        switch try reader.value() {
+        case .string, .int, .double: id = reader.bytes(from: first, to: reader.offset)
+        default:
+            complain(.invalid("id", "`id` must be a string or a number."))
+        }
+    }
+
+    private func text(
+        _ content: JSONReader.StringContent, _ reader: inout JSONReader
+    ) throws(JSONError) -> Text {
+        if content.plain { return content.bytes }
+        var decoded = try reader.decode(content)
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, decoded.utf8.count), alignment: 1)
+        decoded.withUTF8 { copy.copyMemory(from: UnsafeRawBufferPointer($0)) }
+        copies.append(copy)
+        return Text(start: copy.baseAddress, count: decoded.utf8.count)
+    }
+
+    /// Unknown members are refused by name; the same one twice is a duplicate key all the same.
+    private func noteUnknown(_ name: Text, place: Int) throws(JSONError) {
+        let name = String(decoding: name, as: UTF8.self)
+        guard unknown.insert(Array(name.utf8)).inserted else { throw JSONError(.duplicateKey, at: place) }
+        let shown = name.prefix(64)
+        complain(.invalid(String(shown), "\"\(shown)\" is not a member of any request; leave it out."))
+    }
+
+    private func complain(_ error: RequestError) { if complaint == nil { complaint = error } }
+
+    package static func parseError(_ error: JSONError) -> RequestError {
+        if error.reason == .tooDeep {
+            return RequestError(.tooLarge, "This line is nested too deeply; the limit stands in hello's `limits`.")
+        }
+        return RequestError(.parseError, "This line is not JSON as the bus takes it: \(error).")
+    }
+
+    // MARK: Values of other members, checked
+
+    /// The value of a member; nil when it is absent.
+    package func value(_ member: Member) -> JSON? {
+        present.contains(member) ? values[Int(member.rawValue)] : nil
+    }
+
+    package func string(_ member: Member) throws(RequestError) -> String? {
+        guard let value = value(member) else { return nil }
+        guard case .string(let text) = value else {
+            throw .invalid(member.name, "`\(member.name)` must be a string.")
+        }
+        return text
+    }
+
+    package func flag(_ member: Member, default standard: Bool) throws(RequestError) -> Bool {
+        guard let value = value(member) else { return standard }
+        guard case .bool(let flag) = value else {
+            throw .invalid(member.name, "`\(member.name)` must be true or false.")
+        }
+        return flag
+    }
+
+    /// A whole number of at least `least`.
+    package func integer(_ member: Member, least: Int = 0) throws(RequestError) -> Int? {
+        guard let value = value(member) else { return nil }
+        guard case .int(let number) = value, number >= least else {
+            throw .invalid(member.name, "`\(member.name)` must be a whole number of at least \(least).")
+        }
+        return number
+    }
+
+    package func array(_ member: Member) throws(RequestError) -> [JSON]? {
+        guard let value = value(member) else { return nil }
+        guard case .array(let elements) = value else {
+            throw .invalid(member.name, "`\(member.name)` must be an array.")
+        }
+        return elements
+    }
+
+    package func object(_ member: Member) throws(RequestError) -> JSONObject? {
+        guard let value = value(member) else { return nil }
+        guard case .object(let object) = value else {
+            throw .invalid(member.name, "`\(member.name)` must be an object.")
+        }
+        return object
+    }
+
+    // MARK: Names
+
+    @inline(__always)
+    private static func matches(_ text: Text, _ word: StaticString) -> Bool {
+        guard text.count == word.utf8CodeUnitCount else { return false }
+        return text.elementsEqual(UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
+    }
+
+    private static func member(named name: Text) -> Member? {
+        switch name.count {
+        case 2:
+            if matches(name, "op") { return .op }
+            if matches(name, "id") { return .id }
+        case 4: if matches(name, "type") { return .type }
+        case 5: if matches(name, "store") { return .store }
+        case 6: if matches(name, "action") { return .action }
+        case 7: if matches(name, "payload") { return .payload }
+        default: break
+        }
+        for candidate in others where matches(name, candidate.name) { return candidate.member }
+        return nil
+    }
+
+    private static let others: [(name: StaticString, member: Member)] = [
+        ("ack", .ack), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch),
+        ("limit", .limit), ("match", .match), ("since", .since), ("state", .state), ("until", .until),
+        ("cause", .cause), ("token", .token), ("client", .client), ("dryRun", .dryRun),
+        ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),
+        ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
+        ("ifMissing", .ifMissing), ("ifRevision", .ifRevision),
+    ]
+}
