@@ -1,0 +1,104 @@
+import BusJSON
+
+/// One place of a state that differs after a commit.
+package struct DeltaEntry {
+    package let path: [String]
+    /// What stood there before; nil: nothing, or see `appendedFrom`.
+    package let before: JSON?
+    /// What stands there now; nil: nothing.
+    package let after: JSON?
+    /// For an array that only grew: how many elements it had. Else nil.
+    package let appendedFrom: Int?
+
+    package init(path: [String], before: JSON?, after: JSON?, appendedFrom: Int? = nil) {
+        self.path = path
+        self.before = before
+        self.after = after
+        self.appendedFrom = appendedFrom
+    }
+}
+
+/// Tells from a journal what a commit changed in one state: each place once, with what stood there before the
+/// commit and what stands there now. Writes that came to nothing are left out; the cost grows with the writes.
+package struct DeltaBuilder {
+    private let records: ContiguousArray<Journal.Record>
+    private let state: JSONObject
+
+    /// Appends the entries for the writes in `ranges`, all of which went into `state`.
+    package static func append(
+        _ ranges: [Range<Int>], of journal: Journal, state: JSONObject,
+        to entries: inout ContiguousArray<DeltaEntry>
+    ) {
+        if ranges.count == 1, ranges[0].count == 1 {
+            return appendOnly(journal.records[ranges[0].lowerBound], state, &entries)
+        }
+        let builder = DeltaBuilder(records: journal.records, state: state)
+        let sorted = ranges.flatMap { Array($0) }.sorted { builder.precedes($0, $1) }
+        builder.appendGroups(sorted[...], to: &entries)
+    }
+
+    /// The entry for the only write to a store.
+    @inline(__always)
+    package static func appendOnly(
+        _ record: Journal.Record, _ state: JSONObject, _ entries: inout ContiguousArray<DeltaEntry>
+    ) {
+        let after = record.path.count == 1 ? state[record.path[0]] : state.value(at: record.path)
+        switch record.before {
+        case .value(let before):
+            if after == before { return }
+            entries.append(DeltaEntry(path: record.path, before: before, after: after))
+        case .absent:
+            entries.append(DeltaEntry(path: record.path, before: nil, after: after))
+        case .elements(let count):
+            entries.append(DeltaEntry(path: record.path, before: nil, after: after, appendedFrom: count))
+        }
+    }
+
+    /// By path, then by time: what lies below a path follows it directly.
+    private func precedes(_ left: Int, _ right: Int) -> Bool {
+        let (a, b) = (records[left].path, records[right].path)
+        for (x, y) in zip(a, b) where !UTF8Order.equal(x, y) { return UTF8Order.precedes(x, y) }
+        return a.count == b.count ? left < right : a.count < b.count
+    }
+
+    private func isBelow(_ path: [String], _ ancestor: [String]) -> Bool {
+        path.count >= ancestor.count && zip(path, ancestor).allSatisfy { UTF8Order.equal($0, $1) }
+    }
+
+    private func appendGroups(_ sorted: ArraySlice<Int>, to entries: inout ContiguousArray<DeltaEntry>) {
+        var rest = sorted
+        while let first = rest.first {
+            let path = records[first].path
+            let group = rest.prefix { isBelow(records[$0].path, path) }
+            rest = rest.dropFirst(group.count)
+            append(group, at: path, to: &entries)
+        }
+    }
+
+    /// Appends the entries for all writes at or below one path.
+    private func append(
+        _ group: ArraySlice<Int>, at path: [String], to entries: inout ContiguousArray<DeltaEntry>
+    ) {
+        let here = group.prefix { records[$0].path.count == path.count }
+        let after = state.value(at: path)
+        let replaced = here.first { if case .elements = records[$0].before { false } else { true } }
+        guard let replaced else {
+            guard case .elements(let count) = records[here.first!].before else { return }
+            entries.append(DeltaEntry(path: path, before: nil, after: after, appendedFrom: count))
+            // Writes into the new elements are part of what was appended.
+            let below = group.dropFirst(here.count).filter {
+                (arrayIndex(records[$0].path[path.count]) ?? count) < count
+            }
+            return appendGroups(below[...], to: &entries)
+        }
+        guard case .value(var before) = records[replaced].before else {
+            if after != nil { entries.append(DeltaEntry(path: path, before: nil, after: after)) }
+            return
+        }
+        // What was noted is the value at the time of that write; earlier writes into it are taken back.
+        for index in group.filter({ $0 < replaced }).sorted(by: >) {
+            Journal.restore(records[index].before, at: records[index].path[path.count...], in: &before)
+        }
+        if after != before { entries.append(DeltaEntry(path: path, before: before, after: after)) }
+    }
+}
