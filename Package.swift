@@ -25,6 +25,9 @@ let package = Package(
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusState", "BusYAML"]),
         // Stores, commits, subscriptions: pure and synchronous.
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusState", "BusLogic"]),
+        // What tests share: seeded randomness.
+        .target(name: "TestSupport", dependencies: ["BusJSON"], path: "Tests/TestSupport"),
+        .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )
