@@ -27,6 +27,9 @@ let package = Package(
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
         // Stores, commits, subscriptions: pure and synchronous.
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusState", "BusLogic", "BusProtocol"]),
+        // What tests share: seeded randomness.
+        .target(name: "TestSupport", dependencies: ["BusJSON"], path: "Tests/TestSupport"),
+        .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )

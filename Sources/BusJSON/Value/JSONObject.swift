@@ -97,9 +97,21 @@ public struct JSONObject: Sendable {
     }
 }
 
+extension JSONObject {
+    /// True when both are the same members in memory, so that they are equal without a look at them.
+    func sharesStorage(with other: JSONObject) -> Bool {
+        members.withUnsafeBufferPointer { left in
+            other.members.withUnsafeBufferPointer { right in
+                left.baseAddress == right.baseAddress && left.count == right.count
+            }
+        }
+    }
+}
+
 extension JSONObject: Equatable {
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
         guard left.members.count == right.members.count else { return false }
+        if left.sharesStorage(with: right) { return true }
         return zip(left.members, right.members).allSatisfy { a, b in
             UTF8Order.equal(a.key, b.key) && a.value == b.value
         }

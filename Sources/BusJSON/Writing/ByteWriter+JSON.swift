@@ -62,7 +62,7 @@ extension ByteWriter {
         }
     }
 
-    private func append(escaped byte: UInt8) {
+    func append(escaped byte: UInt8) {
         switch byte {
         case 0x22: append("\\\"")
         case 0x5c: append("\\\\")

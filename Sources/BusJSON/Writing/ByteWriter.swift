@@ -30,7 +30,9 @@ public final class ByteWriter {
     @inlinable public var reserved: Int { capacity }
 
     /// The bytes written so far; valid until the next write.
-    @inlinable public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: written) }
+    @inlinable public var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: base, count: written)
+    }
 
     /// The bytes as text, for tests and messages.
     public var text: String { String(decoding: bytes, as: UTF8.self) }

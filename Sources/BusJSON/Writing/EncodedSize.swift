@@ -33,6 +33,8 @@ extension JSON {
 
 extension JSONObject {
     public var encodedSize: Int {
-        members.reduce(isEmpty ? 2 : 1 + 2 * count) { $0 + JSON.encodedSize(of: $1.key) + $1.value.encodedSize }
+        members.reduce(isEmpty ? 2 : 1 + 2 * count) {
+            $0 + JSON.encodedSize(of: $1.key) + $1.value.encodedSize
+        }
     }
 }
