@@ -12,9 +12,12 @@ package enum Names {
 
     /// `[A-Za-z0-9][A-Za-z0-9_:@-]*`, at most 128 bytes: store names.
     package static func isStoreName(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let first = bytes.first, bytes.count <= longestStore, isAlphanumeric(first) else { return false }
+        guard let first = bytes.first, bytes.count <= longestStore, isAlphanumeric(first) else {
+            return false
+        }
         return bytes.allSatisfy {
-            isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ":")
+            isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
+                || $0 == UInt8(ascii: ":")
                 || $0 == UInt8(ascii: "@")
         }
     }

@@ -46,6 +46,14 @@ public final class ByteWriter {
         written = count
     }
 
+    /// Forgets what was written and gives the storage back.
+    public func shrink() {
+        base.deallocate()
+        capacity = 256
+        base = .allocate(capacity: capacity)
+        written = 0
+    }
+
     /// Makes room for `extra` more bytes.
     @inlinable
     public func reserve(_ extra: Int) {
