@@ -36,7 +36,13 @@ extension Engine {
         let connection = connection(id)
         guard !connection.isClosing else { return }
         statistics.bytesIn += bytes.count
-        connection.lines.feed(bytes) { self.carryOut($0, for: connection) }
+        if mustWait(connection) {
+            // It came to lag since its owner last looked.
+            connection.isBlocked = true
+            connection.lines.hold(bytes)
+        } else {
+            connection.lines.feed(bytes) { self.carryOut($0, for: connection) }
+        }
         settle(connection)
     }
 
@@ -63,7 +69,12 @@ extension Engine {
     package func status(of id: ConnectionID) -> ConnectionStatus {
         let connection = connection(id)
         if connection.isClosing { return .closing }
-        return connection.isBlocked || connection.inputEnded ? .blocked : .reading
+        return mustWait(connection) || connection.inputEnded ? .blocked : .reading
+    }
+
+    /// Whether a connection has to take what is written for it before more is read from it.
+    private func mustWait(_ connection: Connection) -> Bool {
+        connection.isBlocked || connection.lagging > 0 || connection.outbox.count >= outboxLimit
     }
 
     /// Says goodbye; what was written before is still sent.
@@ -188,10 +199,6 @@ extension Engine {
         outboxBytes -= count
         statistics.bytesOut += count
         if connection.isClosing { return }
-        if connection.isBlocked {
-            settle(connection)
-        } else if connection.lagging > 0, connection.outbox.count <= outboxLimit / 2 {
-            catchUp(connection)
-        }
+        if connection.isBlocked { settle(connection) }
     }
 }

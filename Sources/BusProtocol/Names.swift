@@ -2,7 +2,6 @@
 package enum Names {
     package static let longestType = 64
     package static let longestStore = 128
-    package static let longestKey = 128
 
     /// `[a-z][A-Za-z0-9_-]*`, at most 64 bytes: type and action names.
     package static func isTypeName(_ bytes: UnsafeRawBufferPointer) -> Bool {

@@ -11,6 +11,7 @@ extension Engine {
         subscription.catchUp = catchUp
         subscription.shape.lagging += 1
         subscription.connection.lagging += 1
+        subscription.connection.isBlocked = true
     }
 
     private func endLagging(_ subscription: Subscription) {
