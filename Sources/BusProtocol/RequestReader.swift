@@ -7,23 +7,23 @@ package final class RequestReader {
     package typealias Text = UnsafeRawBufferPointer
 
     /// The members the request has.
-    package private(set) var present = MemberSet()
+    @exclusivity(unchecked) package private(set) var present = MemberSet()
 
     /// The raw JSON of `id`, quotes included; empty when there is none.
-    package private(set) var id = Text(start: nil, count: 0)
-    package private(set) var type = Text(start: nil, count: 0)
-    package private(set) var store = Text(start: nil, count: 0)
-    package private(set) var action = Text(start: nil, count: 0)
-    package private(set) var payload = JSONObject()
-    package private(set) var op = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var id = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var type = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var store = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var action = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var payload = JSONObject()
+    @exclusivity(unchecked) package private(set) var op = Text(start: nil, count: 0)
 
     /// Values of all other members, by the member's number.
-    private var values: [JSON]
+    @exclusivity(unchecked) private var values: [JSON]
     /// The first complaint about a member, reported once the whole line has proved to be JSON.
-    private var complaint: RequestError?
+    @exclusivity(unchecked) private var complaint: RequestError?
     /// The names of members that no request has, to find one that comes twice.
-    private var unknown: Set<[UInt8]> = []
-    private var copies: [UnsafeMutableRawBufferPointer] = []
+    @exclusivity(unchecked) private var unknown: Set<[UInt8]> = []
+    @exclusivity(unchecked) private var copies: [UnsafeMutableRawBufferPointer] = []
     private let depth: Int
 
     package init(depth: Int) {

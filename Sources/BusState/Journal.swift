@@ -19,7 +19,7 @@ package final class Journal {
         case elements(Int)
     }
 
-    package private(set) var records: ContiguousArray<Record> = []
+    @exclusivity(unchecked) package private(set) var records: ContiguousArray<Record> = []
 
     package init() {}
 

@@ -38,8 +38,8 @@ final class ShapeContent {
 final class ItemList {
     let bytes = ByteWriter(capacity: 256)
     /// Where a further part begins.
-    private(set) var cuts: [Int] = []
-    private var partStart = 0
+    @exclusivity(unchecked) private(set) var cuts: [Int] = []
+    @exclusivity(unchecked) private var partStart = 0
 
     func clear() {
         bytes.clear()

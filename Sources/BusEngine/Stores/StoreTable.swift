@@ -4,14 +4,14 @@ import BusJSON
 final class StoreTable {
     private static let slabSize = 1024
 
-    private var slabs: [UnsafeMutablePointer<StoreRecord>] = []
-    private var free: [Int32] = []
-    private var used = 0
-    private(set) var count = 0
+    @exclusivity(unchecked) private var slabs: [UnsafeMutablePointer<StoreRecord>] = []
+    @exclusivity(unchecked) private var free: [Int32] = []
+    @exclusivity(unchecked) private var used = 0
+    @exclusivity(unchecked) private(set) var count = 0
 
     /// Open addressing; each slot holds a record's index + 1, or 0. A power of two, at most 3/4 full.
-    private var slots: UnsafeMutablePointer<Int32>
-    private var slotCount = 64
+    @exclusivity(unchecked) private var slots: UnsafeMutablePointer<Int32>
+    @exclusivity(unchecked) private var slotCount = 64
     private let seed: UInt64
 
     init(seed: UInt64) {
