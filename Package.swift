@@ -4,6 +4,9 @@ import PackageDescription
 // Imports point one way: each target may use those above it, never those below.
 let package = Package(
     name: "FluxBus",
+    products: [
+        .library(name: "FluxBus", targets: ["FluxBus"]),
+    ],
     dependencies: [
         // Command lines: flags, help and completions for the executables.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -30,6 +33,8 @@ let package = Package(
         // What tests share: seeded randomness.
         .target(name: "TestSupport", dependencies: ["BusJSON"], path: "Tests/TestSupport"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
+        // The client library: addresses, connections, mirrors.
+        .target(name: "FluxBus", dependencies: ["BusJSON", "CLinux"]),
     ],
     swiftLanguageModes: [.v6]
 )
