@@ -6,6 +6,7 @@ let package = Package(
     name: "FluxBus",
     products: [
         .library(name: "FluxBus", targets: ["FluxBus"]),
+        .executable(name: "fluxbus", targets: ["fluxbus"]),
     ],
     dependencies: [
         // Command lines: flags, help and completions for the executables.
@@ -35,6 +36,14 @@ let package = Package(
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         // The client library: addresses, connections, mirrors.
         .target(name: "FluxBus", dependencies: ["BusJSON", "CLinux"]),
+        // The command line's code, apart from its entry point, so that tests can run it.
+        .target(
+            name: "FluxBusCommand",
+            dependencies: [
+                "BusJSON", "FluxBus", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
+        .testTarget(name: "FluxBusCommandTests", dependencies: ["BusJSON", "FluxBus", "FluxBusCommand"]),
     ],
     swiftLanguageModes: [.v6]
 )
