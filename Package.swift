@@ -7,6 +7,7 @@ let package = Package(
     products: [
         .library(name: "FluxBus", targets: ["FluxBus"]),
         .executable(name: "fluxbus", targets: ["fluxbus"]),
+        .executable(name: "fluxbus-bench", targets: ["fluxbus-bench"]),
     ],
     dependencies: [
         // Command lines: flags, help and completions for the executables.
@@ -43,6 +44,13 @@ let package = Package(
                 "BusJSON", "FluxBus", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
+        // The load generator.
+        .executableTarget(
+            name: "fluxbus-bench",
+            dependencies: [
+                "BusJSON", "CLinux", "FluxBus",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
         .testTarget(name: "FluxBusCommandTests", dependencies: ["BusJSON", "FluxBus", "FluxBusCommand"]),
     ],
     swiftLanguageModes: [.v6]

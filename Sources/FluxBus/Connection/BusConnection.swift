@@ -58,6 +58,9 @@ public final class BusConnection {
         return try request(BusRequest("hello", members), until: deadline)
     }
 
+    /// The socket, for callers that move bytes themselves once everything asked here has been answered.
+    package var descriptor: Int32 { stream.descriptor }
+
     // MARK: - Whole exchanges
 
     /// Sends one request and waits for its reply. Throws the error the reply holds.
