@@ -4,6 +4,11 @@ import PackageDescription
 // Imports point one way: each target may use those above it, never those below.
 let package = Package(
     name: "FluxBus",
+    products: [
+        .library(name: "FluxBus", targets: ["FluxBus"]),
+        .executable(name: "fluxbus", targets: ["fluxbus"]),
+        .executable(name: "fluxbus-bench", targets: ["fluxbus-bench"]),
+    ],
     dependencies: [
         // Command lines: flags, help and completions for the executables.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -19,21 +24,43 @@ let package = Package(
         .target(name: "BusJSON"),
         // One state under change: writes in place, the journal, what changed.
         .target(name: "BusState", dependencies: ["BusJSON"]),
-        // YAML and JSON files as values that know their line.
-        .target(name: "BusYAML", dependencies: ["BusJSON", .product(name: "Yams", package: "Yams")]),
-        // JsonLogic and declared state types, compiled.
-        .target(name: "BusLogic", dependencies: ["BusJSON", "BusState", "BusYAML"]),
         // The wire: lines, requests, names, errors.
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
+        // YAML and JSON files as values that know their line.
+        .target(
+            name: "BusYAML",
+            dependencies: ["BusJSON", "BusProtocol", .product(name: "Yams", package: "Yams")]),
+        // JsonLogic and declared state types, compiled.
+        .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML"]),
         // Stores, commits, subscriptions: pure and synchronous.
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusState", "BusLogic", "BusProtocol"]),
         // What tests share: seeded randomness.
         .target(name: "TestSupport", dependencies: ["BusJSON"], path: "Tests/TestSupport"),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["BusEngine", "BusLogic", "BusJSON", "TestSupport"]),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
-        .testTarget(name: "BusYAMLTests", dependencies: ["BusJSON", "BusYAML", "TestSupport"]),
+        .testTarget(
+            name: "BusYAMLTests", dependencies: ["BusJSON", "BusProtocol", "BusYAML", "TestSupport"]),
         .testTarget(
             name: "BusLogicTests",
-            dependencies: ["BusJSON", "BusState", "BusYAML", "BusLogic", "TestSupport"]),
+            dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML", "BusLogic", "TestSupport"]),
+        // The client library: addresses, connections, mirrors.
+        .target(name: "FluxBus", dependencies: ["BusJSON", "CLinux"]),
+        // The command line's code, apart from its entry point, so that tests can run it.
+        .target(
+            name: "FluxBusCommand",
+            dependencies: [
+                "BusJSON", "FluxBus", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
+        // The load generator.
+        .executableTarget(
+            name: "fluxbus-bench",
+            dependencies: [
+                "BusJSON", "CLinux", "FluxBus",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        .testTarget(name: "FluxBusCommandTests", dependencies: ["BusJSON", "FluxBus", "FluxBusCommand"]),
     ],
     swiftLanguageModes: [.v6]
 )
