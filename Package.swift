@@ -27,9 +27,24 @@ let package = Package(
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
         // Stores, commits, subscriptions: pure and synchronous.
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusState", "BusLogic", "BusProtocol"]),
+        // Sockets and configuration: a bus in a process.
+        .target(
+            name: "BusServer",
+            dependencies: [
+                "BusEngine", "BusLogic", "BusProtocol", "BusYAML", "CLinux",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        // The daemon.
+        .executableTarget(
+            name: "fluxbusd",
+            dependencies: [
+                "BusServer", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         // What tests share: seeded randomness.
         .target(name: "TestSupport", dependencies: ["BusJSON"], path: "Tests/TestSupport"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
+        .testTarget(name: "BusServerTests", dependencies: ["BusServer", "fluxbusd"]),
     ],
     swiftLanguageModes: [.v6]
 )
