@@ -1,113 +1,180 @@
 import BusJSON
 import BusLogic
+import BusProtocol
+import BusState
 
-// PROVISIONAL: the outer face of the engine, fixed so that the server can be written beside it.
-
-/// Who is at the other end of a connection.
-package enum Peer: Sendable, Equatable {
-    /// A Unix socket: the kernel's word.
-    case unix(uid: Int, pid: Int)
-    /// TCP: nobody until a `hello` with a token came. `address` is `HOST:PORT`.
-    case tcp(address: String)
-}
-
-/// A connection's number in the engine; reused after `disconnect`.
-package typealias ConnectionID = Int
-
-/// A piece of output, laid out as the C library's `iovec`.
-package struct OutputPiece {
-    package var base: UnsafeRawPointer?
-    package var count: Int
-}
-
-/// What the owner of a socket should do with it now.
-package enum ConnectionStatus: Sendable {
-    /// Read more when there is more.
-    case reading
-    /// Its outbox is full or it has unfinished business: don't read, only write.
-    case blocked
-    /// Write what is left, then close the socket and call `disconnect`.
-    case closing
-}
-
-/// Why the daemon ends a connection.
-package enum GoodbyeCode: String, Sendable {
-    case shutdown, restart, slow_consumer, limit, `protocol`
-}
-
-package struct EngineConfiguration {
-    package var limits = Limits()
-    /// A UUID naming this history.
-    package var epoch: String
-    /// The daemon's own uid: together with 0 it may reload and drop configured stores.
-    package var ownUID: Int
-    package var version: String
-    /// The name that a token stands for; nil for an unknown one.
-    package var tokenName: (String) -> String? = { _ in nil }
-    /// Reads the definitions anew for `reload`; throws a `ReloadFailure` with a sentence.
-    package var loadTypes: () throws(ReloadFailure) -> [any StateType] = { () throws(ReloadFailure) in
-        throw ReloadFailure(message: "This bus has no types directory to reload.")
-    }
-    /// Told about things an operator should know: a rejected will, a slow consumer that was cut off.
-    package var report: (EngineNote) -> Void = { _ in }
-
-    package init(epoch: String, ownUID: Int, version: String) {
-        self.epoch = epoch
-        self.ownUID = ownUID
-        self.version = version
-    }
-}
-
-package struct ReloadFailure: Error {
-    package var message: String
-    package init(message: String) { self.message = message }
-}
-
-/// Something for the operator's log.
-package struct EngineNote: Sendable {
-    package enum Level: Sendable { case info, notice, warning, error }
-    package var level: Level
-    package var message: String
-    /// The client concerned, if one is.
-    package var connection: ConnectionID?
-}
-
-/* The methods:
-
+/// The bus without its sockets: a state machine from bytes and times to bytes.
+///
+/// It hosts the stores, carries out requests one after the other, and writes replies and events into the
+/// outboxes of connections. It never reads a clock, a random source, a file or a socket: the same calls give
+/// the same bytes, so a whole bus with many clients runs in a test. It belongs to one serial owner.
+///
+/// The way of a request: `receive` cuts lines (`Connections`), reads one (`BusProtocol`), plans it
+/// (`Requests`), carries it out on the states and publishes what changed (`Commits`), to subscriptions
+/// (`Subscriptions`), into outboxes.
 package final class Engine {
-    package init(_ configuration: EngineConfiguration, types: [any StateType])
+    var configuration: EngineConfiguration
+    let limits: Limits
 
-    // Time is given, never read: milliseconds since 1970, never going back (the caller clamps).
-    package func beginTurn(at milliseconds: Int)
+    /// The turn's time, in milliseconds since 1970.
+    var now = 0
+    package internal(set) var revision = 0
+    /// Counts changes to stores; see `StoreRecord.sequence`.
+    var sequence = 0
+    /// What it was before the commit being published.
+    var sequenceBefore = 0
 
-    // A configured store: created at start, by the daemon. Throws EngineError (code, message).
-    package func createConfigured(_ address: String) throws(RequestError)
+    // Stores and types.
+    let stores: StoreTable
+    /// By index; never shrinks.
+    var types: [TypeEntry] = []
+    var typesByName: [String: TypeEntry] = [:]
+    var lastType: TypeEntry?
+    /// Types in the order in which one action reaches them.
+    var commitOrder: [TypeEntry] = []
+    var dropLog = DropLog()
+    /// The sum of all states' sizes.
+    var stateBytes = 0
 
-    // Connections. `unix` ones are open at once, `tcp` ones must say hello first.
-    package func connect(_ peer: Peer) -> ConnectionID
-    // Bytes that came in; complete lines are carried out, a partial one is kept. The bytes are borrowed.
-    // Call only while status is .reading.
-    package func receive(_ connection: ConnectionID, _ bytes: UnsafeRawBufferPointer)
-    // The peer has finished sending: what is complete is answered, then the status becomes .closing.
-    package func endOfInput(_ connection: ConnectionID)
-    // The socket is gone (closed by us or by them): runs the will and drops, forgets the connection.
-    package func disconnect(_ connection: ConnectionID)
-    package func status(of connection: ConnectionID) -> ConnectionStatus
-    // Says goodbye: the event is queued and the status becomes .closing.
-    package func goodbye(_ connection: ConnectionID, _ code: GoodbyeCode, _ message: String)
+    // Connections.
+    var connections: [Connection?] = []
+    var freeConnections: [ConnectionID] = []
+    package internal(set) var connectionCount = 0
+    var readyConnections: [Connection] = []
+    /// The connection whose request is being carried out.
+    var current: Connection?
+    /// The sum of all outboxes.
+    var outboxBytes = 0
 
-    // Output. After each turn: for every connection in takeReady(), write output until there is none or the
-    // socket is full, telling `sent`; then look at status.
-    package func takeReady(_ body: (ConnectionID) -> Void)      // connections with new output or a new status
-    package func output(of: ConnectionID, into: UnsafeMutableBufferPointer<OutputPiece>) -> Int  // pieces filled
-    package func sent(_ connection: ConnectionID, _ count: Int) // may bring more output (merged changes, waiting requests)
-    package func hasOutput(_ connection: ConnectionID) -> Bool
+    // Subscriptions.
+    var shapes: [Shape.Key: Shape] = [:]
+    /// Shapes whose pattern names one store, by its address.
+    var exactShapes: [String: [Shape]] = [:]
+    /// Shapes whose pattern has wildcards and wants some stores of a type only.
+    var globShapes: [Shape] = []
+    var subscriptionCount = 0
+    var bookmarks = BookmarkWheel()
+    /// Shapes that wrote shared bytes in this turn.
+    var runningShapes: [Shape] = []
+    /// Runs of bytes that nobody holds any more.
+    var spareRuns: [ByteWriter] = []
+    /// Shapes that want actions of some stores of a type only.
+    var partialActionShapes: [Shape] = []
+    /// When shapes have to be looked at because of the time, in milliseconds since 1970.
+    var bookmarkDeadline: Int?
 
-    // When endTurn must next be called even if nothing comes in (bookmarks); nil: never.
-    package var nextDeadline: Int? { get }
-    package func tick()       // does what is due at the turn's time
+    // Identities and keys.
+    var identities: [Identity: Int32] = [:]
+    var keys = KeyMemory()
 
-    package var revision: Int { get }
-    package var storeCount: Int, connectionCount: Int { get }
+    // The commit being made, kept to reuse its storage.
+    let request: RequestReader
+    let journal = Journal()
+    lazy var context = CommitContext(
+        reader: self,
+        budget: Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes),
+        storeBudget: Budget(operations: Limits.storeOperations, bytes: Limits.storeBytes))
+    var plan = DispatchPlan()
+    var touches: ContiguousArray<Touch> = []
+    var entries: ContiguousArray<DeltaEntry> = []
+    var restricted: ContiguousArray<DeltaEntry> = []
+    var publication = Publication()
+    /// Where an answer is put together that may prove too long.
+    let scratch = ByteWriter(capacity: 4096)
+
+    var statistics = Statistics()
+
+    package init(_ configuration: EngineConfiguration, types: [any StateType]) {
+        self.configuration = configuration
+        limits = configuration.limits
+        stores = StoreTable(seed: configuration.hashSeed)
+        request = RequestReader(depth: configuration.limits.depth)
+        for type in types { addType(type) }
+        orderTypes()
+    }
+
+    package var storeCount: Int { stores.count }
+    package var subscriberCount: Int { subscriptionCount }
+
+    /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
+    package func beginTurn(at milliseconds: Int) {
+        now = max(now, milliseconds)
+        recycleRuns()
+    }
+
+    // MARK: Types
+
+    func addType(_ type: any StateType) {
+        let entry = TypeEntry(index: Int32(types.count), type: type, stores: stores)
+        types.append(entry)
+        typesByName[type.name] = entry
+        for shape in shapes.values where shape.wantsWholeTypes && shape.key.pattern.type.matches(type.name) {
+            entry.shapes.append(shape)
+        }
+    }
+
+    /// Orders types by name, but behind those they wait for.
+    func orderTypes() {
+        commitOrder = []
+        var placed: Set<String> = []
+        func place(_ entry: TypeEntry) {
+            guard placed.insert(entry.name).inserted else { return }
+            for name in entry.type.waitFor.sorted(by: UTF8Order.precedes) {
+                if let awaited = typesByName[name] { place(awaited) }
+            }
+            commitOrder.append(entry)
+        }
+        for entry in liveTypes.sorted(by: { UTF8Order.precedes($0.name, $1.name) }) { place(entry) }
+    }
+
+    /// The types that are defined now; a reload may have taken some away.
+    var liveTypes: [TypeEntry] { types.filter { typesByName[$0.name] === $0 } }
+
+    @inline(__always)
+    func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
+        if let lastType,
+            lastType.name.utf8Span.span.withUnsafeBytes({ $0.count == name.count && $0.elementsEqual(name) })
+        {
+            return lastType
+        }
+        guard let entry = typesByName[String(decoding: name, as: UTF8.self)] else { return nil }
+        lastType = entry
+        return entry
+    }
+
+    // MARK: What is held
+
+    /// What the memory limit counts: states with their surroundings, what waits to be sent, remembered keys.
+    var accountedMemory: Int {
+        stateBytes + stores.count * 128 + outboxBytes + keys.count * 256 + connectionCount * 1024
+            + subscriptionCount * 128
+    }
+
+    /// How much may wait for one connection: less while all of them together hold much.
+    var outboxLimit: Int {
+        outboxBytes > limits.memory / 2 ? min(limits.outbox, 64 << 10) : limits.outbox
+    }
 }
-*/
+
+extension Engine: StoreReader {
+    package func address(of store: Int) -> String {
+        let record = stores.pointer(Int32(store))
+        return "\(types[Int(record.pointee.type)].name)/\(record.pointee.name)"
+    }
+
+    package func state(at address: String) -> JSONObject? {
+        var address = address
+        return address.withUTF8 { bytes in
+            guard let parts = AddressParts(UnsafeRawBufferPointer(bytes)),
+                let entry = type(named: parts.type),
+                let index = stores.find(type: entry.index, name: parts.name)
+            else { return nil }
+            return stores.pointer(index).pointee.state
+        }
+    }
+
+    package func addresses(ofType type: String) -> [String] {
+        guard let entry = typesByName[type] else { return [] }
+        return entry.sorted.map { address(of: Int($0)) }
+    }
+}

@@ -24,9 +24,7 @@ package struct Limits: Sendable, Equatable {
 
     package init() {}
 
-    /// A store's address, a type or action name, and a key, in bytes: they stand in every log line and event.
-    package static let typeName = 64
-    package static let storeName = 128
+    /// The longest key, in bytes: it is kept for every keyed commit.
     package static let key = 128
     /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.
     package static let rememberedKeys = 100_000
@@ -40,9 +38,6 @@ package struct Limits: Sendable, Equatable {
     package static let bookmarkMilliseconds = 30_000
     /// What surrounds a state on its line at most: address, revisions, cause-free members.
     package static let eventOverhead = 1024
-    /// The largest page that `get`, `stores` and `history` give.
-    package static let page = 1_000_000
-    package static let historyPage = 1000
 
     /// What one store may spend on expressions in one action: far above any honest mutation, and over in
     /// milliseconds.

@@ -44,6 +44,11 @@ package struct LineBuffer {
         }
     }
 
+    /// Keeps new bytes for later, behind what is kept already.
+    package mutating func hold(_ bytes: UnsafeRawBufferPointer) {
+        held.append(contentsOf: bytes)
+    }
+
     /// Goes on with what was kept.
     package mutating func resume(_ take: (Piece) -> Bool) {
         var bytes: [UInt8] = []

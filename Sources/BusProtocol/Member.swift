@@ -30,7 +30,8 @@ package struct MemberSet: Sendable {
 
 /// What a request asks for.
 package enum Operation: String, CaseIterable, Sendable {
-    case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history, revert
+    case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history,
+        revert
     case will, stats, reload
 
     /// The members it may have, besides `op` and `id`.

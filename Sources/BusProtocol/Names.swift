@@ -2,7 +2,6 @@
 package enum Names {
     package static let longestType = 64
     package static let longestStore = 128
-    package static let longestKey = 128
 
     /// `[a-z][A-Za-z0-9_-]*`, at most 64 bytes: type and action names.
     package static func isTypeName(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -12,9 +11,12 @@ package enum Names {
 
     /// `[A-Za-z0-9][A-Za-z0-9_:@-]*`, at most 128 bytes: store names.
     package static func isStoreName(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let first = bytes.first, bytes.count <= longestStore, isAlphanumeric(first) else { return false }
+        guard let first = bytes.first, bytes.count <= longestStore, isAlphanumeric(first) else {
+            return false
+        }
         return bytes.allSatisfy {
-            isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ":")
+            isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
+                || $0 == UInt8(ascii: ":")
                 || $0 == UInt8(ascii: "@")
         }
     }

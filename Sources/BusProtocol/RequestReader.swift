@@ -15,7 +15,7 @@ package final class RequestReader {
     package private(set) var store = Text(start: nil, count: 0)
     package private(set) var action = Text(start: nil, count: 0)
     package private(set) var payload = JSONObject()
-    private var op = Text(start: nil, count: 0)
+    package private(set) var op = Text(start: nil, count: 0)
 
     /// Values of all other members, by the member's number.
     private var values: [JSON]
@@ -33,11 +33,19 @@ package final class RequestReader {
 
     deinit { for copy in copies { copy.deallocate() } }
 
+    /// Whether options of a dispatch have to be looked at: anything but what the simplest one has.
+    package var hasMembersBeyondPlainDispatch: Bool {
+        present.first(outside: MemberSet(.op, .id, .type, .store, .action, .payload)) != nil
+    }
+
     /// Reads a line. Throws when it is no JSON object; complaints about members wait for `operation`, so that
     /// the reply can carry the `id`.
     package func read(_ line: UnsafeRawBufferPointer) throws(RequestError) {
         present = MemberSet()
         id = Text(start: nil, count: 0)
+        type = id
+        store = id
+        action = id
         complaint = nil
         if !copies.isEmpty {
             for copy in copies { copy.deallocate() }
@@ -58,7 +66,9 @@ package final class RequestReader {
             id = Text(start: nil, count: 0)
             throw Self.parseError(error)
         }
-        guard isObject else { throw RequestError(.invalidRequest, "A request is one JSON object on one line.") }
+        guard isObject else {
+            throw RequestError(.invalidRequest, "A request is one JSON object on one line.")
+        }
     }
 
     private func readMembers(_ reader: inout JSONReader) throws(JSONError) {
@@ -77,7 +87,8 @@ package final class RequestReader {
         }
         guard let operation = Self.operation(named: op) else {
             let name = String(decoding: op, as: UTF8.self)
-            throw RequestError(.unknownOp, "There is no op \"\(name.prefix(64))\"; see the protocol's table of ops.")
+            throw RequestError(
+                .unknownOp, "There is no op \"\(name.prefix(64))\"; see the protocol's table of ops.")
         }
         if let member = present.first(outside: operation.members) {
             throw .invalid(
@@ -167,7 +178,8 @@ package final class RequestReader {
 
     package static func parseError(_ error: JSONError) -> RequestError {
         if error.reason == .tooDeep {
-            return RequestError(.tooLarge, "This line is nested too deeply; the limit stands in hello's `limits`.")
+            return RequestError(
+                .tooLarge, "This line is nested too deeply; the limit stands in hello's `limits`.")
         }
         return RequestError(.parseError, "This line is not JSON as the bus takes it: \(error).")
     }
@@ -225,7 +237,8 @@ package final class RequestReader {
     @inline(__always)
     private static func matches(_ text: Text, _ word: StaticString) -> Bool {
         guard text.count == word.utf8CodeUnitCount else { return false }
-        return text.elementsEqual(UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
+        return text.elementsEqual(
+            UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
     }
 
     private static func member(named name: Text) -> Member? {

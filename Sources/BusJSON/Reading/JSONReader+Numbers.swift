@@ -1,66 +1,89 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
-
 extension JSONReader {
     /// Reads one number: an exact integer if the literal has neither fraction nor exponent, else a double.
     public mutating func number() throws(JSONError) -> JSON {
         let first = cursor
-        let negative = cursor < end && cursor.pointee == UInt8(ascii: "-")
-        if negative { cursor += 1 }
-        guard cursor < end else { throw failure(.unexpectedEnd) }
-        guard isDigit(cursor.pointee) else { throw failure(.invalidNumber) }
-
-        // Digits are gathered as a negative number, whose range is one larger.
-        var value = 0
-        var overflow = false
-        let leadingZero = cursor.pointee == UInt8(ascii: "0")
-        let digits = cursor
-        while cursor < end, isDigit(cursor.pointee) {
-            let (shifted, high) = value.multipliedReportingOverflow(by: 10)
-            let (sum, low) = shifted.subtractingReportingOverflow(Int(cursor.pointee &- 48))
-            overflow = overflow || high || low
-            value = sum
-            cursor += 1
+        var place = cursor
+        let negative = place < end && place.pointee == UInt8(ascii: "-")
+        if negative { place += 1 }
+        let digits = place
+        var magnitude: UInt = 0
+        while place < end, place.pointee &- 48 < 10 {
+            magnitude = magnitude &* 10 &+ UInt(place.pointee &- 48)
+            place += 1
         }
-        if leadingZero && cursor - digits > 1 { throw failure(.invalidNumber) }
-        if cursor < end {
-            let byte = cursor.pointee
-            if byte == UInt8(ascii: ".") || byte | 0x20 == UInt8(ascii: "e") {
-                return .double(try double(from: first))
-            }
+        cursor = place
+        let count = place - digits
+        guard count > 0 else { throw failure(place < end ? .invalidNumber : .unexpectedEnd) }
+        if count > 1 && digits.pointee == UInt8(ascii: "0") { throw failure(.invalidNumber) }
+        if place < end, place.pointee == UInt8(ascii: ".") || place.pointee | 0x20 == UInt8(ascii: "e") {
+            return .double(try double(from: first, magnitude, digits: count, negative: negative))
         }
-        // A minus zero without a fraction is the integer 0.
-        guard !overflow, negative || value != Int.min else { throw failure(.integerOutOfRange) }
-        return .int(negative ? value : -value)
+        // Nineteen digits fit a magnitude of 64 bits whatever they are. A minus zero is the integer 0.
+        guard count <= 19, magnitude <= Int.max.magnitude + (negative ? 1 : 0) else {
+            throw failure(.integerOutOfRange)
+        }
+        return .int(Int(truncatingIfNeeded: negative ? 0 &- magnitude : magnitude))
     }
 
-    private mutating func double(from first: UnsafePointer<UInt8>) throws(JSONError) -> Double {
+    /// Reads the fraction and the exponent of a number whose integer digits have been taken.
+    private mutating func double(
+        from first: UnsafePointer<UInt8>, _ integer: UInt, digits: Int, negative: Bool
+    ) throws(JSONError) -> Double {
+        var magnitude = integer
+        var digits = digits
+        var exponent = 0
         if cursor.pointee == UInt8(ascii: ".") {
             cursor += 1
-            try digitRun()
-        }
-        if cursor < end, cursor.pointee | 0x20 == UInt8(ascii: "e") {
-            cursor += 1
-            if cursor < end, cursor.pointee == UInt8(ascii: "+") || cursor.pointee == UInt8(ascii: "-") {
+            let fraction = cursor
+            while cursor < end, cursor.pointee &- 48 < 10 {
+                magnitude = magnitude &* 10 &+ UInt(cursor.pointee &- 48)
                 cursor += 1
             }
-            try digitRun()
+            let count = cursor - fraction
+            guard count > 0 else { throw failure(cursor < end ? .invalidNumber : .unexpectedEnd) }
+            digits += count
+            exponent = -count
+        }
+        if cursor < end, cursor.pointee | 0x20 == UInt8(ascii: "e") {
+            exponent += try exponentPart()
+        }
+        // A whole number of 53 bits, times or divided by a power of ten that is a double, rounds once: exact.
+        if digits <= 19, magnitude <= 1 << 53, abs(exponent) <= 22 {
+            let power = PowersOfTen.upTo22[abs(exponent)]
+            let value = exponent < 0 ? Double(magnitude) / power : Double(magnitude) * power
+            return negative ? -value : value
         }
         let text = UnsafeRawBufferPointer(start: first, count: cursor - first)
-        guard let value = Double(String(decoding: text, as: UTF8.self)), value.isFinite else {
+        guard let value = Double(Self.text(ascii: text)), value.isFinite else {
             throw failure(.numberOutOfRange)
         }
         return value
     }
 
-    private mutating func digitRun() throws(JSONError) {
-        guard cursor < end else { throw failure(.unexpectedEnd) }
-        guard isDigit(cursor.pointee) else { throw failure(.invalidNumber) }
-        while cursor < end, isDigit(cursor.pointee) { cursor += 1 }
+    /// Reads an exponent with its `e`; one beyond all doubles is given as a large one.
+    private mutating func exponentPart() throws(JSONError) -> Int {
+        cursor += 1
+        var negative = false
+        if cursor < end, cursor.pointee == UInt8(ascii: "+") || cursor.pointee == UInt8(ascii: "-") {
+            negative = cursor.pointee == UInt8(ascii: "-")
+            cursor += 1
+        }
+        let first = cursor
+        var value = 0
+        while cursor < end, cursor.pointee &- 48 < 10 {
+            value = min(value &* 10 &+ Int(cursor.pointee &- 48), 100_000_000)
+            cursor += 1
+        }
+        guard cursor > first else { throw failure(cursor < end ? .invalidNumber : .unexpectedEnd) }
+        return negative ? -value : value
     }
+}
 
-    private func isDigit(_ byte: UInt8) -> Bool { byte &- 48 < 10 }
+/// The powers of ten that are doubles exactly.
+enum PowersOfTen {
+    static let upTo22: InlineArray<23, Double> = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+        1e18,
+        1e19, 1e20, 1e21, 1e22,
+    ]
 }

@@ -1,11 +1,40 @@
 extension JSONReader {
     /// Reads one string and decodes it.
     public mutating func string() throws(JSONError) -> String {
-        let content = try scanString()
-        if content.plain {
-            return String(decoding: content.bytes, as: UTF8.self)
+        try expect(UInt8(ascii: "\""))
+        if let short = shortString() { return short }
+        let content = try stringContent()
+        return content.plain ? Self.text(ascii: content.bytes) : try decode(content)
+    }
+
+    /// Takes a string of at most 15 plain bytes whose opening quote has been taken; nil if it is another kind,
+    /// or stands so near the end that 16 bytes cannot be looked at.
+    @inline(__always)
+    private mutating func shortString() -> String? {
+        guard SmallText.isKnown, end - cursor > SmallText.longest else { return nil }
+        let bytes = UnsafeRawPointer(cursor)
+        let low = bytes.loadUnaligned(as: UInt64.self)
+        var marks = ByteScan.specials(low) | low & ByteScan.highBits
+        if marks != 0 {
+            let count = ByteScan.firstMarked(marks)
+            guard cursor[count] == UInt8(ascii: "\"") else { return nil }
+            cursor += count + 1
+            return SmallText(ascii: ByteScan.keep(low, count), 0, count: count).string
         }
-        return try decode(content)
+        let high = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        marks = ByteScan.specials(high) | high & ByteScan.highBits
+        guard marks != 0 else { return nil }
+        let count = ByteScan.firstMarked(marks)
+        guard cursor[8 + count] == UInt8(ascii: "\"") else { return nil }
+        cursor += count + 9
+        return SmallText(ascii: low, ByteScan.keep(high, count), count: 8 + count).string
+    }
+
+    /// Makes a string of bytes that are known to be ASCII.
+    static func text(ascii bytes: UnsafeRawBufferPointer) -> String {
+        if bytes.count <= SmallText.longest, SmallText.isKnown { return SmallText(ascii: bytes).string }
+        let units = bytes.bindMemory(to: UInt8.self)
+        return String(copying: UTF8Span(unchecked: units.span, isKnownASCII: true))
     }
 
     /// The bytes between a string's quotes. `plain`: ASCII without escapes, so they are the string itself.
@@ -18,54 +47,82 @@ extension JSONReader {
     /// Takes one string and gives its undecoded content; control characters and a missing quote are refused.
     public mutating func scanString() throws(JSONError) -> StringContent {
         try expect(UInt8(ascii: "\""))
+        return try stringContent()
+    }
+
+    /// Takes the rest of a string whose opening quote has been taken.
+    private mutating func stringContent() throws(JSONError) -> StringContent {
         let first = cursor
+        var place = cursor
+        var high: UInt64 = 0
         var escaped = false
-        var high: UInt8 = 0
-        while cursor < end {
-            let byte = cursor.pointee
+        while true {
+            // Eight bytes at a time up to something that is not plain.
+            while end - place >= 8 {
+                let word = UnsafeRawPointer(place).loadUnaligned(as: UInt64.self)
+                let marks = ByteScan.specials(word)
+                if marks != 0 {
+                    let count = ByteScan.firstMarked(marks)
+                    high |= ByteScan.keep(word, count)
+                    place += count
+                    break
+                }
+                high |= word
+                place += 8
+            }
+            guard place < end else { break }
+            let byte = place.pointee
             if byte == UInt8(ascii: "\"") {
-                let bytes = UnsafeRawBufferPointer(start: first, count: cursor - first)
-                cursor += 1
-                return StringContent(bytes: bytes, plain: !escaped && high < 0x80, escaped: escaped)
+                cursor = place + 1
+                let bytes = UnsafeRawBufferPointer(start: first, count: place - first)
+                return StringContent(
+                    bytes: bytes, plain: !escaped && high & ByteScan.highBits == 0, escaped: escaped)
             }
             if byte == UInt8(ascii: "\\") {
                 escaped = true
-                cursor += 1
-                guard cursor < end else { throw failure(.unexpectedEnd) }
+                place += 2
+                guard place <= end else { break }
             } else if byte < 0x20 {
-                throw failure(.controlCharacter)
+                throw JSONError(.controlCharacter, at: place - start)
+            } else {
+                high |= UInt64(byte)
+                place += 1
             }
-            high |= byte
-            cursor += 1
         }
-        throw failure(.unexpectedEnd)
+        throw JSONError(.unexpectedEnd, at: end - start)
     }
 
     /// Decodes what `scanString` gave: escapes undone, UTF-8 checked.
     public func decode(_ content: StringContent) throws(JSONError) -> String {
         let place = content.bytes.baseAddress.map { $0 - UnsafeRawPointer(start) } ?? offset
-        guard content.escaped else {
-            guard let text = String(validating: content.bytes, as: UTF8.self) else {
-                throw JSONError(.invalidUTF8, at: place)
-            }
-            return text
-        }
+        guard content.escaped else { return try text(utf8: content.bytes, at: place) }
         var decoded: [UInt8] = []
         decoded.reserveCapacity(content.bytes.count)
         var index = 0
         while index < content.bytes.count {
-            let byte = content.bytes[index]
-            if byte != UInt8(ascii: "\\") {
-                decoded.append(byte)
-                index += 1
-            } else {
+            if content.bytes[index] == UInt8(ascii: "\\") {
                 index = try unescape(content.bytes, at: index, into: &decoded, place: place)
+            } else {
+                let rest = UnsafeRawBufferPointer(rebasing: content.bytes[index...])
+                let plain = ByteScan.plainCount(rest)
+                decoded.append(contentsOf: rest[..<plain])
+                index += plain
             }
         }
-        guard let text = String(validating: decoded, as: UTF8.self) else {
+        let result: Result<String, JSONError> = decoded.withUnsafeBytes { bytes in
+            do throws(JSONError) { return .success(try text(utf8: bytes, at: place)) } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func text(utf8 bytes: UnsafeRawBufferPointer, at place: Int) throws(JSONError) -> String {
+        do {
+            return String(copying: try UTF8Span(validating: bytes.bindMemory(to: UInt8.self).span))
+        } catch {
             throw JSONError(.invalidUTF8, at: place)
         }
-        return text
     }
 
     /// Undoes the escape at `index` and gives the index behind it.

@@ -36,11 +36,16 @@ public struct JSONReader {
     func failure(_ reason: JSONError.Reason) -> JSONError { JSONError(reason, at: offset) }
 
     /// Skips white space and gives the next byte without taking it; nil at the end.
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func peek() -> UInt8? {
+        if cursor < end, cursor.pointee > 0x20 { return cursor.pointee }
+        return peekBehindSpace()
+    }
+
+    @usableFromInline
+    mutating func peekBehindSpace() -> UInt8? {
         while cursor < end {
             let byte = cursor.pointee
-            if byte > 0x20 { return byte }
             guard byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 else { return byte }
             cursor += 1
         }
@@ -48,7 +53,7 @@ public struct JSONReader {
     }
 
     /// Skips white space and takes `byte` if it comes next.
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func take(_ byte: UInt8) -> Bool {
         guard peek() == byte else { return false }
         cursor += 1
@@ -56,10 +61,9 @@ public struct JSONReader {
     }
 
     /// Takes `byte`, which must come next.
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func expect(_ byte: UInt8) throws(JSONError) {
-        guard let next = peek() else { throw failure(.unexpectedEnd) }
-        guard next == byte else { throw failure(.unexpectedByte) }
+        guard peek() == byte else { throw failure(isAtEnd ? .unexpectedEnd : .unexpectedByte) }
         cursor += 1
     }
 
@@ -101,46 +105,64 @@ public struct JSONReader {
 
     /// Reads one object.
     public mutating func object() throws(JSONError) -> JSONObject {
-        let opening = offset
-        try expect(UInt8(ascii: "{"))
-        guard levelsLeft > 0 else { throw JSONError(.tooDeep, at: opening) }
-        levelsLeft -= 1
+        try open(UInt8(ascii: "{"))
         defer { levelsLeft += 1 }
-        var members: [JSONObject.Member] = []
-        var ascending = true
         if take(UInt8(ascii: "}")) { return JSONObject() }
-        repeat {
-            guard let quote = peek() else { throw failure(.unexpectedEnd) }
-            guard quote == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
-            let keyOffset = offset
-            let key = try string()
-            try expect(UInt8(ascii: ":"))
-            let value = try value()
-            if ascending, let last = members.last {
-                let order = UTF8Order.compare(last.key, key)
-                if order == 0 { throw JSONError(.duplicateKey, at: keyOffset) }
-                ascending = order < 0
-            }
-            members.append(JSONObject.Member(key: key, value: value))
-        } while take(UInt8(ascii: ","))
-        try expect(UInt8(ascii: "}"))
-        if ascending { return JSONObject(sorted: members) }
-        guard let object = JSONObject(distinct: members) else { throw JSONError(.duplicateKey, at: opening) }
-        return object
+        let result = withUnsafeTemporaryAllocation(of: JSONObject.Member.self, capacity: MemberList.fewest) {
+            var members = MemberList($0)
+            return readMembers(into: &members)
+        }
+        return try result.get()
+    }
+
+    private mutating func readMembers(into members: inout MemberList) -> Result<JSONObject, JSONError> {
+        do throws(JSONError) {
+            repeat {
+                guard let quote = peek() else { throw failure(.unexpectedEnd) }
+                guard quote == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
+                let place = offset
+                let key = try string()
+                try expect(UInt8(ascii: ":"))
+                guard members.add(key, try value()) else { throw JSONError(.duplicateKey, at: place) }
+            } while take(UInt8(ascii: ","))
+            let closing = offset
+            try expect(UInt8(ascii: "}"))
+            guard let object = members.finish() else { throw JSONError(.duplicateKey, at: closing) }
+            return .success(object)
+        } catch {
+            members.discard()
+            return .failure(error)
+        }
     }
 
     /// Reads one array.
     public mutating func array() throws(JSONError) -> [JSON] {
-        let opening = offset
-        try expect(UInt8(ascii: "["))
-        guard levelsLeft > 0 else { throw JSONError(.tooDeep, at: opening) }
-        levelsLeft -= 1
+        try open(UInt8(ascii: "["))
         defer { levelsLeft += 1 }
-        var elements: [JSON] = []
-        if take(UInt8(ascii: "]")) { return elements }
-        repeat { elements.append(try value()) } while take(UInt8(ascii: ","))
-        try expect(UInt8(ascii: "]"))
-        return elements
+        if take(UInt8(ascii: "]")) { return [] }
+        let result = withUnsafeTemporaryAllocation(of: JSON.self, capacity: ElementList.fewest) {
+            var elements = ElementList($0)
+            return readElements(into: &elements)
+        }
+        return try result.get()
+    }
+
+    private mutating func readElements(into elements: inout ElementList) -> Result<[JSON], JSONError> {
+        do throws(JSONError) {
+            repeat { elements.add(try value()) } while take(UInt8(ascii: ","))
+            try expect(UInt8(ascii: "]"))
+            return .success(elements.finish())
+        } catch {
+            elements.discard()
+            return .failure(error)
+        }
+    }
+
+    /// Takes the bracket that opens a level of nesting.
+    private mutating func open(_ bracket: UInt8) throws(JSONError) {
+        try expect(bracket)
+        guard levelsLeft > 0 else { throw JSONError(.tooDeep, at: offset - 1) }
+        levelsLeft -= 1
     }
 
     mutating func literal(_ word: StaticString) throws(JSONError) {

@@ -25,9 +25,20 @@ extension JSON: Equatable {
         case (.int(let a), .int(let b)): a == b
         case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
         case (.string(let a), .string(let b)): UTF8Order.equal(a, b)
-        case (.array(let a), .array(let b)): a == b
+        case (.array(let a), .array(let b)): equal(a, b)
         case (.object(let a), .object(let b)): a == b
         default: false
+        }
+    }
+
+    private static func equal(_ left: [JSON], _ right: [JSON]) -> Bool {
+        left.withUnsafeBufferPointer { left in
+            right.withUnsafeBufferPointer { right in
+                guard left.count == right.count else { return false }
+                if left.baseAddress == right.baseAddress { return true }
+                for index in left.indices where left[index] != right[index] { return false }
+                return true
+            }
         }
     }
 }

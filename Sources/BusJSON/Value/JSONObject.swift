@@ -110,10 +110,16 @@ extension JSONObject {
 
 extension JSONObject: Equatable {
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
-        guard left.members.count == right.members.count else { return false }
-        if left.sharesStorage(with: right) { return true }
-        return zip(left.members, right.members).allSatisfy { a, b in
-            UTF8Order.equal(a.key, b.key) && a.value == b.value
+        left.members.withUnsafeBufferPointer { left in
+            right.members.withUnsafeBufferPointer { right in
+                guard left.count == right.count else { return false }
+                if left.baseAddress == right.baseAddress { return true }
+                for index in left.indices {
+                    guard UTF8Order.equal(left[index].key, right[index].key) else { return false }
+                    guard left[index].value == right[index].value else { return false }
+                }
+                return true
+            }
         }
     }
 }

@@ -1,16 +1,23 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// Comparing strings by their UTF-8 bytes.
 ///
 /// Swift's own `==` and `<` follow Unicode equivalence: two strings with different bytes can be equal. On the
 /// bus strings are their bytes, everywhere.
 public enum UTF8Order {
     /// True when both strings have the same UTF-8 bytes.
-    @inlinable
+    @inlinable @inline(__always)
     public static func equal(_ left: String, _ right: String) -> Bool {
-        // The same two words in memory mean the same bytes: small strings, and shared storage.
+        // The same two words in memory mean the same bytes: short strings, and shared storage.
         let a = unsafeBitCast(left, to: (UInt64, UInt64).self)
         let b = unsafeBitCast(right, to: (UInt64, UInt64).self)
         if a.0 == b.0 && a.1 == b.1 { return true }
-        return left.utf8.count == right.utf8.count && compare(left, right) == 0
+        if SmallText.isKnown, a.1 & b.1 & SmallText.smallBit != 0 { return false }
+        return equalInMemory(left, right)
     }
 
     /// True when the bytes of `left` sort before those of `right`.
@@ -20,13 +27,23 @@ public enum UTF8Order {
     }
 
     /// Negative, zero or positive, as the bytes of `left` sort before, with or after those of `right`.
-    @usableFromInline
+    @inlinable @inline(__always)
     static func compare(_ left: String, _ right: String) -> Int {
-        left.utf8Span.span.withUnsafeBytes { a in
-            right.utf8Span.span.withUnsafeBytes { b in
-                let common = min(a.count, b.count)
-                if common > 0 {
-                    let order = memcmp(a.baseAddress!, b.baseAddress!, common)
+        if let a = SmallText(left), let b = SmallText(right) { return a.order(b) }
+        return compareInMemory(left, right)
+    }
+
+    @usableFromInline
+    static func equalInMemory(_ left: String, _ right: String) -> Bool {
+        left.utf8.count == right.utf8.count && compareInMemory(left, right) == 0
+    }
+
+    @usableFromInline
+    static func compareInMemory(_ left: String, _ right: String) -> Int {
+        left.withBytes { a in
+            right.withBytes { b in
+                if let first = a.baseAddress, let second = b.baseAddress {
+                    let order = memcmp(first, second, min(a.count, b.count))
                     if order != 0 { return Int(order) }
                 }
                 return a.count - b.count
@@ -34,9 +51,3 @@ public enum UTF8Order {
         }
     }
 }
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif

@@ -16,24 +16,24 @@ extension ByteWriter {
 
     public func append(jsonArray elements: [JSON]) {
         append(UInt8(ascii: "["))
-        var first = true
-        for element in elements {
-            if !first { append(UInt8(ascii: ",")) }
-            first = false
-            append(json: element)
+        elements.withUnsafeBufferPointer { elements in
+            for index in elements.indices {
+                if index > 0 { append(UInt8(ascii: ",")) }
+                append(json: elements[index])
+            }
         }
         append(UInt8(ascii: "]"))
     }
 
     public func append(jsonObject object: JSONObject) {
         append(UInt8(ascii: "{"))
-        var first = true
-        for member in object.members {
-            if !first { append(UInt8(ascii: ",")) }
-            first = false
-            append(quoted: member.key)
-            append(UInt8(ascii: ":"))
-            append(json: member.value)
+        object.members.withUnsafeBufferPointer { members in
+            for index in members.indices {
+                if index > 0 { append(UInt8(ascii: ",")) }
+                append(quoted: members[index].key)
+                append(UInt8(ascii: ":"))
+                append(json: members[index].value)
+            }
         }
         append(UInt8(ascii: "}"))
     }
@@ -41,25 +41,43 @@ extension ByteWriter {
     /// Writes a finite double; Swift's description is the shortest text that reads back as the same double.
     public func append(double value: Double) {
         precondition(value.isFinite, "JSON has no infinity and no NaN; arithmetic must refuse them before.")
-        append(raw: value.description)
+        guard let short = ShortDecimal(value) else { return append(raw: value.description) }
+        if short.isNegative { append(UInt8(ascii: "-")) }
+        let (whole, fraction) = short.parts
+        append(decimal: whole)
+        append(UInt8(ascii: "."))
+        for _ in DecimalDigits.count(of: fraction.magnitude)..<short.decimals { append(UInt8(ascii: "0")) }
+        append(decimal: fraction)
     }
 
     /// Writes a string in quotes, escaping only what JSON demands.
     public func append(quoted text: String) {
-        text.utf8Span.span.withUnsafeBytes { source in
-            reserve(source.count + 2)
-            append(UInt8(ascii: "\""))
-            var clean = 0
-            for index in 0..<source.count {
-                let byte = source[index]
-                if byte >= 0x20 && byte != 0x22 && byte != 0x5c { continue }
-                append(UnsafeRawBufferPointer(rebasing: source[clean..<index]))
-                append(escaped: byte)
-                clean = index + 1
-            }
-            append(UnsafeRawBufferPointer(rebasing: source[clean...]))
-            append(UInt8(ascii: "\""))
+        if let small = SmallText(text), small.isPlain {
+            reserve(18)
+            let place = UnsafeMutableRawPointer(base + written)
+            let words = small.padded
+            place.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+            (place + 1).storeBytes(of: words.low, as: UInt64.self)
+            (place + 9).storeBytes(of: words.high, as: UInt64.self)
+            (place + 1 + small.count).storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+            written &+= small.count &+ 2
+            return
         }
+        text.withBytes { append(quotedBytes: $0) }
+    }
+
+    private func append(quotedBytes source: UnsafeRawBufferPointer) {
+        reserve(source.count &+ 2)
+        append(UInt8(ascii: "\""))
+        var rest = source
+        while true {
+            let plain = ByteScan.plainCount(rest)
+            append(UnsafeRawBufferPointer(rebasing: rest[..<plain]))
+            if plain == rest.count { break }
+            append(escaped: rest[plain])
+            rest = UnsafeRawBufferPointer(rebasing: rest[(plain + 1)...])
+        }
+        append(UInt8(ascii: "\""))
     }
 
     func append(escaped byte: UInt8) {

@@ -9,11 +9,12 @@
 /// It is a reference, so that one run of bytes can be handed to many sockets without being copied. It belongs
 /// to one serial owner; nothing here is synchronised. Storage is kept when the bytes are cleared.
 public final class ByteWriter {
-    @usableFromInline var base: UnsafeMutablePointer<UInt8>
-    @usableFromInline var capacity: Int
+    // The owner is serial, so the checks of exclusive access that each byte would pay for find nothing.
+    @exclusivity(unchecked) @usableFromInline var base: UnsafeMutablePointer<UInt8>
+    @exclusivity(unchecked) @usableFromInline var capacity: Int
 
     /// How many bytes have been written.
-    @usableFromInline var written: Int
+    @exclusivity(unchecked) @usableFromInline var written: Int
 
     public init(capacity: Int = 256) {
         self.capacity = max(capacity, 16)
@@ -46,13 +47,21 @@ public final class ByteWriter {
         written = count
     }
 
+    /// Forgets what was written and gives the storage back.
+    public func shrink() {
+        base.deallocate()
+        capacity = 256
+        base = .allocate(capacity: capacity)
+        written = 0
+    }
+
     /// Makes room for `extra` more bytes.
     @inlinable
     public func reserve(_ extra: Int) {
         if capacity - written < extra { grow(by: extra) }
     }
 
-    @usableFromInline
+    @usableFromInline @inline(never)
     func grow(by extra: Int) {
         var larger = capacity * 2
         while larger - written < extra { larger *= 2 }
@@ -87,7 +96,7 @@ public final class ByteWriter {
     /// Writes the bytes of `text` as they are, without quotes or escapes.
     @inlinable
     public func append(raw text: String) {
-        text.utf8Span.span.withUnsafeBytes { append($0) }
+        text.withBytes { append($0) }
     }
 
     /// Writes a decimal integer.
@@ -97,29 +106,52 @@ public final class ByteWriter {
         if value >= 0 && value < 10 {
             base[written] = UInt8(truncatingIfNeeded: value) &+ 48
             written &+= 1
-            return
+        } else {
+            appendDigits(of: value)
         }
+    }
+
+    /// Writes an integer into room that has been made for it.
+    @usableFromInline
+    func appendDigits(of value: Int) {
         var magnitude = value.magnitude
+        var place = base + written
         if value < 0 {
-            base[written] = UInt8(ascii: "-")
-            written &+= 1
+            place.pointee = UInt8(ascii: "-")
+            place += 1
         }
-        let length = DecimalDigits.count(of: magnitude)
-        var place = written &+ length
-        written = place
-        while magnitude >= 10 {
-            let (quotient, remainder) = magnitude.quotientAndRemainder(dividingBy: 10)
-            place &-= 1
-            base[place] = UInt8(truncatingIfNeeded: remainder) &+ 48
-            magnitude = quotient
+        place += DecimalDigits.count(of: magnitude)
+        written = place - base
+        // Two digits at a time, from the last to the first.
+        let pairs = DecimalDigits.pairs.utf8Start
+        while magnitude >= 100 {
+            let pair = Int(truncatingIfNeeded: magnitude % 100) &* 2
+            magnitude /= 100
+            place -= 2
+            place[0] = pairs[pair]
+            place[1] = pairs[pair &+ 1]
         }
-        base[place &- 1] = UInt8(truncatingIfNeeded: magnitude) &+ 48
+        if magnitude >= 10 {
+            let pair = Int(truncatingIfNeeded: magnitude) &* 2
+            (place - 2).pointee = pairs[pair]
+            (place - 1).pointee = pairs[pair &+ 1]
+        } else {
+            (place - 1).pointee = UInt8(truncatingIfNeeded: magnitude) &+ 48
+        }
     }
 }
 
 /// How many digits a number takes in decimal.
 @usableFromInline
 enum DecimalDigits {
+    /// The digits of 00 to 99.
+    static var pairs: StaticString {
+        """
+        0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
+        5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899
+        """
+    }
+
     @inlinable
     static func count(of magnitude: UInt) -> Int {
         var length = 1

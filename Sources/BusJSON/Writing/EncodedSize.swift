@@ -8,23 +8,34 @@ extension JSON {
         case .null: 4
         case .bool(let flag): flag ? 4 : 5
         case .int(let number): (number < 0 ? 1 : 0) + DecimalDigits.count(of: number.magnitude)
-        case .double(let number): number.description.utf8.count
+        case .double(let number): ShortDecimal(number)?.encodedSize ?? number.description.utf8.count
         case .string(let text): Self.encodedSize(of: text)
-        case .array(let elements):
-            elements.reduce(elements.isEmpty ? 2 : 1 + elements.count) { $0 + $1.encodedSize }
+        case .array(let elements): Self.encodedSize(of: elements)
         case .object(let object): object.encodedSize
+        }
+    }
+
+    private static func encodedSize(of elements: [JSON]) -> Int {
+        elements.withUnsafeBufferPointer { elements in
+            var size = elements.isEmpty ? 2 : 1 + elements.count
+            for index in elements.indices { size += elements[index].encodedSize }
+            return size
         }
     }
 
     /// The size of a string with its quotes and escapes.
     public static func encodedSize(of text: String) -> Int {
-        text.utf8Span.span.withUnsafeBytes { bytes in
+        if let small = SmallText(text), small.isPlain { return small.count + 2 }
+        return text.withBytes { bytes in
             var size = bytes.count + 2
-            for byte in bytes where byte < 0x20 || byte == 0x22 || byte == 0x5c {
-                switch byte {
+            var plain = ByteScan.plainCount(bytes)
+            while plain < bytes.count {
+                switch bytes[plain] {
                 case 0x22, 0x5c, 0x08, 0x09, 0x0a, 0x0c, 0x0d: size += 1
                 default: size += 5
                 }
+                plain += 1
+                plain += ByteScan.plainCount(UnsafeRawBufferPointer(rebasing: bytes[plain...]))
             }
             return size
         }
@@ -33,8 +44,12 @@ extension JSON {
 
 extension JSONObject {
     public var encodedSize: Int {
-        members.reduce(isEmpty ? 2 : 1 + 2 * count) {
-            $0 + JSON.encodedSize(of: $1.key) + $1.value.encodedSize
+        members.withUnsafeBufferPointer { members in
+            var size = members.isEmpty ? 2 : 1 + 2 * members.count
+            for index in members.indices {
+                size += JSON.encodedSize(of: members[index].key) + members[index].value.encodedSize
+            }
+            return size
         }
     }
 }

@@ -1,0 +1,104 @@
+import BusJSON
+import BusProtocol
+
+/// Actions as events and as causes.
+extension Engine {
+    /// Encodes the plan's actions for the shapes that want actions.
+    func publishActions(by: [UInt8]) {
+        for (index, action) in plan.actions.enumerated() {
+            for shape in shapesWantingActions(action) {
+                guard let content = content(of: shape) else { continue }
+                appendEvent(
+                    action, index: plan.actions.count > 1 ? index : nil, by: by, to: content.actions.bytes)
+                content.actions.cutHere()
+            }
+        }
+    }
+
+    /// The shapes that are told of an action: those of every type it reaches, and those of the stores it
+    /// reached.
+    private func shapesWantingActions(_ action: DispatchPlan.Action) -> [Shape] {
+        var wanting: [Shape] = []
+        for step in plan.steps[action.steps] {
+            for shape in step.type.shapes where shape.key.actions { insert(shape, into: &wanting) }
+            if step.store >= 0 {
+                for shape in stores.pointer(step.store).pointee.shapes where shape.key.actions {
+                    insert(shape, into: &wanting)
+                }
+            } else {
+                for shape in partialActionShapes {
+                    let reached = shape.members.contains {
+                        stores.pointer($0).pointee.type == step.type.index
+                    }
+                    if reached { insert(shape, into: &wanting) }
+                }
+            }
+        }
+        return wanting
+    }
+
+    private func insert(_ shape: Shape, into shapes: inout [Shape]) {
+        if !shapes.contains(where: { $0 === shape }) { shapes.append(shape) }
+    }
+
+    /// The part of an action event that all subscribers share, behind `"sub":N`.
+    private func appendEvent(
+        _ action: DispatchPlan.Action, index: Int?, by: [UInt8], to writer: ByteWriter
+    ) {
+        writer.append(",\"revision\":")
+        writer.append(decimal: revision)
+        if let index {
+            writer.append(",\"index\":")
+            writer.append(decimal: index)
+        }
+        writer.append(UInt8(ascii: ","))
+        append(action, to: writer)
+        writer.append(",\"by\":")
+        by.withUnsafeBytes { writer.append($0) }
+        writer.append(",\"time\":")
+        append(milliseconds: now, to: writer)
+    }
+
+    /// `"type":…,"action":…,"payload":…`, or with `store`.
+    private func append(_ action: DispatchPlan.Action, to writer: ByteWriter) {
+        switch action.target {
+        case .everyType: writer.append("\"type\":\"*\"")
+        case .type(let name):
+            writer.append("\"type\":")
+            writer.append(quoted: name)
+        case .store(let address):
+            writer.append("\"store\":")
+            writer.append(quoted: address)
+        }
+        writer.append(",\"action\":")
+        writer.append(quoted: action.name)
+        writer.append(",\"payload\":")
+        writer.append(jsonObject: action.payload)
+    }
+
+    /// Seconds since 1970 with three decimals.
+    func append(milliseconds: Int, to writer: ByteWriter) {
+        writer.append(double: Double(milliseconds) / 1000)
+    }
+
+    /// `,"cause":{…}` of the commit being published.
+    func cause(by: [UInt8], actions: Bool) -> ByteWriter {
+        if let cause = publication.cause { return cause }
+        let writer = ByteWriter()
+        writer.append(",\"cause\":{\"actions\":[")
+        if actions {
+            for (index, action) in plan.actions.enumerated() {
+                writer.append(index == 0 ? "{" : ",{")
+                append(action, to: writer)
+                writer.append("}")
+            }
+        }
+        writer.append("],\"by\":")
+        by.withUnsafeBytes { writer.append($0) }
+        writer.append(",\"time\":")
+        append(milliseconds: now, to: writer)
+        writer.append("}")
+        publication.cause = writer
+        return writer
+    }
+}

@@ -1,0 +1,168 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+import BusState
+
+/// Carrying out a plan on the states, all of it or nothing.
+extension Engine {
+    /// Carries out the plan and gives how many stores saw it. Everything stays open to be taken back until
+    /// `publish`; after an error everything has been taken back.
+    func perform(by connection: Connection?) throws(RequestError) -> Int {
+        context.time = Double(now) / 1000
+        context.revision = revision + 1
+        if case .uid(let uid)? = connection?.identity { context.uid = uid } else { context.uid = nil }
+        context.budget = Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes)
+        let before = stateBytes
+        do throws(RequestError) {
+            if plan.actions.count == 1, plan.steps.count == 1 {
+                try perform(plan.steps[0])
+            } else {
+                try performBatch()
+            }
+            guard stateBytes <= before || accountedMemory <= limits.memory else {
+                throw RequestError(
+                    .limit, "The bus holds \(limits.memory) bytes, its memory limit; drop what is not needed."
+                )
+            }
+        } catch {
+            takeBack()
+            throw error
+        }
+        return touches.count
+    }
+
+    private func performBatch() throws(RequestError) {
+        let several = plan.actions.count > 1
+        for (index, action) in plan.actions.enumerated() {
+            for step in action.steps {
+                do throws(RequestError) {
+                    try perform(plan.steps[step])
+                } catch {
+                    throw several ? error.with("index", .int(index)) : error
+                }
+            }
+        }
+    }
+
+    private func perform(_ step: DispatchPlan.Step) throws(RequestError) {
+        if step.store >= 0 { return try perform(step, on: step.store) }
+        for index in step.type.members where index >= 0 { try perform(step, on: index) }
+    }
+
+    @inline(__always)
+    private func perform(_ step: DispatchPlan.Step, on index: Int32) throws(RequestError) {
+        let record = stores.pointer(index)
+        let mark = journal.count
+        context.store = Int(index)
+        var draft = Draft(&record.pointee.state, size: Int(record.pointee.size), journal: journal)
+        do throws(Rejection) {
+            _ = try step.type.type.commit(step.action, payload: step.payload, to: &draft, in: context)
+        } catch {
+            noteTouch(index, record, mark..<journal.count)
+            throw RequestError(.rejected, error.message).with("store", .string(error.store))
+                .with("action", .string(error.action)).with("path", error.path.map(JSON.string))
+        }
+        noteTouch(index, record, mark..<journal.count)
+        stateBytes += draft.size - Int(record.pointee.size)
+        record.pointee.size = Int32(truncatingIfNeeded: draft.size)
+        if draft.size > limits.effectiveState {
+            throw RequestError(
+                .tooLarge,
+                "\(address(of: Int(index))) would grow past the state limit of \(limits.effectiveState) bytes; keep less in it."
+            ).with("store", .string(address(of: Int(index))))
+        }
+    }
+
+    /// Remembers which records of the journal belong to which store.
+    @inline(__always)
+    private func noteTouch(
+        _ index: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ records: Range<Int>
+    ) {
+        let known = record.pointee.touch
+        if known < 0 {
+            record.pointee.touch = Int32(truncatingIfNeeded: touches.count)
+            touches.append(Touch(store: index, size: record.pointee.size, records: records))
+        } else if !records.isEmpty {
+            if touches[Int(known)].records.isEmpty {
+                touches[Int(known)].records = records
+            } else {
+                touches[Int(known)].further.append(records)
+            }
+        }
+    }
+
+    /// Takes back everything since the last publication.
+    func takeBack() {
+        for touch in touches {
+            let record = stores.pointer(touch.store)
+            for range in touch.further.reversed() { journal.undo(range, in: &record.pointee.state) }
+            journal.undo(touch.records, in: &record.pointee.state)
+            stateBytes += Int(touch.size) - Int(record.pointee.size)
+            record.pointee.size = touch.size
+            record.pointee.touch = -1
+        }
+        forgetTouches()
+    }
+
+    func forgetTouches() {
+        touches.removeAll(keepingCapacity: touches.count <= 65_536)
+        journal.clear()
+    }
+
+    /// The delta entries of one touched store, left in `entries`.
+    func gatherEntries(of touch: Touch) {
+        entries.removeAll(keepingCapacity: true)
+        if touch.records.isEmpty { return }
+        let state = stores.pointer(touch.store).pointee.state
+        if touch.further.isEmpty {
+            if touch.records.count == 1 {
+                DeltaBuilder.appendOnly(journal.records[touch.records.lowerBound], state, &entries)
+            } else {
+                DeltaBuilder.append([touch.records], of: journal, state: state, to: &entries)
+            }
+        } else {
+            DeltaBuilder.append([touch.records] + touch.further, of: journal, state: state, to: &entries)
+        }
+    }
+
+    /// The reply to a dry run: what would have changed. Everything is taken back.
+    func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {
+        let changes = ByteWriter()
+        let states = ByteWriter()
+        var changed = 0
+        for touch in touches where changes.count + states.count <= limits.line {
+            gatherEntries(of: touch)
+            if entries.isEmpty { continue }
+            changed += 1
+            let state = stores.pointer(touch.store).pointee.state
+            let mark = changes.count
+            if mark > 0 { changes.append(UInt8(ascii: ",")) }
+            changes.append(quoted: address(of: Int(touch.store)))
+            changes.append(UInt8(ascii: ":"))
+            if !ChangeEncoder.appendMerge(entries[...], of: state, to: changes) {
+                changes.truncate(to: mark)
+                if !states.isEmpty { states.append(UInt8(ascii: ",")) }
+                states.append(quoted: address(of: Int(touch.store)))
+                states.append(UInt8(ascii: ":"))
+                states.append(jsonObject: state)
+            }
+        }
+        takeBack()
+        try answerWithinLine(connection) { writer in
+            self.appendRevision(writer)
+            writer.append(",\"matched\":")
+            writer.append(decimal: matched)
+            writer.append(",\"changed\":")
+            writer.append(decimal: changed)
+            writer.append(",\"changes\":{")
+            writer.append(changes.bytes)
+            writer.append("}")
+            if !states.isEmpty {
+                writer.append(",\"states\":{")
+                writer.append(states.bytes)
+                writer.append("}")
+            }
+            return self.fits(writer)
+        }
+    }
+}

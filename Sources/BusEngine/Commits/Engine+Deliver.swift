@@ -1,0 +1,204 @@
+import BusJSON
+import BusProtocol
+
+/// The encoded changes of a commit go to the subscribers, shared bytes wherever two are told the same.
+extension Engine {
+    func deliver(by: [UInt8], actions: Bool) {
+        publication.ordered.removeAll(keepingCapacity: true)
+        for index in publication.shapes.indices {
+            let shape = publication.shapes[index]
+            let content = publication.contents[index]
+            if !shape.key.actions {
+                shape.lastTold = revision
+                shape.lastToldAt = now
+            }
+            let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
+            deliver(content, cause, to: shape)
+        }
+        if publication.ordered.isEmpty { return }
+        publication.ordered.sort {
+            ($0.connection.id, $0.number) < ($1.connection.id, $1.number)
+        }
+        for subscription in publication.ordered {
+            let shape = subscription.shape
+            let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
+            deliver(publication.contents[shape.scratch], cause, to: subscription)
+        }
+    }
+
+    private func deliver(_ content: ShapeContent, _ cause: ByteWriter?, to shape: Shape) {
+        let shared = shape.subscribers.count > 1
+        // The event written last, for whoever is to be told the same.
+        var told = (number: -1, from: -1, start: 0, end: 0)
+        let run = shared ? run(of: shape) : nil
+        for subscription in shape.subscribers {
+            let connection = subscription.connection
+            if connection.subscriptions.count > 1 {
+                publication.ordered.append(subscription)
+                continue
+            }
+            guard let run, !shape.key.actions else {
+                deliver(content, cause, to: subscription)
+                continue
+            }
+            guard canTake(subscription) else { continue }
+            if told.number != subscription.number || told.from != subscription.from {
+                told = (subscription.number, subscription.from, run.count, 0)
+                appendEvent(content, cause, subscription, to: run)
+                told.end = run.count
+            }
+            connection.outbox.append(shared: run, from: told.start, to: told.end)
+            outboxBytes += told.end - told.start
+            subscription.from = revision
+            statistics.events += 1
+            if !connection.isReady { markReady(connection) }
+        }
+    }
+
+    /// Tells one subscription alone.
+    private func deliver(_ content: ShapeContent, _ cause: ByteWriter?, to subscription: Subscription) {
+        if subscription.shape.key.actions { return deliverActions(content, to: subscription) }
+        guard canTake(subscription) else { return }
+        write(to: subscription.connection) { writer in
+            self.appendEvent(content, cause, subscription, to: writer)
+        }
+        subscription.from = revision
+        statistics.events += 1
+    }
+
+    /// Whether a subscription takes live changes; one whose outbox is full begins to lag here.
+    @inline(__always)
+    private func canTake(_ subscription: Subscription) -> Bool {
+        if subscription.catchUp != nil { return false }
+        let connection = subscription.connection
+        if connection.isClosing { return false }
+        if connection.outbox.count < outboxLimit { return true }
+        beginLagging(
+            subscription,
+            CatchUp(
+                reset: false, evenIfEmpty: false, dropsAfter: revision - 1, floor: sequenceBefore,
+                ceiling: sequence))
+        statistics.coalesced += 1
+        return false
+    }
+
+    // MARK: Events
+
+    @inline(__always)
+    private func appendEvent(
+        _ content: ShapeContent, _ cause: ByteWriter?, _ subscription: Subscription, to writer: ByteWriter
+    ) {
+        if content.isCut || content.size + (cause?.count ?? 0) > partLimit {
+            return appendParts(content, cause, subscription, to: writer)
+        }
+        appendHead(subscription, from: subscription.from, to: writer)
+        if !content.changes.isEmpty {
+            writer.append(",\"changes\":{")
+            writer.append(content.changes.whole)
+            writer.append(UInt8(ascii: "}"))
+        }
+        if !content.states.isEmpty {
+            writer.append(",\"states\":{")
+            writer.append(content.states.whole)
+            writer.append(UInt8(ascii: "}"))
+        }
+        if !content.dropped.isEmpty {
+            writer.append(",\"dropped\":[")
+            writer.append(content.dropped.whole)
+            writer.append(UInt8(ascii: "]"))
+        }
+        if let cause { writer.append(cause.bytes) }
+        writer.append("}\n")
+    }
+
+    /// `{"event":"change","sub":1,"from":42,"revision":43`
+    @inline(__always)
+    func appendHead(_ subscription: Subscription, from: Int?, to writer: ByteWriter) {
+        writer.append("{\"event\":\"change\",\"sub\":")
+        writer.append(decimal: subscription.number)
+        if let from {
+            writer.append(",\"from\":")
+            writer.append(decimal: from)
+        }
+        writer.append(",\"revision\":")
+        writer.append(decimal: revision)
+    }
+
+    /// An event too long for a line: parts, all but the last with `more`.
+    private func appendParts(
+        _ content: ShapeContent, _ cause: ByteWriter?, _ subscription: Subscription, to writer: ByteWriter
+    ) {
+        var parts:
+            [(name: StaticString, open: StaticString, close: StaticString, bytes: UnsafeRawBufferPointer)] =
+                []
+        content.changes.forEachPart { parts.append(("changes", "{", "}", $0)) }
+        content.states.forEachPart { parts.append(("states", "{", "}", $0)) }
+        content.dropped.forEachPart { parts.append(("dropped", "[", "]", $0)) }
+        for (index, part) in parts.enumerated() {
+            appendHead(subscription, from: index == 0 ? subscription.from : nil, to: writer)
+            writer.append(",\"")
+            writer.append(part.name)
+            writer.append("\":")
+            writer.append(part.open)
+            writer.append(part.bytes)
+            writer.append(part.close)
+            let isLast = index == parts.count - 1
+            if isLast, let cause, cause.count + part.bytes.count <= partLimit { writer.append(cause.bytes) }
+            writer.append(isLast ? "}\n" : ",\"more\":true}\n")
+        }
+    }
+
+    /// Action events can't be merged: a connection that has no room for them is ended.
+    private func deliverActions(_ content: ShapeContent, to subscription: Subscription) {
+        let connection = subscription.connection
+        guard !connection.isClosing else { return }
+        guard connection.outbox.count < outboxLimit else {
+            statistics.goodbyes += 1
+            configuration.report(
+                EngineNote(
+                    level: .warning,
+                    message:
+                        "A subscriber to actions does not read; its connection is ended with slow_consumer.",
+                    connection: connection.id))
+            return sayGoodbye(
+                connection, .slowConsumer,
+                "This client does not read its action events, which can't be merged; read faster or watch states."
+            )
+        }
+        write(to: connection) { writer in
+            content.actions.forEachPart(comma: true) { part in
+                writer.append("{\"event\":\"action\",\"sub\":")
+                writer.append(decimal: subscription.number)
+                writer.append(part)
+                writer.append("}\n")
+                self.statistics.events += 1
+            }
+        }
+    }
+
+    // MARK: Shared bytes
+
+    /// The run of bytes that a shape's subscribers share in this turn.
+    private func run(of shape: Shape) -> ByteWriter {
+        if let run = shape.run, run.count < 256 << 10 { return run }
+        if shape.run == nil { runningShapes.append(shape) }
+        let run = spareRuns.popLast() ?? ByteWriter(capacity: 4096)
+        shape.run = run
+        return run
+    }
+
+    /// Between turns: runs that were sent to everybody are used again, others belong to whoever still has
+    /// them.
+    func recycleRuns() {
+        for shape in runningShapes {
+            if isKnownUniquelyReferenced(&shape.run), let run = shape.run, spareRuns.count < 64,
+                run.reserved <= 256 << 10
+            {
+                run.clear()
+                spareRuns.append(run)
+            }
+            shape.run = nil
+        }
+        runningShapes.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,177 @@
+import BusJSON
+import BusProtocol
+import BusState
+
+/// A commit becomes visible: the revision counts on, and every subscription that it concerns is told, each
+/// shape's change encoded once.
+extension Engine {
+    /// Publishes what `perform` did. `by` is the encoded identity of its client; `actions`: the plan holds
+    /// the actions that caused it.
+    func publish(by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = []) {
+        beginPublication()
+        for touch in touches {
+            stores.pointer(touch.store).pointee.touch = -1
+            publishChange(of: touch, excluding: dropped)
+        }
+        for index in created { publishState(of: index) }
+        for index in dropped { publishDrop(of: index) }
+        if actions, !plan.actions.isEmpty { publishActions(by: by) }
+        finishPublication(by: by, actions: actions)
+        forgetTouches()
+    }
+
+    func beginPublication() {
+        revision += 1
+        statistics.commits += 1
+        sequenceBefore = sequence
+        publication.changed = 0
+        publication.shapes.removeAll(keepingCapacity: true)
+        publication.cause = nil
+    }
+
+    func finishPublication(by: [UInt8], actions: Bool) {
+        deliver(by: by, actions: actions)
+        for shape in publication.shapes { shape.scratch = -1 }
+        bookmarkDueShapes()
+    }
+
+    @inline(__always)
+    private func publishChange(of touch: Touch, excluding dropped: [Int32]) {
+        if touch.records.isEmpty { return }
+        if !dropped.isEmpty, dropped.contains(touch.store) { return }
+        gatherEntries(of: touch)
+        if entries.isEmpty { return }
+        let record = stores.pointer(touch.store)
+        let type = types[Int(record.pointee.type)]
+        bump(touch.store, record, type)
+        for shape in type.shapes { encodeChange(of: record, type, for: shape) }
+        for shape in record.pointee.shapes { encodeChange(of: record, type, for: shape) }
+    }
+
+    /// The store changed in this commit.
+    @inline(__always)
+    func bump(_ index: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry) {
+        publication.changed += 1
+        sequence += 1
+        record.pointee.revision = revision
+        record.pointee.sequence = sequence
+        type.moveToNewest(index)
+    }
+
+    /// A store that is new, or wholly new: its state goes out.
+    func publishState(of index: Int32) {
+        let record = stores.pointer(index)
+        let type = types[Int(record.pointee.type)]
+        bump(index, record, type)
+        for shape in type.shapes { encodeState(of: record, type, for: shape) }
+        for shape in record.pointee.shapes { encodeState(of: record, type, for: shape) }
+    }
+
+    /// A store goes.
+    func publishDrop(of index: Int32) {
+        let record = stores.pointer(index)
+        let type = types[Int(record.pointee.type)]
+        publication.changed += 1
+        for shape in type.shapes + record.pointee.shapes where !shape.key.actions {
+            guard let content = content(of: shape) else { continue }
+            let start = beginItem(content.dropped, record, type)
+            content.dropped.itemEnded(startingAt: start, limit: partLimit)
+        }
+        remove(index)
+    }
+
+    // MARK: Encoding
+
+    /// How long the encoded items of one event may be, so that the event fits into a line.
+    var partLimit: Int { limits.line - Limits.eventOverhead / 2 }
+
+    /// Where the shape's content of this commit is gathered; nil when nobody would take it live.
+    @inline(__always)
+    func content(of shape: Shape) -> ShapeContent? {
+        if shape.scratch >= 0 { return publication.contents[shape.scratch] }
+        guard shape.hasLiveSubscribers else { return nil }
+        let index = publication.shapes.count
+        shape.scratch = index
+        publication.shapes.append(shape)
+        if index == publication.contents.count { publication.contents.append(ShapeContent()) }
+        publication.contents[index].clear()
+        return publication.contents[index]
+    }
+
+    @inline(__always)
+    private func encodeChange(
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
+    ) {
+        if shape.key.actions { return }
+        if shape.selection == nil {
+            guard let content = content(of: shape) else { return }
+            return encode(entries[...], of: record, type, for: shape, into: content)
+        }
+        guard shape.hasLiveSubscribers else { return }
+        restricted.removeAll(keepingCapacity: true)
+        shape.selection!.restrict(entries[...], of: record.pointee.state, to: &restricted)
+        guard !restricted.isEmpty, let content = content(of: shape) else { return }
+        encode(restricted[...], of: record, type, for: shape, into: content)
+    }
+
+    @inline(__always)
+    private func encode(
+        _ entries: ArraySlice<DeltaEntry>, of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        for shape: Shape, into content: ShapeContent
+    ) {
+        let changes = content.changes
+        switch shape.key.format {
+        case .merge:
+            let start = beginItem(changes, record, type)
+            changes.bytes.append(UInt8(ascii: ":"))
+            if ChangeEncoder.appendMerge(entries, of: record.pointee.state, to: changes.bytes),
+                changes.bytes.count - start <= partLimit
+            {
+                return changes.itemEnded(startingAt: start, limit: partLimit)
+            }
+            changes.bytes.truncate(to: start)
+        case .patch:
+            let start = beginItem(changes, record, type)
+            changes.bytes.append(UInt8(ascii: ":"))
+            ChangeEncoder.appendPatch(entries, to: changes.bytes)
+            if changes.bytes.count - start <= partLimit {
+                return changes.itemEnded(startingAt: start, limit: partLimit)
+            }
+            changes.bytes.truncate(to: start)
+        case .state: break
+        }
+        appendState(of: record, type, for: shape, to: content.states)
+    }
+
+    private func encodeState(
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
+    ) {
+        guard !shape.key.actions, let content = content(of: shape) else { return }
+        appendState(of: record, type, for: shape, to: content.states)
+    }
+
+    /// Appends `,"type/name":state`, of the selected state.
+    func appendState(
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape, to list: ItemList
+    ) {
+        let start = beginItem(list, record, type)
+        list.bytes.append(UInt8(ascii: ":"))
+        let state = record.pointee.state
+        list.bytes.append(jsonObject: shape.selection?.project(state) ?? state)
+        list.itemEnded(startingAt: start, limit: partLimit)
+    }
+
+    /// Appends `,"type/name"` and gives where it began. Names need no escapes.
+    @inline(__always)
+    private func beginItem(
+        _ list: ItemList, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry
+    ) -> Int {
+        let start = list.bytes.count
+        list.bytes.append(",\"")
+        list.bytes.append(raw: type.name)
+        list.bytes.append(UInt8(ascii: "/"))
+        list.bytes.append(raw: record.pointee.name)
+        list.bytes.append(UInt8(ascii: "\""))
+        return start
+    }
+}

@@ -1,0 +1,57 @@
+import BusJSON
+import BusProtocol
+
+/// One client, as the engine sees it.
+final class Connection {
+    let id: ConnectionID
+    let peer: Peer
+    /// Who it is, for `creator`, keys and permissions; nil before a TCP client's hello.
+    var identity: Identity?
+    /// The number of the identity.
+    var identityIndex: Int32 = StoreRecord.nobody
+    /// `by`, written once.
+    var by: [UInt8] = []
+
+    var lines: LineBuffer
+    var outbox = Outbox()
+    /// A reply that must wait until the changes before it are written.
+    var heldReply: [UInt8]?
+
+    /// In ascending order of their numbers.
+    var subscriptions: ContiguousArray<Subscription> = []
+    var nextSubscription = 1
+    /// How many of the subscriptions lag behind.
+    var lagging = 0
+
+    var will: [WillAction] = []
+    var ephemeralStores: Set<Int32> = []
+
+    /// Waits for its outbox to drain before it is read again.
+    var isBlocked = false
+    /// The client has finished sending.
+    var inputEnded = false
+    /// Nothing more is read or added; what is there is sent, then the socket closed.
+    var isClosing = false
+    /// Stands in the list of connections with something to do.
+    var isReady = false
+
+    init(id: ConnectionID, peer: Peer, limits: Limits) {
+        self.id = id
+        self.peer = peer
+        lines = LineBuffer(longest: limits.line, deepest: limits.depth)
+    }
+}
+
+/// Who a client is, for everything that outlives its connection.
+enum Identity: Hashable {
+    case uid(Int)
+    case token(String)
+}
+
+/// One action of a will, checked when it was made; its stores are looked up when it is carried out.
+struct WillAction {
+    let store: String?
+    let type: String?
+    let action: String
+    let payload: JSONObject
+}

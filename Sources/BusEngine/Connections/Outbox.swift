@@ -1,0 +1,99 @@
+import BusJSON
+
+/// What waits to be sent on one connection: pieces of shared and own bytes, in order.
+///
+/// Events for many subscribers are written once and stand here as references; replies and events for one
+/// are written into the connection's own bytes. Own bytes are given up when everything is sent, so an idle
+/// connection holds none.
+struct Outbox {
+    private struct Segment {
+        let bytes: ByteWriter
+        var start: Int
+        var end: Int
+    }
+
+    /// Own bytes are continued up to this size; then a new run begins, so that sent ones can be let go.
+    private static let runSize = 64 << 10
+
+    private var segments: ContiguousArray<Segment> = []
+    private var head = 0
+    private var own: ByteWriter?
+
+    /// The bytes not sent yet.
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Adds bytes that others hold too. They must not change any more.
+    @inline(__always)
+    mutating func append(shared bytes: ByteWriter, from start: Int, to end: Int) {
+        count &+= end &- start
+        let last = segments.count &- 1
+        if last >= head, segments[last].bytes === bytes, segments[last].end == start {
+            segments[last].end = end
+        } else {
+            segments.append(Segment(bytes: bytes, start: start, end: end))
+        }
+    }
+
+    /// The connection's own bytes, to write behind what is there; `finish` makes what was written count.
+    mutating func begin() -> ByteWriter {
+        if let own, own.count < Self.runSize { return own }
+        let fresh = ByteWriter(capacity: 512)
+        own = fresh
+        return fresh
+    }
+
+    /// Adds what was written into the own bytes since they held `start` bytes.
+    mutating func finish(_ bytes: ByteWriter, from start: Int) {
+        if bytes.count > start { append(shared: bytes, from: start, to: bytes.count) }
+    }
+
+    /// Fills in the pieces that come next and gives their number; they hold until the next change.
+    func output(into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {
+        var filled = 0
+        var index = head
+        while filled < pieces.count, index < segments.count {
+            let segment = segments[index]
+            pieces[filled] = OutputPiece(
+                base: segment.bytes.bytes.baseAddress! + segment.start, count: segment.end - segment.start)
+            filled += 1
+            index += 1
+        }
+        return filled
+    }
+
+    /// Takes away what was sent.
+    mutating func sent(_ bytes: Int) {
+        precondition(bytes <= count, "More was sent than there was to send.")
+        count -= bytes
+        if count == 0 {
+            segments.removeAll(keepingCapacity: segments.count <= 64)
+            head = 0
+            own?.clear()
+            if let own, own.reserved > 4096 { self.own = nil }
+            return
+        }
+        var rest = bytes
+        while rest > 0 {
+            let length = segments[head].end - segments[head].start
+            if rest < length {
+                segments[head].start += rest
+                break
+            }
+            rest -= length
+            head += 1
+        }
+        if head > 64 && head * 2 > segments.count {
+            segments.removeFirst(head)
+            head = 0
+        }
+    }
+
+    /// Gives up storage that an idle connection does not need.
+    mutating func relax() {
+        guard count == 0 else { return }
+        own = nil
+        segments = []
+    }
+}

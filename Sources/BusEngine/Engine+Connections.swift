@@ -1,0 +1,204 @@
+import BusJSON
+import BusProtocol
+
+/// Connections come and go, bytes come in and go out.
+extension Engine {
+    /// Takes in a new connection. Unix peers are known at once; TCP peers must say hello first.
+    package func connect(_ peer: Peer) -> ConnectionID {
+        let id = freeConnections.popLast() ?? connections.count
+        let connection = Connection(id: id, peer: peer, limits: limits)
+        if id == connections.count { connections.append(connection) } else { connections[id] = connection }
+        connectionCount += 1
+        statistics.connections += 1
+        if case .unix(let uid, let pid) = peer {
+            identify(connection, as: .uid(uid), by: ["uid": .int(uid), "pid": .int(pid)])
+        }
+        return id
+    }
+
+    func identify(_ connection: Connection, as identity: Identity, by: JSONObject) {
+        connection.identity = identity
+        let index = identities[identity] ?? Int32(identities.count)
+        identities[identity] = index
+        connection.identityIndex = index
+        connection.by = Array(by.encoded.utf8)
+    }
+
+    func connection(_ id: ConnectionID) -> Connection {
+        guard connections.indices.contains(id), let connection = connections[id] else {
+            preconditionFailure("Connection \(id) is not open.")
+        }
+        return connection
+    }
+
+    /// Carries out the complete lines among new bytes, which are only borrowed. Call while it is `.reading`.
+    package func receive(_ id: ConnectionID, _ bytes: UnsafeRawBufferPointer) {
+        let connection = connection(id)
+        guard !connection.isClosing else { return }
+        statistics.bytesIn += bytes.count
+        if mustWait(connection) {
+            // It came to lag since its owner last looked.
+            connection.isBlocked = true
+            connection.lines.hold(bytes)
+        } else {
+            connection.lines.feed(bytes) { self.carryOut($0, for: connection) }
+        }
+        settle(connection)
+    }
+
+    /// The client has finished sending: complete lines are still answered, an unfinished one is dropped.
+    package func endOfInput(_ id: ConnectionID) {
+        let connection = connection(id)
+        connection.inputEnded = true
+        settle(connection)
+    }
+
+    /// The socket is closed, whoever closed it: the will and the drops of ephemeral stores are carried out.
+    package func disconnect(_ id: ConnectionID) {
+        let connection = connection(id)
+        connection.isClosing = true
+        for subscription in connection.subscriptions { detach(subscription) }
+        connection.subscriptions = []
+        outboxBytes -= connection.outbox.count
+        connections[id] = nil
+        freeConnections.append(id)
+        connectionCount -= 1
+        carryOutEnd(of: connection)
+    }
+
+    package func status(of id: ConnectionID) -> ConnectionStatus {
+        let connection = connection(id)
+        if connection.isClosing { return .closing }
+        return mustWait(connection) || connection.inputEnded ? .blocked : .reading
+    }
+
+    /// Whether a connection has to take what is written for it before more is read from it.
+    private func mustWait(_ connection: Connection) -> Bool {
+        connection.isBlocked || connection.lagging > 0 || connection.outbox.count >= outboxLimit
+    }
+
+    /// Says goodbye; what was written before is still sent.
+    package func goodbye(_ id: ConnectionID, _ code: GoodbyeCode, _ message: String) {
+        sayGoodbye(connection(id), code, message)
+    }
+
+    func sayGoodbye(_ connection: Connection, _ code: GoodbyeCode, _ message: String) {
+        guard !connection.isClosing else { return }
+        write(to: connection) { writer in
+            writer.append("{\"event\":\"goodbye\",\"code\":\"")
+            writer.append(raw: code.rawValue)
+            writer.append("\",\"message\":")
+            writer.append(quoted: message)
+            writer.append("}\n")
+        }
+        connection.isClosing = true
+        markReady(connection)
+    }
+
+    // MARK: Lines
+
+    /// Carries out one line; false when the connection must wait before its next one.
+    private func carryOut(_ piece: LineBuffer.Piece, for connection: Connection) -> Bool {
+        guard !connection.isClosing else { return false }
+        current = connection
+        switch piece {
+        case .line(let line): carryOut(line: line, for: connection)
+        case .tooLong:
+            refuse(
+                RequestError(
+                    .tooLarge, "This line is longer than \(limits.line) bytes; send less at a time."),
+                for: connection, id: UnsafeRawBufferPointer(start: nil, count: 0))
+        case .tooDeep:
+            refuse(
+                RequestError(
+                    .tooLarge, "This line is nested deeper than \(limits.depth) levels; flatten it."),
+                for: connection, id: UnsafeRawBufferPointer(start: nil, count: 0))
+        }
+        current = nil
+        if connection.lagging > 0 || connection.outbox.count >= outboxLimit { connection.isBlocked = true }
+        return !connection.isBlocked && !connection.isClosing
+    }
+
+    /// After lines were carried out or output was sent: goes on with what waits, as far as it can.
+    private func settle(_ connection: Connection) {
+        while !connection.isClosing {
+            if connection.isBlocked {
+                guard unblock(connection) else { break }
+                connection.lines.resume { self.carryOut($0, for: connection) }
+                continue
+            }
+            if connection.inputEnded {
+                connection.isClosing = true
+                markReady(connection)
+            }
+            break
+        }
+    }
+
+    /// Tries to let a waiting connection go on: tells it what it missed, then gives the reply that waited.
+    private func unblock(_ connection: Connection) -> Bool {
+        if connection.outbox.count > outboxLimit / 2 { return false }
+        if connection.lagging > 0 {
+            catchUp(connection)
+            if connection.lagging > 0 { return false }
+        }
+        if let reply = connection.heldReply {
+            connection.heldReply = nil
+            write(to: connection) { writer in reply.withUnsafeBytes { writer.append($0) } }
+        }
+        if connection.outbox.count >= outboxLimit { return false }
+        connection.isBlocked = false
+        markReady(connection)
+        return true
+    }
+
+    // MARK: Output
+
+    /// Writes into the connection's own bytes.
+    @inline(__always)
+    func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
+        let writer = connection.outbox.begin()
+        let start = writer.count
+        body(writer)
+        connection.outbox.finish(writer, from: start)
+        outboxBytes += writer.count - start
+        if !connection.isReady { markReady(connection) }
+    }
+
+    @inline(__always)
+    func markReady(_ connection: Connection) {
+        if connection.isReady { return }
+        connection.isReady = true
+        readyConnections.append(connection)
+    }
+
+    /// Hands on the connections that have new output or a new status since the last call.
+    package func takeReady(_ body: (ConnectionID) -> Void) {
+        var ready: [Connection] = []
+        swap(&ready, &readyConnections)
+        for connection in ready {
+            connection.isReady = false
+            // It may be gone, and its number in use again.
+            if connections.indices.contains(connection.id), connections[connection.id] === connection {
+                body(connection.id)
+            }
+        }
+    }
+
+    package func hasOutput(_ id: ConnectionID) -> Bool { !connection(id).outbox.isEmpty }
+
+    /// Fills in the pieces to send next and gives their number; they hold until the engine is called again.
+    package func output(of id: ConnectionID, into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {
+        connection(id).outbox.output(into: pieces)
+    }
+
+    /// Takes away what was sent. What had to wait for room goes on, so there may be more output now.
+    package func sent(_ id: ConnectionID, _ count: Int) {
+        let connection = connection(id)
+        connection.outbox.sent(count)
+        outboxBytes -= count
+        statistics.bytesOut += count
+        if connection.isClosing { return }
+        if connection.isBlocked { settle(connection) }
+    }
+}

@@ -1,0 +1,52 @@
+import BusLogic
+
+/// Who is at the other end of a connection.
+package enum Peer: Sendable, Equatable {
+    /// A Unix socket: the kernel's word.
+    case unix(uid: Int, pid: Int)
+    /// TCP: nobody until a `hello` with a token came. `address` is `HOST:PORT`.
+    case tcp(address: String)
+}
+
+/// What the engine has to be told: everything that comes from outside is injected, so that a whole bus runs
+/// in a test, reproducibly.
+package struct EngineConfiguration {
+    package var limits = Limits()
+    /// A UUID naming this history.
+    package var epoch: String
+    /// The daemon's own uid: together with 0 it may reload and drop configured stores.
+    package var ownUID: Int
+    package var version: String
+    /// Seeds the hashing of addresses, so that nobody can choose names that collide.
+    package var hashSeed: UInt64 = 0x9e37_79b9_7f4a_7c15
+    /// The name that a token stands for; nil for an unknown one.
+    package var tokenName: (String) -> String? = { _ in nil }
+    /// Reads the definitions anew for `reload`.
+    package var loadTypes: () throws(ReloadFailure) -> [any StateType] = { () throws(ReloadFailure) in
+        throw ReloadFailure(
+            message: "This bus has no types directory to reload; name one in its configuration.")
+    }
+    /// Told about things an operator should know: a rejected will, a slow consumer that was cut off.
+    package var report: (EngineNote) -> Void = { _ in }
+
+    package init(epoch: String, ownUID: Int, version: String) {
+        self.epoch = epoch
+        self.ownUID = ownUID
+        self.version = version
+    }
+}
+
+/// Why definitions could not be loaded anew; the old ones stay.
+package struct ReloadFailure: Error {
+    package var message: String
+    package init(message: String) { self.message = message }
+}
+
+/// Something for the operator's log.
+package struct EngineNote: Sendable {
+    package enum Level: Sendable { case info, notice, warning, error }
+    package var level: Level
+    package var message: String
+    /// The client concerned, if one is.
+    package var connection: ConnectionID?
+}

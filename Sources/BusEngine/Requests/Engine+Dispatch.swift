@@ -1,0 +1,213 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Dispatch: resolved into a plan, committed, answered.
+extension Engine {
+    func dispatch(_ connection: Connection) throws(RequestError) {
+        statistics.dispatches += 1
+        let isPlain = !request.hasMembersBeyondPlainDispatch
+        let dryRun = isPlain ? false : try request.flag(.dryRun, default: false)
+        let acknowledged = isPlain ? true : try request.flag(.ack, default: true)
+        let expected = isPlain ? nil : try request.integer(.ifRevision)
+        let key = isPlain ? nil : try keyed(connection)
+        if let key, let earlier = try duplicate(key) {
+            if acknowledged { answerDispatch(connection, earlier, duplicate: true) }
+            return
+        }
+        plan.clear()
+        try planDispatch(expected: expected)
+        let counts = try perform(by: connection)
+        if dryRun { return try answerDryRun(connection, counts) }
+        publish(by: connection.by, actions: true)
+        let outcome = KeyMemory.Entry(
+            digest: key?.digest ?? .none, revision: revision, matched: counts, changed: publication.changed)
+        if let key { keys.remember(outcome, as: key.id) }
+        if acknowledged { answerDispatch(connection, outcome, duplicate: false) }
+    }
+
+    @inline(__always)
+    private func answerDispatch(_ connection: Connection, _ outcome: KeyMemory.Entry, duplicate: Bool) {
+        answer(connection) { writer in
+            writer.append(",\"revision\":")
+            writer.append(decimal: outcome.revision)
+            writer.append(",\"matched\":")
+            writer.append(decimal: outcome.matched)
+            writer.append(",\"changed\":")
+            writer.append(decimal: outcome.changed)
+            if duplicate { writer.append(",\"duplicate\":true") }
+        }
+    }
+
+    // MARK: Planning
+
+    private func planDispatch(expected: Int?) throws(RequestError) {
+        guard let actions = try request.array(.actions) else {
+            guard request.present.contains(.action) else {
+                throw .invalid("action", "Name the `action` to dispatch, or list several in `actions`.")
+            }
+            let hasStore = request.present.contains(.store)
+            guard hasStore != request.present.contains(.type) else {
+                throw .invalid(
+                    hasStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
+            }
+            let payload = request.present.contains(.payload) ? request.payload : JSONObject()
+            if hasStore {
+                let index = try planInstance(request.store, request.action, payload)
+                let record = stores.pointer(index)
+                if let expected, record.pointee.revision != expected { throw conflict(index, expected) }
+                return
+            }
+            guard expected == nil else {
+                throw .invalid(
+                    "ifRevision", "`ifRevision` goes with `store`; a type has no revision of its own.")
+            }
+            return try planGlobal(request.type, request.action, payload)
+        }
+        for member in [Member.type, .store, .action, .payload, .ifRevision]
+        where request.present.contains(member) {
+            throw .invalid(member.name, "`\(member.name)` belongs inside `actions` here; leave it out.")
+        }
+        guard !actions.isEmpty else {
+            throw .invalid("actions", "`actions` is empty; name at least one action.")
+        }
+        guard actions.count <= limits.batch else {
+            throw RequestError(
+                .limit, "A dispatch takes at most \(limits.batch) actions; send several dispatches.")
+        }
+        for (index, element) in actions.enumerated() {
+            do throws(RequestError) {
+                try planElement(try BatchElement(element, place: "actions[\(index)]"))
+            } catch {
+                throw error.with("index", .int(index))
+            }
+        }
+    }
+
+    /// Plans one action of a batch or a will.
+    func planElement(_ element: BatchElement) throws(RequestError) {
+        var (target, action) = (element.target, element.action)
+        let planned = target.withUTF8 { target in
+            action.withUTF8 { action in
+                let (target, action) = (UnsafeRawBufferPointer(target), UnsafeRawBufferPointer(action))
+                return Result { () throws(RequestError) in
+                    if element.isStore {
+                        try self.planInstance(target, action, element.payload)
+                    } else {
+                        try self.planGlobal(target, action, element.payload)
+                    }
+                }
+            }
+        }
+        try planned.get()
+    }
+
+    @discardableResult
+    private func planInstance(
+        _ address: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
+    ) throws(RequestError) -> Int32 {
+        let parts = try requireAddress(address)
+        let entry = try requireType(parts.type)
+        let actionIndex = try requireAction(action, of: entry)
+        let accepted = try accept(payload, for: actionIndex, of: entry)
+        let (_, index) = try requireStore(address)
+        plan.actions.append(
+            .init(
+                target: .store(self.address(of: Int(index))), name: entry.actionName(actionIndex),
+                payload: accepted, steps: plan.steps.count..<plan.steps.count + 1))
+        plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: index))
+        return index
+    }
+
+    private func planGlobal(
+        _ type: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
+    ) throws(RequestError) {
+        if type.count == 1, type[0] == UInt8(ascii: "*") { return try planEveryType(action, payload) }
+        let entry = try requireType(type)
+        let actionIndex = try requireAction(action, of: entry)
+        let accepted = try accept(payload, for: actionIndex, of: entry)
+        plan.actions.append(
+            .init(
+                target: .type(entry.name), name: entry.actionName(actionIndex), payload: accepted,
+                steps: plan.steps.count..<plan.steps.count + 1))
+        plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: -1))
+    }
+
+    /// The classic Flux dispatcher: every type that declares the action, those waited for first.
+    private func planEveryType(_ action: UnsafeRawBufferPointer, _ payload: JSONObject) throws(RequestError) {
+        let first = plan.steps.count
+        for entry in commitOrder {
+            guard let actionIndex = entry.action(named: action) else { continue }
+            let accepted = try accept(payload, for: actionIndex, of: entry)
+            plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: -1))
+        }
+        guard plan.steps.count > first else {
+            let name = String(decoding: action.prefix(80), as: UTF8.self)
+            throw RequestError(
+                .unknownAction, "No state type has an action \"\(name)\"; see what there is with types.")
+        }
+        // Types may fill in different defaults, so the event holds the payload as it was sent.
+        plan.actions.append(
+            .init(
+                target: .everyType, name: String(decoding: action, as: UTF8.self), payload: payload,
+                steps: first..<plan.steps.count))
+    }
+
+    @inline(__always)
+    private func accept(
+        _ payload: JSONObject, for action: Int, of entry: TypeEntry
+    ) throws(RequestError) -> JSONObject {
+        do throws(PayloadFailure) {
+            return try entry.type.accept(payload, for: action)
+        } catch {
+            throw RequestError(.invalidPayload, error.message).with(
+                "action", .string(entry.actionName(action)))
+        }
+    }
+
+    func conflict(_ store: Int32, _ expected: Int) -> RequestError {
+        let actual = stores.pointer(store).pointee.revision
+        return RequestError(
+            .conflict,
+            "\(address(of: Int(store))) is at revision \(actual), not \(expected); read it again and decide anew."
+        ).with("revision", .int(actual))
+    }
+}
+
+/// One action of a batch or a will, its members checked.
+struct BatchElement {
+    let isStore: Bool
+    let target: String
+    let action: String
+    let payload: JSONObject
+
+    init(_ element: JSON, place: String) throws(RequestError) {
+        guard case .object(let object) = element else {
+            throw .invalid(place, "\(place) must be an object with type or store, action and payload.")
+        }
+        var (type, store, action, payload): (String?, String?, String?, JSONObject) = (
+            nil, nil, nil, JSONObject()
+        )
+        for member in object.members {
+            let name = "\(place).\(member.key)"
+            switch (member.key, member.value) {
+            case ("type", .string(let text)): type = text
+            case ("store", .string(let text)): store = text
+            case ("action", .string(let text)): action = text
+            case ("payload", .object(let members)): payload = members
+            case ("type", _), ("store", _), ("action", _): throw .invalid(name, "`\(name)` must be a string.")
+            case ("payload", _): throw .invalid(name, "`\(name)` must be an object.")
+            default: throw .invalid(name, "`\(name)` is not a member of an action; leave it out.")
+            }
+        }
+        guard let action else { throw .invalid("\(place).action", "\(place) names no `action`.") }
+        guard (type == nil) != (store == nil) else {
+            throw .invalid(
+                "\(place).store", "\(place) needs either `type` or `store`, not both and not neither.")
+        }
+        isStore = store != nil
+        target = store ?? type ?? ""
+        self.action = action
+        self.payload = payload
+    }
+}

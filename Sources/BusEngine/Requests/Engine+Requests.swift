@@ -1,0 +1,178 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// One line: read, carried out, answered.
+extension Engine {
+    func carryOut(line: UnsafeRawBufferPointer, for connection: Connection) {
+        statistics.requests += 1
+        do throws(RequestError) {
+            try request.read(line)
+            let operation = try request.operation()
+            if connection.identity == nil && operation != .hello {
+                throw RequestError(.unauthorized, "Begin with hello and a token; this is a TCP connection.")
+            }
+            switch operation {
+            case .dispatch: try dispatch(connection)
+            case .ping: answer(connection) { _ in }
+            case .get: try get(connection)
+            case .hello: try hello(connection)
+            case .create: try create(connection)
+            case .drop: try drop(connection)
+            case .stores: try listStores(connection)
+            case .types: try listTypes(connection)
+            case .subscribe: try subscribe(connection)
+            case .unsubscribe: try unsubscribe(connection)
+            case .sync: answer(connection) { self.appendRevision($0) }
+            case .will: try setWill(connection)
+            case .stats: answer(connection) { self.appendStatistics($0) }
+            case .reload: try reload(connection)
+            case .history, .revert:
+                throw RequestError(
+                    .unavailable, "This bus keeps no action log, so there is no past to read or return to.")
+            }
+        } catch {
+            refuse(error, for: connection, id: request.id)
+        }
+    }
+
+    // MARK: Replies
+
+    /// Writes a reply; `body` adds members, each with its comma before it. It waits while changes before it
+    /// have not been written.
+    @inline(__always)
+    func answer(_ connection: Connection, _ body: (ByteWriter) -> Void) {
+        if connection.lagging > 0 { return hold(connection, body) }
+        write(to: connection) { writer in
+            self.appendReply(writer, body)
+        }
+    }
+
+    private func appendReply(_ writer: ByteWriter, _ body: (ByteWriter) -> Void) {
+        writer.append(UInt8(ascii: "{"))
+        if !request.id.isEmpty {
+            writer.append("\"id\":")
+            writer.append(request.id)
+            writer.append(UInt8(ascii: ","))
+        }
+        writer.append("\"ok\":true")
+        body(writer)
+        writer.append("}\n")
+    }
+
+    private func hold(_ connection: Connection, _ body: (ByteWriter) -> Void) {
+        let writer = ByteWriter()
+        appendReply(writer, body)
+        connection.heldReply = Array(writer.bytes)
+    }
+
+    /// Writes a reply that may prove too long; `body` gives false as soon as it has written too much.
+    func answerWithinLine(_ connection: Connection, _ body: (ByteWriter) -> Bool) throws(RequestError) {
+        scratch.clear()
+        defer { if scratch.reserved > 4 * limits.line { scratch.shrink() } }
+        guard body(scratch), scratch.count + request.id.count + 32 <= limits.line else {
+            throw RequestError(
+                .tooLarge,
+                "The reply would be longer than a line of \(limits.line) bytes; ask for less with limit, select or store."
+            )
+        }
+        let bytes = scratch.bytes
+        answer(connection) { $0.append(bytes) }
+    }
+
+    /// Whether what has been put together is still within a line.
+    func fits(_ writer: ByteWriter) -> Bool { writer.count <= limits.line }
+
+    func refuse(_ error: RequestError, for connection: Connection, id: UnsafeRawBufferPointer) {
+        statistics.errors[error.code.rawValue, default: 0] += 1
+        let writer = ByteWriter()
+        writer.append(UInt8(ascii: "{"))
+        if !id.isEmpty {
+            writer.append("\"id\":")
+            writer.append(id)
+            writer.append(UInt8(ascii: ","))
+        }
+        writer.append("\"ok\":false,\"error\":{\"code\":\"")
+        writer.append(raw: error.code.rawValue)
+        writer.append("\",\"message\":")
+        writer.append(quoted: error.message)
+        for detail in error.details {
+            writer.append(UInt8(ascii: ","))
+            writer.append(quoted: detail.name)
+            writer.append(UInt8(ascii: ":"))
+            writer.append(json: detail.value)
+        }
+        writer.append("}}\n")
+        if connection.lagging > 0 {
+            connection.heldReply = Array(writer.bytes)
+        } else {
+            write(to: connection) { $0.append(writer.bytes) }
+        }
+        if connection.identity == nil {
+            sayGoodbye(connection, .protocol, "A TCP connection begins with hello and a token of the bus.")
+        }
+    }
+
+    func appendRevision(_ writer: ByteWriter) {
+        writer.append(",\"revision\":")
+        writer.append(decimal: revision)
+    }
+
+    // MARK: Names
+
+    /// The type with a name, or the error that says what there is instead.
+    func requireType(_ name: UnsafeRawBufferPointer) throws(RequestError) -> TypeEntry {
+        if let entry = type(named: name) { return entry }
+        let text = String(decoding: name, as: UTF8.self)
+        guard Names.isTypeName(name) else {
+            throw .invalid(
+                "type",
+                "\"\(text.prefix(80))\" is no type name; it is a lower-case letter, then letters, digits, _ or -."
+            )
+        }
+        throw RequestError(
+            .unknownType,
+            "There is no state type \"\(text)\"\(suggestion(text, among: Array(typesByName.keys))).")
+    }
+
+    func requireAction(_ name: UnsafeRawBufferPointer, of entry: TypeEntry) throws(RequestError) -> Int {
+        if let index = entry.action(named: name) { return index }
+        let text = String(decoding: name.prefix(80), as: UTF8.self)
+        throw RequestError(
+            .unknownAction,
+            "\(entry.name) has no action \"\(text)\"\(suggestion(text, among: entry.type.actionNames)).")
+    }
+
+    /// An address cut in two; `member` is the member it came in.
+    func requireAddress(
+        _ text: UnsafeRawBufferPointer, member: String = "store"
+    ) throws(RequestError) -> AddressParts {
+        guard let parts = AddressParts(text) else {
+            let shown = String(decoding: text.prefix(200), as: UTF8.self)
+            throw .invalid(
+                member, "\"\(shown)\" is no address; write type/name, for example counter/kitchen.")
+        }
+        return parts
+    }
+
+    /// An existing store.
+    func requireStore(_ text: UnsafeRawBufferPointer) throws(RequestError) -> (TypeEntry, Int32) {
+        let parts = try requireAddress(text)
+        let entry = try requireType(parts.type)
+        guard let index = stores.find(type: entry.index, name: parts.name) else {
+            throw RequestError(
+                .unknownStore,
+                "There is no store \(String(decoding: text, as: UTF8.self)); create it, or list what there is with stores."
+            )
+        }
+        return (entry, index)
+    }
+
+    /// "; did you mean …?" when a word is near, else the words there are.
+    private func suggestion(_ word: String, among words: [String]) -> String {
+        if words.isEmpty { return "" }
+        if let near = nearestWord(to: word, among: words) { return "; did you mean \"\(near)\"?" }
+        let shown = words.sorted().prefix(8).joined(separator: ", ")
+        return "; there is \(shown)\(words.count > 8 ? ", …" : "")"
+    }
+}

@@ -1,0 +1,198 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// What belongs to one connection: its hello, its will, its end; and the reload of definitions.
+extension Engine {
+    func hello(_ connection: Connection) throws(RequestError) {
+        let wanted = try request.integer(.protocol) ?? 1
+        guard wanted == 1 else {
+            throw .invalid("protocol", "This daemon speaks protocol 1.")
+        }
+        _ = try request.string(.client)
+        let token = try request.string(.token)
+        if case .tcp(let address) = connection.peer, connection.identity == nil {
+            guard let token, let name = configuration.tokenName(token) else {
+                throw RequestError(
+                    .unauthorized, "This token is not in the bus's token file; ask its operator for one.")
+            }
+            identify(connection, as: .token(name), by: ["token": .string(name), "address": .string(address)])
+        }
+        answer(connection) { writer in
+            writer.append(",\"protocol\":1,\"server\":\"fluxbusd\",\"version\":")
+            writer.append(quoted: self.configuration.version)
+            writer.append(",\"epoch\":")
+            writer.append(quoted: self.configuration.epoch)
+            self.appendRevision(writer)
+            writer.append(",\"identity\":")
+            connection.by.withUnsafeBytes { writer.append($0) }
+            writer.append(",\"limits\":")
+            writer.append(jsonObject: self.limits.object)
+        }
+    }
+
+    func setWill(_ connection: Connection) throws(RequestError) {
+        guard let actions = try request.array(.actions) else {
+            throw .invalid("actions", "Give the will's `actions`; an empty list clears it.")
+        }
+        guard actions.count <= limits.batch else {
+            throw RequestError(.limit, "A will takes at most \(limits.batch) actions; give fewer.")
+        }
+        var will: [WillAction] = []
+        for (index, element) in actions.enumerated() {
+            do throws(RequestError) {
+                will.append(try willAction(try BatchElement(element, place: "actions[\(index)]")))
+            } catch {
+                throw error.with("index", .int(index))
+            }
+        }
+        connection.will = will
+        answer(connection) { _ in }
+    }
+
+    /// Checks what can be known now: names and payload. The stores are looked up when it is carried out.
+    private func willAction(_ element: BatchElement) throws(RequestError) -> WillAction {
+        var (target, action) = (element.target, element.action)
+        let checked = target.withUTF8 { target in
+            action.withUTF8 { action in
+                Result { () throws(RequestError) in
+                    let (target, action) = (UnsafeRawBufferPointer(target), UnsafeRawBufferPointer(action))
+                    if !element.isStore, target.count == 1, target[0] == UInt8(ascii: "*") { return }
+                    let name = element.isStore ? try self.requireAddress(target).type : target
+                    let entry = try self.requireType(name)
+                    let index = try self.requireAction(action, of: entry)
+                    do throws(PayloadFailure) {
+                        _ = try entry.type.accept(element.payload, for: index)
+                    } catch {
+                        throw RequestError(.invalidPayload, error.message)
+                    }
+                }
+            }
+        }
+        try checked.get()
+        return WillAction(
+            store: element.isStore ? element.target : nil, type: element.isStore ? nil : element.target,
+            action: element.action, payload: element.payload)
+    }
+
+    /// After a connection's end: its will, then the drops of its ephemeral stores, as one commit.
+    func carryOutEnd(of connection: Connection) {
+        guard !connection.will.isEmpty || !connection.ephemeralStores.isEmpty else { return }
+        plan.clear()
+        var willDone = false
+        if !connection.will.isEmpty {
+            do throws(RequestError) {
+                for action in connection.will { try planElement(BatchElement(action)) }
+                _ = try perform(by: connection)
+                willDone = true
+            } catch {
+                plan.clear()
+                configuration.report(
+                    EngineNote(
+                        level: .warning, message: "A will was not carried out: \(error.message)",
+                        connection: connection.id))
+            }
+        }
+        let drops = connection.ephemeralStores.sorted {
+            stores.pointer($0).pointee.place < stores.pointer($1).pointee.place
+        }
+        connection.ephemeralStores = []
+        if willDone || !drops.isEmpty { publish(by: connection.by, actions: willDone, dropped: drops) }
+    }
+
+    // MARK: Reload
+
+    func reload(_ connection: Connection) throws(RequestError) {
+        guard isOperator(connection) else {
+            throw RequestError(.forbidden, "Only root and the daemon's own user may reload definitions.")
+        }
+        do throws(ReloadFailure) {
+            try reload(by: connection.by)
+        } catch {
+            throw RequestError(.rejected, error.message)
+        }
+        answer(connection) { self.appendRevision($0) }
+    }
+
+    /// Loads the definitions anew, for the daemon itself.
+    package func reload() throws(ReloadFailure) {
+        try reload(by: Self.daemon)
+    }
+
+    /// New definitions take the place of old ones if every store still fits its type; else all stay.
+    private func reload(by: [UInt8]) throws(ReloadFailure) {
+        let loaded = try configuration.loadTypes()
+        let names = Set(loaded.map(\.name))
+        var misfits: [String] = []
+        for entry in types where !names.contains(entry.name) && entry.count > 0 {
+            misfits.append("\(entry.name) is gone but has \(entry.count) stores")
+        }
+        var moved: [(store: Int32, state: JSONObject)] = []
+        for type in loaded {
+            guard let entry = typesByName[type.name], entry.type.definition != type.definition else {
+                continue
+            }
+            for index in entry.members where index >= 0 {
+                do throws(PayloadFailure) {
+                    moved.append((index, try type.initialState(replacing: kept(index, of: entry))))
+                } catch {
+                    misfits.append("\(address(of: Int(index))): \(error.message)")
+                }
+            }
+        }
+        guard misfits.isEmpty else {
+            let shown = misfits.prefix(20).joined(separator: "; ")
+            throw ReloadFailure(
+                message: "The old definitions stay, because stores do not fit the new ones: \(shown).")
+        }
+        for type in loaded {
+            if let entry = typesByName[type.name] { entry.type = type } else { addType(type) }
+        }
+        types.filter { !names.contains($0.name) }.forEach { typesByName[$0.name] = nil }
+        lastType = nil
+        orderTypes()
+        publishMoved(moved, by: by)
+    }
+
+    /// A store's state without the values its old type computes.
+    private func kept(_ index: Int32, of entry: TypeEntry) -> JSONObject {
+        var state = stores.pointer(index).pointee.state
+        for name in entry.type.definition["computed"]?.object?.keys ?? [] { state[name] = nil }
+        return state
+    }
+
+    private func publishMoved(_ moved: [(store: Int32, state: JSONObject)], by: [UInt8]) {
+        plan.clear()
+        beginPublication()
+        for (index, state) in moved {
+            let record = stores.pointer(index)
+            if record.pointee.state == state { continue }
+            let size = state.encodedSize
+            stateBytes += size - Int(record.pointee.size)
+            record.pointee.size = Int32(size)
+            record.pointee.state = state
+            publishState(of: index)
+        }
+        finishPublication(by: by, actions: false)
+    }
+}
+
+extension BatchElement {
+    init(_ action: WillAction) {
+        isStore = action.store != nil
+        target = action.store ?? action.type ?? ""
+        self.action = action.action
+        payload = action.payload
+    }
+}
+
+extension Limits {
+    /// The limits as `hello` tells them.
+    var object: JSONObject {
+        [
+            "line": .int(line), "depth": .int(depth), "state": .int(effectiveState), "stores": .int(stores),
+            "connections": .int(connections), "subscriptions": .int(subscriptions), "outbox": .int(outbox),
+            "batch": .int(batch), "memory": .int(memory),
+        ]
+    }
+}

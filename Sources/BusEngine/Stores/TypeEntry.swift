@@ -1,0 +1,129 @@
+import BusJSON
+import BusLogic
+
+/// A state type on this bus: its definition, its stores in order of creation and in order of change, and the
+/// shapes that want all of them.
+final class TypeEntry {
+    let index: Int32
+    let name: String
+    /// The definition; a reload puts another in its place.
+    var type: any StateType { didSet { remember() } }
+    /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
+    private var actions: [String: Int] = [:]
+    private var actionNames: [String] = []
+    private var lastAction = 0
+
+    /// The stores in order of creation; -1 where one went. Compacted when half of it is holes.
+    private(set) var members: ContiguousArray<Int32> = []
+    private(set) var count = 0
+
+    /// The ends of the list of changes.
+    private(set) var oldest: Int32 = -1
+    private(set) var newest: Int32 = -1
+
+    /// The shapes that want every store of this type.
+    var shapes: [Shape] = []
+
+    /// The members by name, made when first asked for and dropped when a store comes or goes.
+    private var sortedCache: [Int32]?
+    private let stores: StoreTable
+
+    init(index: Int32, type: any StateType, stores: StoreTable) {
+        self.index = index
+        name = type.name
+        self.type = type
+        self.stores = stores
+        remember()
+    }
+
+    private func remember() {
+        actionNames = type.actionNames
+        actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
+        lastAction = 0
+    }
+
+    /// The index of the action with a name; nil when the type does not declare it.
+    func action(named name: UnsafeRawBufferPointer) -> Int? {
+        if lastAction < actionNames.count,
+            actionNames[lastAction].utf8Span.span.withUnsafeBytes({
+                $0.count == name.count && $0.elementsEqual(name)
+            })
+        {
+            return lastAction
+        }
+        guard let index = actions[String(decoding: name, as: UTF8.self)] else { return nil }
+        lastAction = index
+        return index
+    }
+
+    func actionName(_ index: Int) -> String { actionNames[index] }
+
+    // MARK: Stores
+
+    func add(_ index: Int32) {
+        stores.pointer(index).pointee.place = Int32(members.count)
+        members.append(index)
+        count += 1
+        sortedCache = nil
+        linkNewest(index)
+    }
+
+    func remove(_ index: Int32) {
+        unlink(index)
+        members[Int(stores.pointer(index).pointee.place)] = -1
+        count -= 1
+        sortedCache = nil
+        if members.count > 64 && count * 2 < members.count {
+            members.removeAll { $0 < 0 }
+            for (place, member) in members.enumerated() {
+                stores.pointer(member).pointee.place = Int32(place)
+            }
+        }
+    }
+
+    /// Moves a store to the end of the list of changes.
+    @inline(__always)
+    func moveToNewest(_ index: Int32) {
+        if newest == index { return }
+        unlink(index)
+        linkNewest(index)
+    }
+
+    private func linkNewest(_ index: Int32) {
+        let record = stores.pointer(index)
+        record.pointee.older = newest
+        record.pointee.newer = -1
+        if newest >= 0 { stores.pointer(newest).pointee.newer = index } else { oldest = index }
+        newest = index
+    }
+
+    private func unlink(_ index: Int32) {
+        let record = stores.pointer(index)
+        let (older, newer) = (record.pointee.older, record.pointee.newer)
+        if older >= 0 { stores.pointer(older).pointee.newer = newer } else { oldest = newer }
+        if newer >= 0 { stores.pointer(newer).pointee.older = older } else { newest = older }
+    }
+
+    /// The first store, in order of change, whose change came after `sequence`; -1 when there is none.
+    func firstChanged(after sequence: Int) -> Int32 {
+        guard oldest >= 0 else { return -1 }
+        if stores.pointer(oldest).pointee.sequence > sequence { return oldest }
+        var found: Int32 = -1
+        var index = newest
+        while index >= 0, stores.pointer(index).pointee.sequence > sequence {
+            found = index
+            index = stores.pointer(index).pointee.older
+        }
+        return found
+    }
+
+    /// The members by the bytes of their names.
+    var sorted: [Int32] {
+        if let sortedCache { return sortedCache }
+        let sorted = members.filter { $0 >= 0 }.sorted {
+            UTF8Order.precedes(stores.pointer($0).pointee.name, stores.pointer($1).pointee.name)
+        }
+        sortedCache = sorted
+        return sorted
+    }
+}

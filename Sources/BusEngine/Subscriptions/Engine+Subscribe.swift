@@ -1,0 +1,264 @@
+import BusJSON
+import BusProtocol
+import BusState
+
+/// Subscriptions begin and end.
+extension Engine {
+    func subscribe(_ connection: Connection) throws(RequestError) {
+        guard connection.subscriptions.count < limits.subscriptions else {
+            throw RequestError(
+                .limit,
+                "A connection has at most \(limits.subscriptions) subscriptions; use a pattern, or unsubscribe."
+            )
+        }
+        let pattern = try requestedPattern(required: true)!
+        try requireTypes(of: pattern)
+        let pointers = try requestedPointers()
+        let format = try requestedFormat()
+        let initial = try request.flag(.initial, default: true)
+        let cause = try request.flag(.cause, default: false)
+        let actions = try request.flag(.actions, default: false)
+        let since = try request.integer(.since)
+        let epoch = try request.string(.epoch)
+        guard (since == nil) == (epoch == nil) else {
+            throw .invalid(
+                since == nil ? "since" : "epoch", "`since` and `epoch` go together; give both or neither.")
+        }
+        guard accountedMemory <= limits.memory else {
+            throw RequestError(
+                .limit, "The bus holds \(limits.memory) bytes, its memory limit; try again later.")
+        }
+        let shape = shape(
+            Shape.Key(pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions))
+        let subscription = Subscription(
+            number: connection.nextSubscription, connection: connection, shape: shape, from: revision)
+        connection.nextSubscription += 1
+        connection.subscriptions.append(subscription)
+        shape.add(subscription)
+        subscriptionCount += 1
+        answer(connection) { writer in
+            writer.append(",\"sub\":")
+            writer.append(decimal: subscription.number)
+            self.appendRevision(writer)
+            writer.append(",\"epoch\":")
+            writer.append(quoted: self.configuration.epoch)
+        }
+        if actions {
+            beginActions(subscription, since: since, epoch: epoch)
+        } else if let since, let epoch, epoch == configuration.epoch, since <= revision,
+            dropLog.reaches(back: since)
+        {
+            subscription.from = since
+            beginLagging(
+                subscription,
+                CatchUp(
+                    reset: false, evenIfEmpty: true, dropsAfter: since, floor: floor(of: since, pattern),
+                    ceiling: sequence))
+        } else if initial || since != nil {
+            beginLagging(
+                subscription,
+                CatchUp(reset: true, evenIfEmpty: true, dropsAfter: revision, floor: 0, ceiling: sequence))
+        }
+        catchUp(connection)
+    }
+
+    /// Without an action log no past action can be delivered: whoever asks for some is told of the gap.
+    private func beginActions(_ subscription: Subscription, since: Int?, epoch: String?) {
+        guard let since, epoch != configuration.epoch || since != revision else { return }
+        write(to: subscription.connection) { writer in
+            writer.append("{\"event\":\"gap\",\"sub\":")
+            writer.append(decimal: subscription.number)
+            self.appendRevision(writer)
+            writer.append("}\n")
+        }
+    }
+
+    /// The point in the order of changes behind which all changes after a revision lie.
+    private func floor(of revision: Int, _ pattern: AddressPattern) -> Int {
+        var floor = sequence
+        for entry in types where pattern.type.matches(entry.name) {
+            var index = entry.newest
+            while index >= 0, stores.pointer(index).pointee.revision > revision {
+                floor = min(floor, stores.pointer(index).pointee.sequence - 1)
+                index = stores.pointer(index).pointee.older
+            }
+        }
+        return floor
+    }
+
+    func unsubscribe(_ connection: Connection) throws(RequestError) {
+        guard let number = try request.integer(.sub, least: 1) else {
+            throw .invalid("sub", "Say in `sub` which subscription to end.")
+        }
+        guard let index = connection.subscriptions.firstIndex(where: { $0.number == number }) else {
+            throw .invalid("sub", "This connection has no subscription \(number).")
+        }
+        detach(connection.subscriptions.remove(at: index))
+        answer(connection) { _ in }
+    }
+
+    /// Takes a subscription out of its shape, and the shape away with its last one.
+    func detach(_ subscription: Subscription) {
+        let shape = subscription.shape
+        if subscription.catchUp != nil {
+            subscription.catchUp = nil
+            shape.lagging -= 1
+            subscription.connection.lagging -= 1
+        }
+        shape.remove(subscription)
+        subscriptionCount -= 1
+        if shape.subscribers.isEmpty { forget(shape) }
+    }
+
+    // MARK: Shapes
+
+    private func shape(_ key: Shape.Key) -> Shape {
+        if let shape = shapes[key] { return shape }
+        let shape = Shape(
+            key: key, selection: key.pointers.map { Selection($0) }, revision: revision, now: now)
+        shapes[key] = shape
+        if shape.wantsWholeTypes {
+            for entry in types where key.pattern.type.matches(entry.name) { entry.shapes.append(shape) }
+        } else {
+            findMembers(of: shape)
+        }
+        if !key.actions {
+            bookmarks.add(shape, due: revision + Limits.bookmarkCommits)
+        }
+        return shape
+    }
+
+    private func findMembers(of shape: Shape) {
+        let pattern = shape.key.pattern
+        if shape.key.actions { partialActionShapes.append(shape) }
+        if let address = pattern.literalAddress {
+            exactShapes[address, default: []].append(shape)
+        } else {
+            globShapes.append(shape)
+        }
+        for entry in types where pattern.type.matches(entry.name) {
+            if pattern.name.isLiteral {
+                let index = pattern.name.pattern.withUnsafeBytes { stores.find(type: entry.index, name: $0) }
+                if let index { enlist(index, in: shape) }
+            } else {
+                for index in entry.members
+                where index >= 0 && pattern.name.matches(stores.pointer(index).pointee.name) {
+                    enlist(index, in: shape)
+                }
+            }
+        }
+    }
+
+    /// Finds the shapes that a new store belongs to.
+    func enlist(_ index: Int32, address: String) {
+        for shape in exactShapes[address] ?? [] { enlist(index, in: shape) }
+        let record = stores.pointer(index)
+        let type = types[Int(record.pointee.type)].name
+        for shape in globShapes
+        where shape.key.pattern.type.matches(type) && shape.key.pattern.name.matches(record.pointee.name) {
+            enlist(index, in: shape)
+        }
+    }
+
+    private func enlist(_ index: Int32, in shape: Shape) {
+        shape.members.insert(index)
+        stores.pointer(index).pointee.shapes.append(shape)
+    }
+
+    private func forget(_ shape: Shape) {
+        shapes[shape.key] = nil
+        if shape.wantsWholeTypes {
+            for entry in types { entry.shapes.removeAll { $0 === shape } }
+            return
+        }
+        for index in shape.members { stores.pointer(index).pointee.shapes.removeAll { $0 === shape } }
+        partialActionShapes.removeAll { $0 === shape }
+        if let address = shape.key.pattern.literalAddress {
+            exactShapes[address]?.removeAll { $0 === shape }
+            if exactShapes[address]?.isEmpty == true { exactShapes[address] = nil }
+        } else {
+            globShapes.removeAll { $0 === shape }
+        }
+    }
+
+    // MARK: What a request speaks of
+
+    /// The stores named by `store`, `type` or `match`.
+    func requestedPattern(required: Bool) throws(RequestError) -> AddressPattern? {
+        let match = try request.string(.match)
+        let given = [request.present.contains(.store), request.present.contains(.type), match != nil]
+        guard given.filter({ $0 }).count <= 1 else {
+            throw .invalid("match", "Give one of `store`, `type` and `match`, not several.")
+        }
+        if request.present.contains(.store) {
+            _ = try requireAddress(request.store)
+            return AddressPattern(request.store)
+        }
+        if request.present.contains(.type) {
+            return AddressPattern(type: try requireType(request.type).name)
+        }
+        if let match {
+            var text = match
+            guard let pattern = text.withUTF8({ AddressPattern(UnsafeRawBufferPointer($0)) }) else {
+                throw .invalid(
+                    "match",
+                    "\"\(match.prefix(200))\" is no pattern of addresses; it has exactly one slash, as counter/* has."
+                )
+            }
+            return pattern
+        }
+        if required { throw .invalid("store", "Name what is meant with one of `store`, `type` and `match`.") }
+        return nil
+    }
+
+    /// A pattern's type must exist when it is named outright.
+    func requireTypes(of pattern: AddressPattern) throws(RequestError) {
+        guard pattern.type.isLiteral else { return }
+        let outcome = pattern.type.pattern.withUnsafeBytes { name in
+            Result { () throws(RequestError) in _ = try self.requireType(name) }
+        }
+        try outcome.get()
+    }
+
+    func requestedPointers() throws(RequestError) -> [[String]]? {
+        guard let list = try request.array(.select) else { return nil }
+        guard !list.isEmpty else {
+            throw .invalid("select", "`select` is empty; leave it out to get whole states.")
+        }
+        guard list.count <= Limits.pointers else {
+            throw RequestError(
+                .limit, "`select` takes at most \(Limits.pointers) pointers; select their parent.")
+        }
+        var pointers: [[String]] = []
+        for element in list {
+            guard case .string(let text) = element, let pointer = try? JSONPointer(text) else {
+                throw .invalid(
+                    "select",
+                    "`select` holds JSON Pointers such as \"/target\"; \(element.encoded.prefix(80)) is none."
+                )
+            }
+            if !pointers.contains(where: {
+                $0.count == pointer.tokens.count && zip($0, pointer.tokens).allSatisfy(UTF8Order.equal)
+            }) {
+                pointers.append(pointer.tokens)
+            }
+        }
+        return Selection(pointers).pointers
+    }
+
+    private func requestedFormat() throws(RequestError) -> Shape.Format {
+        guard let name = try request.string(.format) else { return .merge }
+        guard let format = Shape.Format(rawValue: name) else {
+            throw .invalid("format", "`format` is merge, patch or state.")
+        }
+        return format
+    }
+}
+
+extension AddressPattern {
+    /// The one address it names; nil when it has wildcards.
+    var literalAddress: String? {
+        guard type.isLiteral, name.isLiteral else { return nil }
+        return String(decoding: type.pattern + [UInt8(ascii: "/")] + name.pattern, as: UTF8.self)
+    }
+}

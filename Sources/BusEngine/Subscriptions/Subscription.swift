@@ -1,0 +1,53 @@
+/// A standing request for changes.
+final class Subscription {
+    /// Its number on its connection, `sub` on the wire.
+    let number: Int
+    // A subscription lives in its connection and ends with it.
+    unowned(unsafe) let connection: Connection
+    let shape: Shape
+    /// Its place among the shape's subscribers.
+    var place = 0
+
+    /// The revision of its event before; the next one's `from`.
+    var from: Int
+
+    /// What it still has to be told before live changes go on; nil when it is up to date.
+    var catchUp: CatchUp?
+
+    init(number: Int, connection: Connection, shape: Shape, from: Int) {
+        self.number = number
+        self.connection = connection
+        self.shape = shape
+        self.from = from
+    }
+}
+
+/// How far a subscription that lags behind has got: a first state, a resumption, or a slow reader's merged
+/// changes, all the same way. Stores are told in rounds, in the order in which they changed; what changes
+/// meanwhile comes in the next round, and the event ends when a round finds nothing new.
+struct CatchUp {
+    /// The event starts from nothing.
+    var reset: Bool
+    /// Must be told even when it holds nothing.
+    var evenIfEmpty: Bool
+    /// A part of the event has been written.
+    var isOpen = false
+    /// Drops after this revision have to be told.
+    var dropsAfter: Int
+
+    /// The round: changes after `floor` up to `ceiling`, in the order of all changes to stores.
+    var floor: Int
+    var ceiling: Int
+    /// How far the round has got: types before `type` are done, and in it changes up to `cursor`.
+    var type = 0
+    var cursor: Int
+
+    init(reset: Bool, evenIfEmpty: Bool, dropsAfter: Int, floor: Int, ceiling: Int) {
+        self.reset = reset
+        self.evenIfEmpty = evenIfEmpty
+        self.dropsAfter = dropsAfter
+        self.floor = floor
+        self.ceiling = ceiling
+        cursor = floor
+    }
+}
