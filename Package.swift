@@ -44,6 +44,10 @@ let package = Package(
         // What tests share: seeded randomness.
         .target(name: "TestSupport", dependencies: ["BusJSON"], path: "Tests/TestSupport"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
+        .testTarget(name: "BusYAMLTests", dependencies: ["BusJSON", "BusYAML", "TestSupport"]),
+        .testTarget(
+            name: "BusLogicTests",
+            dependencies: ["BusJSON", "BusState", "BusYAML", "BusLogic", "TestSupport"]),
         .testTarget(name: "BusServerTests", dependencies: ["BusServer", "fluxbusd"]),
     ],
     swiftLanguageModes: [.v6]

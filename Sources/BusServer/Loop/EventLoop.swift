@@ -103,10 +103,11 @@ final class EventLoop {
         if !connection.inputEnded, case .reading = engine.status(of: id) {
             // A peer that is gone may have left requests behind; they count, and its end comes after them.
             if ready != .output { read(id, connection.descriptor) }
+            if ready == .input { return }
         } else if !ready.isDisjoint(with: .gone) {
             connections.update(id) { $0.outputLost = true }
         }
-        if ready != .input { pending.append(id) }
+        pending.append(id)
     }
 
     private func read(_ id: ConnectionID, _ descriptor: Int32) {

@@ -1,0 +1,47 @@
+import BusJSON
+import BusState
+
+/// One action of a declared type, compiled.
+struct DeclaredAction: Sendable {
+    struct Requirement: Sendable {
+        let condition: ExpressionNode
+        /// The reason that a client is told; a text or an expression that gives one.
+        let otherwise: ExpressionNode
+    }
+
+    let name: String
+    let payload: PayloadSchema
+    let requirements: [Requirement]
+    let condition: ExpressionNode?
+    let steps: [WriteStep]
+    /// False when everything is constant, so that no data has to be laid out.
+    let readsData: Bool
+
+    init(
+        name: String, payload: PayloadSchema, requirements: [Requirement], condition: ExpressionNode?,
+        steps: [WriteStep]
+    ) {
+        self.name = name
+        self.payload = payload
+        self.requirements = requirements
+        self.condition = condition
+        self.steps = steps
+        readsData =
+            !requirements.isEmpty || condition != nil
+            || steps.contains { $0.value != nil && $0.value?.constant == nil }
+    }
+}
+
+/// The values of an action's writes. Most actions have one; a second needs an array.
+struct WriteValues {
+    private var first = JSON.null
+    private var rest: [JSON] = []
+    private var count = 0
+
+    mutating func append(_ value: JSON) {
+        if count == 0 { first = value } else { rest.append(value) }
+        count += 1
+    }
+
+    subscript(index: Int) -> JSON { index == 0 ? first : rest[index - 1] }
+}

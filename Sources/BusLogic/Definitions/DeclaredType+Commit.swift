@@ -1,0 +1,110 @@
+import BusJSON
+import BusState
+
+extension DeclaredType {
+    package func commit(
+        _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
+    ) throws(Rejection) -> Bool {
+        let action = actions[action]
+        let mark = draft.journal.count
+        var values = WriteValues()
+        if action.readsData {
+            // The reference to the state ends with this call, so that the writes don't have to copy.
+            guard try evaluate(action, payload, on: draft.current, in: context, into: &values) else {
+                return false
+            }
+        } else {
+            for step in action.steps { values.append(step.value?.constant ?? .null) }
+        }
+        for index in action.steps.indices {
+            try write(action.steps[index], values[index], payload, to: &draft, of: action, in: context)
+        }
+        if !computed.isEmpty && draft.journal.count > mark {
+            do throws(ComputedValues.CommitBudgetFailure) {
+                try computed.refresh(&draft, since: mark, in: context)
+            } catch {
+                throw rejection(of: action, in: context, "the commit's budget is used up at \(error.name)")
+            }
+        }
+        return true
+    }
+
+    /// Evaluates `when`, `require` and the values of all writes. False when the store is to be left alone,
+    /// which comes first: what does not concern a store can't be refused by it.
+    private func evaluate(
+        _ action: DeclaredAction, _ payload: JSONObject, on state: JSONObject, in context: CommitContext,
+        into values: inout WriteValues
+    ) throws(Rejection) -> Bool {
+        let allowance = Budget.smaller(context.storeBudget, context.budget)
+        var evaluation = Evaluation(budget: allowance)
+        evaluation.state = state
+        evaluation.payload = payload
+        evaluation.context = context
+        evaluation.waitFor = waitFor
+        defer { context.charge(allowance, left: evaluation) }
+
+        if let condition = action.condition {
+            do throws(EvaluationFailure) {
+                guard try condition.truth(&evaluation) else { return false }
+            } catch {
+                throw rejection(of: action, in: context, "in when, \(error)")
+            }
+        }
+        for requirement in action.requirements {
+            let reason: String
+            do throws(EvaluationFailure) {
+                if try requirement.condition.truth(&evaluation) { continue }
+                reason = try evaluation.text(of: requirement.otherwise.value(&evaluation))
+            } catch {
+                throw rejection(of: action, in: context, "in require, \(error)")
+            }
+            throw rejection(of: action, in: context, reason)
+        }
+        for step in action.steps {
+            do throws(EvaluationFailure) {
+                values.append(try step.value?.value(&evaluation) ?? .null)
+            } catch {
+                let path = step.path.text
+                throw rejection(of: action, in: context, "in \(step.kind) \(path), \(error)", path: path)
+            }
+        }
+        return true
+    }
+
+    private func write(
+        _ step: WriteStep, _ value: JSON, _ payload: JSONObject, to draft: inout Draft,
+        of action: DeclaredAction, in context: CommitContext
+    ) throws(Rejection) {
+        let path: StatePath
+        do throws(WritePath.PathFailure) {
+            path = try step.path.resolve(payload)
+        } catch {
+            throw rejection(of: action, in: context, error.reason, path: step.path.text)
+        }
+        // Where the first segment is known, this was checked when the definition was loaded.
+        if step.path.first == nil, computed.contains(path.segments[0]) {
+            let reason = "\(path) is computed and can't be written"
+            throw rejection(of: action, in: context, reason, path: path.description)
+        }
+        guard step.mayHold(value, at: path) else {
+            let reason = "the value for \(path) is nested too deeply"
+            throw rejection(of: action, in: context, reason, path: path.description)
+        }
+        do throws(WriteFailure) {
+            try step.write(value, at: path, to: &draft)
+        } catch {
+            let place = error.path.joined(separator: ".")
+            throw rejection(of: action, in: context, error.description, path: place)
+        }
+    }
+
+    private func rejection(
+        of action: DeclaredAction, in context: CommitContext, _ reason: String, path: String? = nil
+    ) -> Rejection {
+        let store = context.reader.address(of: context.store)
+        let end = reason.last.map { ".!?".contains($0) } == true ? "" : "."
+        return Rejection(
+            message: "\(store) refused \(action.name): \(reason)\(end)", store: store, action: action.name,
+            path: path)
+    }
+}

@@ -1,0 +1,71 @@
+import BusJSON
+import BusState
+import BusYAML
+
+/// A state type that was declared in a file, compiled: the rules of its actions as trees of operations, and
+/// its writes as paths into the state.
+///
+/// A commit evaluates every expression against the state as it was, lets go of that state, and only then
+/// writes, so that each write happens in place.
+package final class DeclaredType: StateType {
+    package let name: String
+    package let summary: String?
+    package let definition: JSON
+    package let initial: JSONObject
+    package let waitFor: [String]
+    package let actionNames: [String]
+
+    let actions: [DeclaredAction]
+    let computed: ComputedValues
+    /// `initial` as it was written, without computed values.
+    let plain: JSONObject
+    /// The file's text about `waitFor`, for complaints that need other types.
+    let waitForPlaces: [Place]
+    /// Where the type's name stands.
+    let place: Place
+
+    /// Compiles what a file says.
+    package convenience init(_ source: LocatedValue) throws(SourceError) {
+        var loader = try DefinitionLoader(source)
+        self.init(try loader.load())
+    }
+
+    /// Compiles a definition as `types` shows it.
+    package convenience init(definition: JSON) throws(SourceError) {
+        try self.init(LocatedValue(definition, name: definition["type"]?.string ?? "definition"))
+    }
+
+    private init(_ parts: DefinitionLoader.Parts) {
+        name = parts.name
+        summary = parts.summary
+        definition = parts.definition
+        plain = parts.plain
+        computed = parts.computed
+        initial = parts.computed.added(to: parts.plain)
+        waitFor = parts.waitFor
+        waitForPlaces = parts.waitForPlaces
+        actions = parts.actions
+        actionNames = parts.actions.map(\.name)
+        place = parts.place
+    }
+
+    package func accept(_ payload: JSONObject, for action: Int) throws(PayloadFailure) -> JSONObject {
+        try actions[action].payload.accept(payload, by: actionNames[action])
+    }
+
+    package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
+        var state = plain
+        for member in members.members {
+            if computed.contains(member.key) { continue }
+            guard let index = plain.index(of: member.key) else {
+                let hint = suggestion(for: member.key, among: plain.keys)
+                throw PayloadFailure("\(name) has no member \(member.key); \(hint)")
+            }
+            guard member.value.nests(atMost: Evaluation.deepestValue - 1) else {
+                throw PayloadFailure("\(member.key) is nested too deeply; make it flatter.")
+            }
+            state.update(at: index) { $0 = member.value }
+        }
+        return computed.added(to: state)
+    }
+}

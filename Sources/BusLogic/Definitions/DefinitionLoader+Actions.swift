@@ -1,0 +1,124 @@
+import BusJSON
+import BusState
+import BusYAML
+
+/// Actions: what they take, what they ask, what they write.
+extension DefinitionLoader {
+    private static let actionMembers =
+        ["summary", "payload", "require", "when"] + WriteStep.Kind.allCases.map(\.rawValue)
+
+    mutating func loadAction(_ member: LocatedObject.Member) throws(SourceError) -> DeclaredAction {
+        let name = member.key
+        let action = try member.value.object("The action \(name)")
+        try action.refuseMembers(besides: Self.actionMembers, of: "an action")
+        _ = try action["summary"]?.string("summary")
+
+        let payload = try loadPayload(action["payload"])
+        let scope = ExpressionScope(
+            data: .action, shape: shape, payload: payload.names, waitFor: parts.waitFor)
+        var compiler = ExpressionCompiler()
+        var requirements: [DeclaredAction.Requirement] = []
+        for element in try action["require"]?.array("require") ?? [] {
+            requirements.append(try loadRequirement(element, in: scope, &compiler))
+        }
+        var condition: ExpressionNode?
+        if let when = action["when"] { condition = try compiler.compile(when, in: scope) }
+        var steps: [WriteStep] = []
+        for kind in WriteStep.Kind.allCases {
+            guard let source = action[kind.rawValue] else { continue }
+            let writes = try Self.writes(of: kind, source)
+            for write in writes {
+                let path = try loadPath(write, payload: payload)
+                let value: ExpressionNode? =
+                    if let expression = write.expression { try compiler.compile(expression, in: scope) } else
+                    { nil }
+                steps.append(WriteStep(kind: kind, path: path, value: value))
+            }
+            keepOrder(of: writes, kind, action: name)
+        }
+        return DeclaredAction(
+            name: name, payload: payload, requirements: requirements, condition: condition, steps: steps)
+    }
+
+    private func loadRequirement(
+        _ source: LocatedValue, in scope: ExpressionScope, _ compiler: inout ExpressionCompiler
+    ) throws(SourceError) -> DeclaredAction.Requirement {
+        let object = try source.object("each element of require")
+        try object.refuseMembers(besides: ["if", "else"], of: "require")
+        let condition = try compiler.compile(object.required("if", of: "An element of require"), in: scope)
+        let otherwise: ExpressionNode =
+            if let source = object["else"] {
+                try compiler.compile(source, in: scope)
+            } else {
+                LiteralNode("what it requires does not hold")
+            }
+        return .init(condition: condition, otherwise: otherwise)
+    }
+
+    // MARK: Writes
+
+    private struct Write {
+        let path: String
+        let place: Place
+        let expression: LocatedValue?
+    }
+
+    /// The writes of one kind, in written order: a list of paths, or an object of paths and expressions. Such
+    /// objects may also stand in a list, which keeps their order where objects do not.
+    private static func writes(of kind: WriteStep.Kind, _ source: LocatedValue) throws(SourceError) -> [Write]
+    {
+        let name = kind.rawValue
+        guard kind.takesValue else {
+            var writes: [Write] = []
+            for element in try source.array(name) {
+                let path = try element.string("each path of \(name)")
+                writes.append(Write(path: path, place: element.place, expression: nil))
+            }
+            return writes
+        }
+        var objects: [LocatedObject] = []
+        if case .array(let elements) = source.content {
+            for element in elements { objects.append(try element.object("each element of \(name)")) }
+        } else {
+            objects.append(try source.object(name))
+        }
+        return objects.flatMap(\.members).map { Write(path: $0.key, place: $0.place, expression: $0.value) }
+    }
+
+    private func loadPath(_ write: Write, payload: PayloadSchema) throws(SourceError) -> WritePath {
+        let path = try WritePath.parse(write.path, payload: payload, shape: shape, at: write.place)
+        if let first = path.first, computedNames.contains(where: { UTF8Order.equal($0, first) }) {
+            throw SourceError(
+                "\(first) is computed and can't be written; write what it reads.", at: write.place)
+        }
+        return path
+    }
+
+    /// Objects lose the order of their members when a definition is passed on. Where it matters, the definition
+    /// that is passed on has a list instead.
+    private mutating func keepOrder(of writes: [Write], _ kind: WriteStep.Kind, action: String) {
+        guard kind.takesValue else { return }
+        var matters = false
+        for (index, write) in writes.enumerated() {
+            for later in writes[(index + 1)...] where !UTF8Order.precedes(write.path, later.path) {
+                matters = matters || Self.mayMeet(write.path, later.path)
+            }
+        }
+        guard matters else { return }
+        let list = writes.map { write in JSON.object([write.path: write.expression?.json ?? .null]) }
+        guard case .object(var definition) = parts.definition,
+            case .object(var actions)? = definition["actions"], case .object(var body)? = actions[action]
+        else { return }
+        body[kind.rawValue] = .array(list)
+        actions[action] = .object(body)
+        definition["actions"] = .object(actions)
+        parts.definition = .object(definition)
+    }
+
+    /// Whether two writes may touch the same member of a state.
+    private static func mayMeet(_ left: String, _ right: String) -> Bool {
+        let first = left.prefix { $0 != "." }
+        let second = right.prefix { $0 != "." }
+        return first.hasPrefix("{") || second.hasPrefix("{") || UTF8Order.equal(String(first), String(second))
+    }
+}

@@ -1,0 +1,64 @@
+import BusJSON
+import BusYAML
+
+/// Computed values: compiled, and put into the order of their dependencies.
+extension DefinitionLoader {
+    mutating func loadComputed() throws(SourceError) {
+        shape = parts.plain
+        let members = try root["computed"]?.object("computed").members ?? []
+        for member in members {
+            if parts.plain[member.key] != nil {
+                throw SourceError(
+                    "\(member.key) stands in initial too; give the computed value another name.",
+                    at: member.place)
+            }
+            computedNames.append(member.key)
+            shape[member.key] = .null
+        }
+        let scope = ExpressionScope(data: .state, shape: shape)
+        var values: [Computed] = []
+        for member in members.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
+            var compiler = ExpressionCompiler()
+            let expression = try compiler.compile(member.value, in: scope)
+            values.append(
+                Computed(name: member.key, place: member.place, expression: expression, reads: compiler.reads)
+            )
+        }
+        parts.computed = ComputedValues(try Self.ordered(values), shape: shape)
+    }
+
+    private struct Computed {
+        let name: String
+        let place: Place
+        let expression: ExpressionNode
+        let reads: StateReads
+
+        func reads(_ other: Computed) -> Bool { reads.everything || reads.names.contains(other.name) }
+    }
+
+    /// Each value after those it reads. A value that reads everything comes after all others.
+    private static func ordered(
+        _ values: [Computed]
+    ) throws(SourceError) -> [(name: String, expression: ExpressionNode, reads: StateReads)] {
+        var edges: [[Int]] = []
+        for value in values {
+            edges.append(
+                values.indices.filter {
+                    values[$0].name == value.name ? readsItself(value) : value.reads(values[$0])
+                })
+        }
+        switch DependencyOrder.sort(edges) {
+        case .order(let order):
+            return order.map { (values[$0].name, values[$0].expression, values[$0].reads) }
+        case .cycle(let cycle):
+            let names = cycle.map { values[$0].name }
+            throw SourceError(
+                "The computed values \(names.joined(separator: " → ")) read each other in a circle; break it.",
+                at: values[cycle[0]].place)
+        }
+    }
+
+    /// Looking at the whole state from a computed value shows the value itself as it was; that is only refused
+    /// where it is named.
+    private static func readsItself(_ value: Computed) -> Bool { value.reads.names.contains(value.name) }
+}

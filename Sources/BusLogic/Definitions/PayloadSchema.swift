@@ -1,0 +1,89 @@
+import BusJSON
+import BusYAML
+
+/// Which payload an action takes. A payload is checked once per dispatch, before any store sees it.
+struct PayloadSchema: Sendable {
+    struct Member: Sendable {
+        let name: String
+        let type: PayloadType
+        let isOptional: Bool
+        /// What stands in for an absent member.
+        let fallback: JSON?
+    }
+
+    /// Ascending by the bytes of their names, as the members of a payload are.
+    let members: [Member]
+    private let hasFallbacks: Bool
+
+    init(_ members: [Member]) {
+        self.members = members.sorted { UTF8Order.precedes($0.name, $1.name) }
+        hasFallbacks = members.contains { $0.fallback != nil }
+    }
+
+    var names: [String] { members.map(\.name) }
+
+    func member(_ name: String) -> Member? { members.first { UTF8Order.equal($0.name, name) } }
+
+    /// Checks a payload and fills in what is absent; one that is complete comes back as it is.
+    func accept(_ payload: JSONObject, by action: String) throws(PayloadFailure) -> JSONObject {
+        let given = payload.members
+        var place = 0
+        var filled = false
+        for member in members {
+            guard place < given.count, UTF8Order.equal(given[place].key, member.name) else {
+                // What stands here comes later in the schema, or nowhere: then it is left over at the end.
+                if place < given.count, UTF8Order.precedes(given[place].key, member.name) {
+                    throw undeclared(given[place].key, action)
+                }
+                if member.fallback != nil {
+                    filled = true
+                } else if !member.isOptional {
+                    throw missing(member, in: payload, action)
+                }
+                continue
+            }
+            guard member.type.admits(given[place].value) else {
+                throw PayloadFailure(
+                    "\(action) takes \(member.type.phrase) as payload.\(member.name), "
+                        + "not \(given[place].value.phrase).")
+            }
+            place += 1
+        }
+        guard place == given.count else { throw undeclared(given[place].key, action) }
+        return filled ? completed(payload) : payload
+    }
+
+    private func completed(_ payload: JSONObject) -> JSONObject {
+        var payload = payload
+        for member in members {
+            if let fallback = member.fallback, payload[member.name] == nil { payload[member.name] = fallback }
+        }
+        return payload
+    }
+
+    /// An undeclared member explains a missing one better than the absence does.
+    private func missing(_ member: Member, in payload: JSONObject, _ action: String) -> PayloadFailure {
+        if let stranger = payload.keys.first(where: { self.member($0) == nil }) {
+            return undeclared(stranger, action)
+        }
+        return PayloadFailure("\(action) needs \(member.type.phrase) as payload.\(member.name); add it.")
+    }
+
+    private func undeclared(_ name: String, _ action: String) -> PayloadFailure {
+        if members.isEmpty {
+            return PayloadFailure("\(action) takes no payload; leave payload.\(name) out.")
+        }
+        return PayloadFailure("\(action) takes no payload.\(name); \(suggestion(for: name, among: names))")
+    }
+}
+
+extension JSON {
+    /// What kind of value this is, with its article.
+    var phrase: String {
+        switch self {
+        case .null: "null"
+        case .int, .array, .object: "an \(kind)"
+        default: "a \(kind)"
+        }
+    }
+}

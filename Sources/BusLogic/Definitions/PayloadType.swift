@@ -1,0 +1,29 @@
+import BusJSON
+
+/// What a payload member may be.
+enum PayloadType: String, CaseIterable, Sendable {
+    case any, boolean, integer, number, string, array, object
+
+    @inline(__always)
+    func admits(_ value: JSON) -> Bool {
+        switch (self, value) {
+        case (.any, _), (.boolean, .bool), (.integer, .int), (.number, .int), (.number, .double),
+            (.string, .string), (.array, .array), (.object, .object):
+            true
+        default: false
+        }
+    }
+
+    /// The type with its article, for messages.
+    var phrase: String {
+        switch self {
+        case .any: "any value"
+        case .integer: "an integer"
+        case .array: "an array"
+        case .object: "an object"
+        default: "a \(rawValue)"
+        }
+    }
+
+    static let words = allCases.map(\.rawValue)
+}

@@ -1,0 +1,80 @@
+import BusJSON
+import BusYAML
+
+/// The declared types of a bus: all files of its types directory together, checked against each other.
+package struct TypeCatalog: Sendable {
+    /// One file, read into memory.
+    package struct File: Sendable {
+        package let name: String
+        package let bytes: [UInt8]
+
+        package init(name: String, bytes: [UInt8]) {
+            self.name = name
+            self.bytes = bytes
+        }
+    }
+
+    /// Ascending by name.
+    package let types: [DeclaredType]
+
+    /// Compiles files, one type each. `natives` are the types that the daemon has without a file.
+    package init(_ files: [File], beside natives: [any StateType] = []) throws(SourceError) {
+        var types: [DeclaredType] = []
+        for file in files.sorted(by: { UTF8Order.precedes($0.name, $1.name) }) {
+            let type = try DeclaredType(LocatedValue.read(file.bytes, file: file.name))
+            if let other = types.first(where: { UTF8Order.equal($0.name, type.name) }) {
+                throw SourceError(
+                    "The type \(type.name) is defined in \(other.place.file) too; rename one of them.",
+                    at: type.place)
+            }
+            if natives.contains(where: { UTF8Order.equal($0.name, type.name) }) {
+                throw SourceError(
+                    "This daemon has a type \(type.name) of its own; rename this one.", at: type.place)
+            }
+            types.append(type)
+        }
+        types.sort { UTF8Order.precedes($0.name, $1.name) }
+        try Self.checkWaiting(types, beside: natives)
+        self.types = types
+    }
+
+    /// Reads all `*.yaml`, `*.yml` and `*.json` files of a directory and compiles them.
+    package init(directory: String, beside natives: [any StateType] = []) throws(SourceError) {
+        var files: [File] = []
+        for name in try FileReading.names(in: directory) {
+            guard !name.hasPrefix("."), Self.endings.contains(where: { name.hasSuffix($0) }) else { continue }
+            let path = directory.hasSuffix("/") ? directory + name : directory + "/" + name
+            files.append(File(name: path, bytes: try FileReading.bytes(of: path)))
+        }
+        try self.init(files, beside: natives)
+    }
+
+    private static let endings = [".yaml", ".yml", ".json"]
+
+    /// Every type that is waited for exists, and no type waits for itself, not even through others.
+    private static func checkWaiting(
+        _ types: [DeclaredType], beside natives: [any StateType]
+    ) throws(SourceError) {
+        let all: [any StateType] = types + natives
+        let names = all.map(\.name)
+        var edges: [[Int]] = []
+        for type in all {
+            var targets: [Int] = []
+            for (index, target) in type.waitFor.enumerated() {
+                if let found = names.firstIndex(where: { UTF8Order.equal($0, target) }) {
+                    targets.append(found)
+                } else if let declared = type as? DeclaredType {
+                    throw SourceError(
+                        "waitFor names \(target), which is no type; \(suggestion(for: target, among: names))",
+                        at: declared.waitForPlaces[index])
+                }
+            }
+            edges.append(targets)
+        }
+        guard case .cycle(let cycle) = DependencyOrder.sort(edges) else { return }
+        let path = cycle.map { names[$0] }.joined(separator: " → ")
+        let declared = cycle.lazy.compactMap { all[$0] as? DeclaredType }.first
+        let place = declared?.waitForPlaces.first ?? Place(file: names[cycle[0]], line: 0, column: 0)
+        throw SourceError("Types wait for each other in a circle: \(path); break it.", at: place)
+    }
+}

@@ -1,0 +1,131 @@
+import BusJSON
+import BusState
+import BusYAML
+
+/// Where a write goes: known when the definition is loaded, or with segments that the payload names.
+enum WritePath: Sendable {
+    case fixed(StatePath)
+    case template(segments: [Segment], text: String)
+
+    enum Segment: Sendable {
+        case key(String)
+        /// The value of this payload member, as one whole key or index whatever it contains.
+        case payload(String)
+    }
+
+    /// The dotted form, as the definition writes it.
+    var text: String {
+        switch self {
+        case .fixed(let path): path.description
+        case .template(_, let text): text
+        }
+    }
+
+    /// The first segment; nil when the payload names it.
+    var first: String? {
+        switch self {
+        case .fixed(let path): return path.segments[0]
+        case .template(let segments, _):
+            if case .key(let name) = segments[0] { return name }
+            return nil
+        }
+    }
+
+    /// Reads the dotted form: `items.{payload.id}.done`.
+    static func parse(
+        _ text: String, payload: PayloadSchema, shape: JSONObject, at place: Place
+    ) throws(SourceError) -> WritePath {
+        var segments: [Segment] = []
+        for part in parts(of: text) {
+            guard !part.isEmpty else {
+                throw SourceError(
+                    "The path \(text) has an empty segment; write keys divided by dots.", at: place)
+            }
+            guard part.contains("{") || part.contains("}") else {
+                segments.append(.key(part))
+                continue
+            }
+            segments.append(.payload(try member(part, of: text, payload: payload, at: place)))
+        }
+        guard segments.count <= longest else {
+            throw SourceError(
+                "The path \(text) has more than \(longest) segments; write a shorter one.", at: place)
+        }
+        let keys = segments.compactMap { if case .key(let key) = $0 { key } else { nil } }
+        if keys.count < segments.count { return .template(segments: segments, text: text) }
+        return .fixed(StatePath(keys, hint: shape.position(of: keys[0]).index))
+    }
+
+    /// States nest no deeper than `Evaluation.deepestValue`, and a path can't lead deeper than they nest.
+    private static let longest = 32
+
+    /// The parts between dots, except that dots in braces divide nothing.
+    private static func parts(of text: String) -> [String] {
+        var parts = [""]
+        var inBraces = false
+        for scalar in text.unicodeScalars {
+            if scalar == "{" { inBraces = true }
+            if scalar == "}" { inBraces = false }
+            if scalar == "." && !inBraces {
+                parts.append("")
+            } else {
+                parts[parts.count - 1].unicodeScalars.append(scalar)
+            }
+        }
+        return parts
+    }
+
+    private static func member(
+        _ part: String, of path: String, payload: PayloadSchema, at place: Place
+    ) throws(SourceError) -> String {
+        let opening = "{payload."
+        guard part.hasPrefix(opening), part.hasSuffix("}"), part.utf8.count > opening.utf8.count + 1 else {
+            throw SourceError("The segment \(part) of \(path) is no {payload.NAME}; write it so.", at: place)
+        }
+        let name = String(part.dropFirst(opening.count).dropLast())
+        guard let member = payload.member(name) else {
+            let hint =
+                payload.members.isEmpty
+                ? "the action declares no payload." : suggestion(for: name, among: payload.names)
+            throw SourceError("payload.\(name) is not declared; \(hint)", at: place)
+        }
+        guard [.string, .integer, .any].contains(member.type) else {
+            throw SourceError(
+                "payload.\(name) is \(member.type.phrase), and a path takes a string or an integer.",
+                at: place)
+        }
+        return name
+    }
+}
+
+extension WritePath {
+    /// The path with the payload's segments in it, or the sentence's end that says why there is none.
+    func resolve(_ payload: JSONObject) throws(PathFailure) -> StatePath {
+        switch self {
+        case .fixed(let path): return path
+        case .template(let segments, let text):
+            var keys: [String] = []
+            keys.reserveCapacity(segments.count)
+            for segment in segments {
+                switch segment {
+                case .key(let key): keys.append(key)
+                case .payload(let name):
+                    switch payload[name] {
+                    case .string(let key)?: keys.append(key)
+                    case .int(let index)?: keys.append(String(index))
+                    case let value:
+                        let found = value.map { "is \($0.phrase)" } ?? "is absent"
+                        throw PathFailure(
+                            reason: "payload.\(name) \(found), and the path \(text) "
+                                + "takes a string or an integer from it")
+                    }
+                }
+            }
+            return StatePath(keys)
+        }
+    }
+
+    struct PathFailure: Error {
+        let reason: String
+    }
+}

@@ -1,0 +1,42 @@
+import BusJSON
+import BusState
+
+/// One write of an action.
+struct WriteStep: Sendable {
+    /// The kinds of writes, in the order they run.
+    enum Kind: String, CaseIterable, Sendable {
+        case set, unset, increment, toggle, append, remove, merge
+
+        /// `unset` and `toggle` list paths; the others give each path an expression.
+        var takesValue: Bool { self != .unset && self != .toggle }
+    }
+
+    let kind: Kind
+    let path: WritePath
+    /// The expression; nil for kinds that take none.
+    let value: ExpressionNode?
+
+    /// Writes to a state that the caller follows through the draft.
+    @inline(__always)
+    func write(_ value: JSON, at path: StatePath, to draft: inout Draft) throws(WriteFailure) {
+        switch kind {
+        case .set: try draft.set(path, to: value)
+        case .unset: try draft.unset(path)
+        case .increment: try draft.increment(path, by: value)
+        case .toggle: try draft.toggle(path)
+        case .append: try draft.append(path, value)
+        case .remove: try draft.remove(path, value)
+        case .merge: try draft.merge(path, value)
+        }
+    }
+
+    /// Whether a value may go to a path without nesting the state too deeply.
+    @inline(__always)
+    func mayHold(_ value: JSON, at path: StatePath) -> Bool {
+        switch value {
+        case .array, .object:
+            value.nests(atMost: Evaluation.deepestValue - path.segments.count - (kind == .append ? 1 : 0))
+        default: true
+        }
+    }
+}

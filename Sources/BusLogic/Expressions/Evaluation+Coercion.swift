@@ -1,0 +1,120 @@
+import BusJSON
+
+extension JSON {
+    /// What counts as true: everything but null, false, 0, the empty text and the empty array.
+    @inline(__always)
+    var isTruthy: Bool {
+        switch self {
+        case .null: false
+        case .bool(let flag): flag
+        case .int(let number): number != 0
+        case .double(let number): number != 0
+        case .string(let text): !text.utf8.isEmpty
+        case .array(let elements): !elements.isEmpty
+        case .object: true
+        }
+    }
+
+}
+
+extension Evaluation {
+    /// The text of a value as operators on texts see it; its bytes count as produced.
+    mutating func text(of value: JSON) throws(EvaluationFailure) -> String {
+        if case .string(let text) = value { return text }
+        if case .null = value { return "null" }
+        var text = ""
+        try append(value, to: &text)
+        return text
+    }
+
+    /// Appends the text of a value; inside of arrays, and in `cat`, null has none.
+    mutating func append(_ value: JSON, to text: inout String) throws(EvaluationFailure) {
+        let length = text.utf8.count
+        switch value {
+        case .null: return
+        case .bool(let flag): text += flag ? "true" : "false"
+        case .int(let number): text += String(number)
+        case .double(let number): text += NumberText.text(of: number)
+        case .string(let other): text += other
+        case .array(let elements):
+            var first = true
+            for element in elements {
+                try spend()
+                if !first {
+                    try produce(1)
+                    text += ","
+                }
+                first = false
+                try append(element, to: &text)
+            }
+            return
+        case .object: text += "[object Object]"
+        }
+        try produce(text.utf8.count - length)
+    }
+
+    /// `==`: after coercion, except that arrays and objects are compared with each other deeply.
+    mutating func looselyEqual(_ left: JSON, _ right: JSON) throws(EvaluationFailure) -> Bool {
+        switch (left, right) {
+        case (.int(let a), .int(let b)): return a == b
+        case (.bool(let a), .bool(let b)): return a == b
+        case (.null, _), (_, .null): return left.isNull && right.isNull
+        case (.string, .string), (.array, .array), (.object, .object):
+            return try deeplyEqual(left, right)
+        case (.array, .object), (.object, .array): return false
+        case (.string, .array), (.string, .object), (.array, .string), (.object, .string):
+            return try UTF8Order.equal(text(of: left), text(of: right))
+        default:
+            guard let a = left.number, let b = right.number else { return false }
+            return a.compared(to: b) == 0
+        }
+    }
+
+    /// Deep equality by value: `1` equals `1.0`. Every value that is looked at counts as an operation.
+    mutating func deeplyEqual(_ left: JSON, _ right: JSON) throws(EvaluationFailure) -> Bool {
+        switch (left, right) {
+        case (.array(let a), .array(let b)):
+            guard a.count == b.count else { return false }
+            try spend(a.count)
+            for index in a.indices where try !deeplyEqual(a[index], b[index]) { return false }
+            return true
+        case (.object(let a), .object(let b)):
+            guard a.count == b.count else { return false }
+            try spend(a.count)
+            for index in a.members.indices {
+                guard UTF8Order.equal(a.members[index].key, b.members[index].key) else { return false }
+                guard try deeplyEqual(a.members[index].value, b.members[index].value) else { return false }
+            }
+            return true
+        case (.string(let a), .string(let b)):
+            let length = a.utf8.count
+            guard length == b.utf8.count else { return false }
+            try spend(length >> 8)
+            return UTF8Order.equal(a, b)
+        case (.int, .double), (.double, .int), (.double, .double):
+            guard let a = left.number, let b = right.number else { return false }
+            return a.compared(to: b) == 0
+        default: return left == right
+        }
+    }
+
+    /// How two values stand to each other: negative, zero or positive; nil when they can't be compared, which
+    /// makes every order false. Two texts go by their UTF-8 bytes, everything else by number.
+    mutating func order(_ left: JSON, _ right: JSON) throws(EvaluationFailure) -> Int? {
+        switch (left, right) {
+        case (.int(let a), .int(let b)): return a < b ? -1 : a > b ? 1 : 0
+        case (.string(let a), .string(let b)): return try order(a, b)
+        case (.string, .array), (.string, .object), (.array, .string), (.object, .string),
+            (.array, .array), (.array, .object), (.object, .array), (.object, .object):
+            return try order(text(of: left), text(of: right))
+        default:
+            guard let a = left.number, let b = right.number else { return nil }
+            return a.compared(to: b)
+        }
+    }
+
+    private mutating func order(_ a: String, _ b: String) throws(EvaluationFailure) -> Int {
+        try spend(min(a.utf8.count, b.utf8.count) >> 8)
+        return UTF8Order.equal(a, b) ? 0 : UTF8Order.precedes(a, b) ? -1 : 1
+    }
+}

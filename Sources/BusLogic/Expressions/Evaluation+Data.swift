@@ -1,0 +1,116 @@
+import BusJSON
+
+/// What the first segment of a path leads into.
+enum DataScope: Sendable {
+    /// `{state, payload, store, meta, stores}`.
+    case action
+    /// The state itself: computed values.
+    case state
+    /// The element of an iteration, or the data of a free-standing expression.
+    case element
+    /// `{current, accumulator}`.
+    case reduction
+}
+
+/// The data of expressions, found by name.
+extension Evaluation {
+    /// The value at a computed path, as `var` takes it: null and the empty text mean all data.
+    mutating func find(path: JSON, in scope: DataScope) throws(EvaluationFailure) -> JSON? {
+        if case .null = path { return try find([], in: scope) }
+        let text = try text(of: path)
+        if text.utf8.isEmpty { return try find([], in: scope) }
+        try spend(text.utf8.count >> 4)
+        return try find(Self.keys(of: text), in: scope)
+    }
+
+    /// The segments of a dotted path.
+    static func keys(of path: String) -> [ReadKey] {
+        path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map {
+            ReadKey(String(Substring($0)))
+        }
+    }
+
+    mutating func find(_ keys: [ReadKey], in scope: DataScope) throws(EvaluationFailure) -> JSON? {
+        switch scope {
+        case .state: return state.find(keys)
+        case .element: return element.find(keys)
+        case .reduction:
+            guard let first = keys.first else {
+                return .object(["accumulator": accumulator, "current": element])
+            }
+            switch first.name {
+            case "accumulator": return accumulator.find(keys, from: 1)
+            case "current": return element.find(keys, from: 1)
+            default: return nil
+            }
+        case .action:
+            guard let first = keys.first else { return .object(try allData()) }
+            switch first.name {
+            case "state": return state.find(keys, from: 1)
+            case "payload": return payload.find(keys, from: 1)
+            case "store": return storeAddress?.find(keys, from: 1)
+            case "meta":
+                guard keys.count > 1 else { return .object(allMeta) }
+                return meta(keys[1].name)?.find(keys, from: 2)
+            case "stores":
+                guard keys.count > 1 else { return .object(try allStores()) }
+                return stateOfStore(at: keys[1].name)?.find(keys, from: 2)
+            default: return nil
+            }
+        }
+    }
+
+    /// The names that `meta` has.
+    static let metaNames = ["time", "revision", "uid"]
+
+    func meta(_ name: String) -> JSON? {
+        guard let context else { return nil }
+        return switch name {
+        case "time": .double(context.time)
+        case "revision": .int(context.revision)
+        case "uid": context.uid.map { .int($0) } ?? .null
+        default: nil
+        }
+    }
+
+    private var allMeta: JSONObject {
+        var object = JSONObject()
+        for name in Self.metaNames { object[name] = meta(name) ?? .null }
+        return object
+    }
+
+    var storeAddress: JSON? {
+        context.map { .string($0.reader.address(of: $0.store)) }
+    }
+
+    /// The state of a store, if its type is waited for and it exists.
+    func stateOfStore(at address: String) -> JSON? {
+        guard let context, let slash = address.utf8.firstIndex(of: UInt8(ascii: "/")) else { return nil }
+        let type = String(address[..<slash])
+        guard waitFor.contains(where: { UTF8Order.equal($0, type) }) else { return nil }
+        return context.reader.state(at: address).map { .object($0) }
+    }
+
+    private mutating func allStores() throws(EvaluationFailure) -> JSONObject {
+        var members: [JSONObject.Member] = []
+        guard let context else { return JSONObject() }
+        for type in waitFor {
+            for address in context.reader.addresses(ofType: type) {
+                try spend()
+                try produce(16)
+                guard let state = context.reader.state(at: address) else { continue }
+                members.append(.init(key: address, value: .object(state)))
+            }
+        }
+        // Types have different names, so no address comes twice.
+        return JSONObject(distinct: members) ?? JSONObject()
+    }
+
+    private mutating func allData() throws(EvaluationFailure) -> JSONObject {
+        try produce(5 * 16)
+        return [
+            "meta": .object(allMeta), "payload": .object(payload), "state": .object(state),
+            "store": storeAddress ?? .null, "stores": .object(try allStores()),
+        ]
+    }
+}

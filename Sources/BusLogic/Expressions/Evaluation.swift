@@ -1,0 +1,89 @@
+import BusJSON
+
+/// What expressions see while they run, and what is left of their budget.
+///
+/// It is one value on the stack of whoever evaluates, handed down by reference: evaluating allocates nothing
+/// but what the results themselves need, and no object that holds all data together is ever built unless an
+/// expression asks for just that.
+struct Evaluation {
+    /// The state as it was before the action; for a computed value, the state it belongs to.
+    var state = JSONObject()
+    var payload = JSONObject()
+    /// The element that an iteration stands at; outside of iterations, the data of a free-standing expression.
+    var element = JSON.null
+    /// What a reduction has gathered so far.
+    var accumulator = JSON.null
+    /// What is left of the budget.
+    var operations: Int
+    var bytes: Int
+    /// Where `meta`, `store` and `stores` come from; nil for computed values and free-standing expressions.
+    var context: CommitContext?
+    /// The types whose stores `stores` shows.
+    var waitFor: [String] = []
+
+    init(budget: Budget) {
+        operations = budget.operations
+        bytes = budget.bytes
+    }
+
+    /// States and the values in them nest at most this deep: an event wraps a state into up to four more
+    /// levels, and a line has at most 64.
+    static let deepestValue = 60
+}
+
+extension Evaluation {
+    /// Takes one operation from the budget.
+    @inline(__always)
+    mutating func spend() throws(EvaluationFailure) {
+        operations &-= 1
+        if operations < 0 { throw .operations }
+    }
+
+    /// Takes several operations from the budget: work that grows with the size of its operands.
+    @inline(__always)
+    mutating func spend(_ count: Int) throws(EvaluationFailure) {
+        operations &-= count
+        if operations < 0 { throw .operations }
+    }
+
+    /// Takes produced bytes from the budget.
+    @inline(__always)
+    mutating func produce(_ count: Int) throws(EvaluationFailure) {
+        bytes &-= count
+        if bytes < 0 { throw .bytes }
+    }
+
+    /// Takes what an array element or object member costs, with everything inside it.
+    ///
+    /// Counting the inside again and again is meant: shared parts take no memory here, but every one of them is
+    /// written out when the value is encoded.
+    mutating func produce(element value: JSON, depth: Int = 2) throws(EvaluationFailure) {
+        switch value {
+        case .string(let text): try produce(16 &+ text.utf8.count)
+        case .array(let elements):
+            if depth > Self.deepestValue { throw .tooDeep }
+            try produce(16)
+            for element in elements { try produce(element: element, depth: depth + 1) }
+        case .object(let object):
+            if depth > Self.deepestValue { throw .tooDeep }
+            try produce(16)
+            for member in object.members {
+                try produce(member.key.utf8.count)
+                try produce(element: member.value, depth: depth + 1)
+            }
+        default: try produce(16)
+        }
+    }
+}
+
+extension JSON {
+    /// True when this value nests at most `levels` deep; a scalar nests 0 levels.
+    func nests(atMost levels: Int) -> Bool {
+        switch self {
+        case .array(let elements): levels > 0 && elements.allSatisfy { $0.nests(atMost: levels - 1) }
+        case .object(let object):
+            levels > 0 && object.members.allSatisfy { $0.value.nests(atMost: levels - 1) }
+        default: true
+        }
+    }
+}

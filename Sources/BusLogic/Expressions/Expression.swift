@@ -1,0 +1,32 @@
+import BusJSON
+import BusYAML
+
+/// A JsonLogic expression over any data, compiled: what `fluxbus wait` holds states against.
+package struct Expression: Sendable {
+    private let node: ExpressionNode
+
+    /// Compiles an expression; `name` is what messages call its source.
+    package static func compile(_ json: JSON, name: String = "expression") throws(SourceError) -> Expression {
+        try compile(LocatedValue(json, name: name))
+    }
+
+    /// Compiles an expression that knows its place in a file.
+    package static func compile(_ source: LocatedValue) throws(SourceError) -> Expression {
+        var compiler = ExpressionCompiler()
+        return Expression(node: try compiler.compile(source, in: .element))
+    }
+
+    /// The expression's value for some data.
+    package func evaluate(
+        on data: JSON, budget: Budget = .ofStore
+    ) throws(EvaluationFailure) -> JSON {
+        var evaluation = Evaluation(budget: budget)
+        evaluation.element = data
+        return try node.value(&evaluation)
+    }
+
+    /// Whether the expression's value for some data counts as true.
+    package func holds(on data: JSON, budget: Budget = .ofStore) throws(EvaluationFailure) -> Bool {
+        try evaluate(on: data, budget: budget).isTruthy
+    }
+}

@@ -1,0 +1,187 @@
+import BusJSON
+import BusYAML
+
+/// `var`, `val`, `missing`: finding out beforehand where a path leads.
+extension ExpressionCompiler {
+    mutating func compileVar(
+        _ operation: Operation, in scope: ExpressionScope
+    ) throws(SourceError) -> ExpressionNode {
+        try operation.expect(0...2)
+        let operands = operation.operands
+        let fallback = operands.count > 1 ? try compile(operands[1], in: scope) : nil
+        guard let source = operands.first else {
+            return try read([], fallback, in: scope, at: operation.place)
+        }
+        let path = try compile(source, in: scope)
+        guard let constant = path.constant else {
+            noteAll(in: scope)
+            return DynamicReadNode(path, in: scope.data, fallback: fallback)
+        }
+        let text = Self.pathText(constant)
+        let keys = text.isEmpty ? [] : Evaluation.keys(of: text).map(\.name)
+        return try read(keys, fallback, in: scope, at: source.place)
+    }
+
+    mutating func compileVal(
+        _ operation: Operation, in scope: ExpressionScope
+    ) throws(SourceError) -> ExpressionNode {
+        let segments = try compile(operation.operands, in: scope)
+        var known: [String] = []
+        for segment in segments {
+            guard let constant = segment.constant else { break }
+            guard let key = Self.segmentText(constant) else {
+                throw SourceError(
+                    "A segment of val is a string or an integer, not \(constant.kind).", at: operation.place)
+            }
+            known.append(key)
+        }
+        if known.count == segments.count { return try read(known, nil, in: scope, at: operation.place) }
+        // In an action the first two segments say what is read; without them only running tells.
+        guard known.count >= (scope.data == .action ? 1 : 0), !known.isEmpty, known != ["meta"],
+            known != ["stores"]
+        else {
+            noteAll(in: scope)
+            return SegmentsReadNode(nil, segments, in: scope.data)
+        }
+        let start = try read(known, nil, in: scope, at: operation.place)
+        let rest = Array(segments[known.count...])
+        return SegmentsReadNode(start, rest, in: scope.data)
+    }
+
+    mutating func compileMissing(
+        _ operation: Operation, in scope: ExpressionScope
+    ) throws(SourceError) -> ExpressionNode {
+        let nodes = try compile(operation.operands, in: scope)
+        let isSome = operation.name == "missing_some"
+        if isSome { try operation.expect(2...2) }
+        for node in isSome ? nodes.suffix(1) : nodes[...] { noteMissing(node, in: scope) }
+        return isSome
+            ? MissingSomeNode(nodes[0], nodes[1], in: scope.data) : MissingNode(nodes, in: scope.data)
+    }
+
+    /// A read of a place that is known now.
+    private mutating func read(
+        _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope, at place: Place
+    ) throws(SourceError) -> ReadNode {
+        switch scope.data {
+        case .element: return ElementReadNode(keys.map { ReadKey($0) }, fallback: fallback)
+        case .state:
+            note(read: keys.first)
+            return StateReadNode(Self.hinted(keys, in: .object(scope.shape)), fallback: fallback)
+        case .reduction:
+            let rest = keys.dropFirst().map { ReadKey($0) }
+            switch keys.first {
+            case "current"?: return ElementReadNode(rest, fallback: fallback)
+            case "accumulator"?: return AccumulatorReadNode(rest, fallback: fallback)
+            default: return DataReadNode(keys.map { ReadKey($0) }, in: .reduction, fallback: fallback)
+            }
+        case .action: return try readAction(keys, fallback, in: scope, at: place)
+        }
+    }
+
+    private func readAction(
+        _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope, at place: Place
+    ) throws(SourceError) -> ReadNode {
+        guard let root = keys.first else { return DataReadNode([], in: .action, fallback: fallback) }
+        let rest = Array(keys.dropFirst())
+        switch root {
+        case "state": return StateReadNode(Self.hinted(rest, in: .object(scope.shape)), fallback: fallback)
+        case "payload":
+            if let name = rest.first { try check(payload: name, in: scope, at: place) }
+            let hint = rest.first.flatMap { scope.payload.firstIndex(of: $0) } ?? 0
+            let read = rest.enumerated().map { ReadKey($1, hint: $0 == 0 ? hint : 0) }
+            return PayloadReadNode(read, fallback: fallback)
+        case "store": return StoreReadNode(rest.map { ReadKey($0) }, fallback: fallback)
+        case "meta":
+            guard let name = rest.first else { break }
+            if !Evaluation.metaNames.contains(name) {
+                let hint = suggestion(for: name, among: Evaluation.metaNames)
+                throw SourceError("meta has no member \(name); \(hint)", at: place)
+            }
+            return MetaReadNode(rest.map { ReadKey($0) }, fallback: fallback)
+        case "stores":
+            try check(stores: rest.first, in: scope, at: place)
+            if rest.isEmpty { break }
+            return StoresReadNode(rest.map { ReadKey($0) }, fallback: fallback)
+        default:
+            if fallback == nil { throw unknownRoot(root, in: scope, at: place) }
+        }
+        return DataReadNode(keys.map { ReadKey($0) }, in: .action, fallback: fallback)
+    }
+
+    private func check(payload name: String, in scope: ExpressionScope, at place: Place) throws(SourceError) {
+        if scope.payload.contains(where: { UTF8Order.equal($0, name) }) { return }
+        let hint =
+            scope.payload.isEmpty
+            ? "the action declares no payload." : suggestion(for: name, among: scope.payload)
+        throw SourceError("payload.\(name) is not declared; \(hint)", at: place)
+    }
+
+    private func check(stores address: String?, in scope: ExpressionScope, at place: Place)
+        throws(SourceError)
+    {
+        guard let address else {
+            if !scope.waitFor.isEmpty { return }
+            throw SourceError("stores can only be read with waitFor; name the types there.", at: place)
+        }
+        let type = String(address.prefix { $0 != "/" })
+        if scope.waitFor.contains(where: { UTF8Order.equal($0, type) }) { return }
+        let hint =
+            scope.waitFor.isEmpty ? "add waitFor: [\(type)]." : suggestion(for: type, among: scope.waitFor)
+        throw SourceError("stores.\(address) is of a type that waitFor does not name; \(hint)", at: place)
+    }
+
+    private func unknownRoot(_ root: String, in scope: ExpressionScope, at place: Place) -> SourceError {
+        let hint: String =
+            if scope.shape[root] != nil {
+                "did you mean state.\(root)?"
+            } else if scope.payload.contains(where: { UTF8Order.equal($0, root) }) {
+                "did you mean payload.\(root)?"
+            } else {
+                suggestion(for: root, among: ExpressionScope.actionNames)
+            }
+        return SourceError("\(root) is no data of an action; \(hint)", at: place)
+    }
+
+    /// Keys with the places they have in the initial state.
+    private static func hinted(_ keys: [String], in shape: JSON) -> [ReadKey] {
+        var here: JSON? = shape
+        return keys.map { key in
+            guard case .object(let object)? = here else { return ReadKey(key) }
+            here = object[key]
+            return ReadKey(key, hint: object.position(of: key).index)
+        }
+    }
+
+    /// The text that a constant path means; empty for all data.
+    private static func pathText(_ constant: JSON) -> String {
+        var evaluation = Evaluation(budget: Budget(operations: 10_000, bytes: 1 << 16))
+        if case .null = constant { return "" }
+        // A path too long to be written out leads nowhere, as would its text.
+        return (try? evaluation.text(of: constant)) ?? "\u{0}"
+    }
+
+    private static func segmentText(_ constant: JSON) -> String? {
+        if case .string(let text) = constant { return text }
+        return constant.wholeNumber.map { String($0) }
+    }
+
+    private mutating func noteAll(in scope: ExpressionScope) {
+        if scope.data == .state { note(read: nil) }
+    }
+
+    /// What `missing` looks at; unlike `var` it may ask for what is never there.
+    private mutating func noteMissing(_ node: ExpressionNode, in scope: ExpressionScope) {
+        guard scope.data == .state else { return }
+        let names: [JSON]
+        switch node.constant {
+        case .array(let all)?: names = all
+        case let name?: names = [name]
+        case nil: return note(read: nil)
+        }
+        for name in names {
+            let text = Self.pathText(name)
+            note(read: text.isEmpty ? nil : Evaluation.keys(of: text).first?.name)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import BusJSON
+
+/// What is known, when an expression is compiled, about the data it will see.
+struct ExpressionScope {
+    /// What the first segment of a path leads into.
+    let data: DataScope
+    /// The members that states start with: where a key probably stands.
+    var shape = JSONObject()
+    /// The declared payload members, ascending, of an action.
+    var payload: [String] = []
+    /// The types whose stores may be read.
+    var waitFor: [String] = []
+
+    /// The scope inside an iteration.
+    static let element = ExpressionScope(data: .element)
+    /// The scope inside a reduction.
+    static let reduction = ExpressionScope(data: .reduction)
+
+    /// The first segments that paths may have in an action.
+    static let actionNames = ["state", "payload", "store", "meta", "stores"]
+}
+
+/// Which members of the state an expression reads.
+struct StateReads: Equatable {
+    var names: Set<String> = []
+    /// It may read any: a path is computed, or the whole state is looked at.
+    var everything = false
+}

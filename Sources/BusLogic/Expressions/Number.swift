@@ -1,0 +1,91 @@
+import BusJSON
+
+/// A number while an operator works on it: an exact integer as long as it can be one.
+enum Number {
+    case int(Int)
+    /// May be infinite, because a text may say so; results must be finite.
+    case double(Double)
+
+    /// The result of an operation as a value; what JSON can't hold is out of range.
+    func result(of operation: String) throws(EvaluationFailure) -> JSON {
+        switch self {
+        case .int(let number): return .int(number)
+        case .double(let number):
+            guard number.isFinite else { throw .overflow(operation: operation) }
+            return .double(number)
+        }
+    }
+
+    var asDouble: Double {
+        switch self {
+        case .int(let number): Double(number)
+        case .double(let number): number
+        }
+    }
+
+    /// Negative, zero or positive; integers and doubles are compared exactly, not by rounding one of them.
+    func compared(to other: Number) -> Int {
+        switch (self, other) {
+        case (.int(let a), .int(let b)): a < b ? -1 : a > b ? 1 : 0
+        case (.double(let a), .double(let b)): a < b ? -1 : a > b ? 1 : 0
+        case (.int(let a), .double(let b)): Self.compare(a, b)
+        case (.double(let a), .int(let b)): -Self.compare(b, a)
+        }
+    }
+
+    private static func compare(_ a: Int, _ b: Double) -> Int {
+        if b >= 0x1p63 { return -1 }
+        if b < -0x1p63 { return 1 }
+        let whole = Int(b.rounded(.towardZero))
+        if a != whole { return a < whole ? -1 : 1 }
+        let fraction = b - b.rounded(.towardZero)
+        return fraction > 0 ? -1 : fraction < 0 ? 1 : 0
+    }
+}
+
+extension JSON {
+    /// What this value means where a number is wanted; nil when it means none.
+    var number: Number? {
+        switch self {
+        case .int(let number): .int(number)
+        case .double(let number): .double(number)
+        case .null: .int(0)
+        case .bool(let flag): .int(flag ? 1 : 0)
+        case .string(let text): NumberText.whole(text)
+        case .array(let elements):
+            // An array means what its text means, and with two elements that has a comma.
+            switch elements.count {
+            case 0: .int(0)
+            case 1: elements[0].numberOfOnlyElement
+            default: nil
+            }
+        case .object: nil
+        }
+    }
+
+    private var numberOfOnlyElement: Number? {
+        // The text of [true] is "true", which means no number, though `true` itself means 1.
+        if case .bool = self { return nil }
+        return number
+    }
+
+    /// What `+` and `*` make of this value: of a text, the number it begins with; nil when there is none.
+    var leadingNumber: Number? {
+        switch self {
+        case .int(let number): .int(number)
+        case .double(let number): .double(number)
+        case .string(let text): NumberText.leading(text)
+        case .array(let elements): elements.first?.leadingNumber
+        default: nil
+        }
+    }
+
+    /// The value of either kind of number that is whole, as an integer.
+    var wholeNumber: Int? {
+        switch self {
+        case .int(let number): number
+        case .double(let number): Int(exactly: number)
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import BusJSON
+
+/// One operation of a compiled expression. Compiling makes a tree of these once; evaluating is one call per
+/// operation, without looking at the definition again.
+///
+/// `@unchecked Sendable`: all subclasses are final and hold constants only; Swift can't see that through a
+/// class that may be inherited from.
+class ExpressionNode: @unchecked Sendable {
+    /// The operation's value.
+    func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        preconditionFailure("Every operation of an expression computes its own value.")
+    }
+
+    /// Whether the operation's value counts as true.
+    func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
+        try value(&evaluation).isTruthy
+    }
+
+    /// The value, where it is the same for all data.
+    var constant: JSON? { nil }
+}
+
+/// A value that does not depend on data.
+final class LiteralNode: ExpressionNode, @unchecked Sendable {
+    let literal: JSON
+
+    init(_ literal: JSON) { self.literal = literal }
+
+    override func value(_ evaluation: inout Evaluation) -> JSON { literal }
+
+    override var constant: JSON? { literal }
+}

@@ -1,0 +1,149 @@
+import BusJSON
+
+/// `if` and `?:`: conditions and values in turn, perhaps a last value.
+final class ConditionNode: ExpressionNode, @unchecked Sendable {
+    let parts: [ExpressionNode]
+
+    init(_ parts: [ExpressionNode]) { self.parts = parts }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        var index = 0
+        while index + 1 < parts.count {
+            if try parts[index].truth(&evaluation) { return try parts[index + 1].value(&evaluation) }
+            index += 2
+        }
+        return index < parts.count ? try parts[index].value(&evaluation) : .null
+    }
+}
+
+/// `and` and `or`: the first operand that decides, else the last; the others are not looked at.
+final class JunctionNode: ExpressionNode, @unchecked Sendable {
+    let operands: [ExpressionNode]
+    /// What decides: true for `or`, false for `and`.
+    let decisive: Bool
+
+    init(_ operands: [ExpressionNode], decisive: Bool) {
+        self.operands = operands
+        self.decisive = decisive
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        var last = JSON.null
+        for operand in operands {
+            last = try operand.value(&evaluation)
+            if last.isTruthy == decisive { return last }
+        }
+        return last
+    }
+
+    override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
+        try evaluation.spend()
+        for operand in operands where try operand.truth(&evaluation) == decisive { return decisive }
+        return operands.isEmpty ? false : !decisive
+    }
+}
+
+/// `!` and `!!`.
+final class TruthNode: ExpressionNode, @unchecked Sendable {
+    let operand: ExpressionNode
+    let inverted: Bool
+
+    init(_ operand: ExpressionNode, inverted: Bool) {
+        self.operand = operand
+        self.inverted = inverted
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        .bool(try truth(&evaluation))
+    }
+
+    override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
+        try evaluation.spend()
+        return try operand.truth(&evaluation) != inverted
+    }
+}
+
+/// `==`, `!=`, `===`, `!==`.
+final class EqualityNode: ExpressionNode, @unchecked Sendable {
+    let left: ExpressionNode
+    let right: ExpressionNode
+    let strict: Bool
+    let inverted: Bool
+
+    init(_ left: ExpressionNode, _ right: ExpressionNode, strict: Bool, inverted: Bool) {
+        self.left = left
+        self.right = right
+        self.strict = strict
+        self.inverted = inverted
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        .bool(try truth(&evaluation))
+    }
+
+    override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
+        try evaluation.spend()
+        let a = try left.value(&evaluation)
+        let b = try right.value(&evaluation)
+        let equal = try strict ? evaluation.deeplyEqual(a, b) : evaluation.looselyEqual(a, b)
+        return equal != inverted
+    }
+}
+
+/// `<`, `<=`, `>`, `>=`; with three operands, `<` and `<=` ask whether the middle one lies between.
+final class OrderNode: ExpressionNode, @unchecked Sendable {
+    enum Relation {
+        case less, lessOrEqual, greater, greaterOrEqual
+
+        @inline(__always)
+        func holds(_ order: Int) -> Bool {
+            switch self {
+            case .less: order < 0
+            case .lessOrEqual: order <= 0
+            case .greater: order > 0
+            case .greaterOrEqual: order >= 0
+            }
+        }
+    }
+
+    let relation: Relation
+    let left: ExpressionNode
+    let right: ExpressionNode
+    let last: ExpressionNode?
+
+    init(_ relation: Relation, _ left: ExpressionNode, _ right: ExpressionNode, _ last: ExpressionNode?) {
+        self.relation = relation
+        self.left = left
+        self.right = right
+        self.last = last
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        .bool(try truth(&evaluation))
+    }
+
+    override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
+        try evaluation.spend()
+        let a = try left.value(&evaluation)
+        let b = try right.value(&evaluation)
+        guard let order = try evaluation.order(a, b), relation.holds(order) else { return false }
+        guard let last else { return true }
+        let c = try last.value(&evaluation)
+        guard let order = try evaluation.order(b, c) else { return false }
+        return relation.holds(order)
+    }
+}
+
+/// `log`: passes its operand through; the bus has nowhere to print to.
+final class PassNode: ExpressionNode, @unchecked Sendable {
+    let operand: ExpressionNode
+
+    init(_ operand: ExpressionNode) { self.operand = operand }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        return try operand.value(&evaluation)
+    }
+}

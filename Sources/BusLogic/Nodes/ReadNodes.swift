@@ -1,0 +1,175 @@
+import BusJSON
+import BusState
+
+/// One step of a read: a key of an object, or an index of an array, whichever stands there.
+struct ReadKey: Sendable {
+    let name: String
+    let index: Int?
+    /// Where the key stands in the type's initial state; only a guess.
+    let hint: Int
+
+    init(_ name: String, hint: Int = 0) {
+        self.name = name
+        self.hint = hint
+        index = arrayIndex(name)
+    }
+}
+
+extension JSONObject {
+    /// The value that the keys from `start` on lead to; nil where they lead nowhere.
+    @inline(__always)
+    func find(_ keys: [ReadKey], from start: Int = 0) -> JSON? {
+        guard start < keys.count else { return .object(self) }
+        let key = keys[start]
+        guard let index = index(of: key.name, hint: key.hint) else { return nil }
+        if start == keys.count - 1 { return members[index].value }
+        return members[index].value.find(keys, from: start + 1)
+    }
+}
+
+extension JSON {
+    /// The value that the keys from `start` on lead to; nil where they lead nowhere.
+    func find(_ keys: [ReadKey], from start: Int = 0) -> JSON? {
+        guard start < keys.count else { return self }
+        switch self {
+        case .object(let object): return object.find(keys, from: start)
+        case .array(let elements):
+            guard let index = keys[start].index, index < elements.count else { return nil }
+            return elements[index].find(keys, from: start + 1)
+        default: return nil
+        }
+    }
+}
+
+/// Reads a place that is known when the definition is loaded; where nothing stands there, the fallback counts.
+class ReadNode: ExpressionNode, @unchecked Sendable {
+    let keys: [ReadKey]
+    let fallback: ExpressionNode?
+
+    init(_ keys: [ReadKey], fallback: ExpressionNode?) {
+        self.keys = keys
+        self.fallback = fallback
+    }
+
+    /// The value at the place; nil where nothing stands there.
+    func find(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON? { nil }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        if let found = try find(&evaluation) { return found }
+        return try fallback?.value(&evaluation) ?? .null
+    }
+}
+
+final class StateReadNode: ReadNode, @unchecked Sendable {
+    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.state.find(keys) }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        if let found = evaluation.state.find(keys) { return found }
+        return try fallback?.value(&evaluation) ?? .null
+    }
+}
+
+final class PayloadReadNode: ReadNode, @unchecked Sendable {
+    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.payload.find(keys) }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        if let found = evaluation.payload.find(keys) { return found }
+        return try fallback?.value(&evaluation) ?? .null
+    }
+}
+
+/// The element of an iteration, or the data of a free-standing expression.
+final class ElementReadNode: ReadNode, @unchecked Sendable {
+    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.element.find(keys) }
+}
+
+/// What a reduction has gathered so far.
+final class AccumulatorReadNode: ReadNode, @unchecked Sendable {
+    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.accumulator.find(keys) }
+}
+
+/// One of `meta.time`, `meta.revision`, `meta.uid`.
+final class MetaReadNode: ReadNode, @unchecked Sendable {
+    override func find(_ evaluation: inout Evaluation) -> JSON? {
+        evaluation.meta(keys[0].name)?.find(keys, from: 1)
+    }
+}
+
+/// The address of the store that is committed to.
+final class StoreReadNode: ReadNode, @unchecked Sendable {
+    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.storeAddress?.find(keys) }
+}
+
+/// A store of a type that is waited for, by its address.
+final class StoresReadNode: ReadNode, @unchecked Sendable {
+    override func find(_ evaluation: inout Evaluation) -> JSON? {
+        evaluation.stateOfStore(at: keys[0].name)?.find(keys, from: 1)
+    }
+}
+
+/// A place that can only be found when the data is there, and all data together.
+final class DataReadNode: ReadNode, @unchecked Sendable {
+    let scope: DataScope
+
+    init(_ keys: [ReadKey], in scope: DataScope, fallback: ExpressionNode?) {
+        self.scope = scope
+        super.init(keys, fallback: fallback)
+    }
+
+    override func find(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON? {
+        try evaluation.find(keys, in: scope)
+    }
+}
+
+/// `var` with a path that is computed.
+final class DynamicReadNode: ExpressionNode, @unchecked Sendable {
+    let path: ExpressionNode
+    let scope: DataScope
+    let fallback: ExpressionNode?
+
+    init(_ path: ExpressionNode, in scope: DataScope, fallback: ExpressionNode?) {
+        self.path = path
+        self.scope = scope
+        self.fallback = fallback
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        let path = try path.value(&evaluation)
+        if let found = try evaluation.find(path: path, in: scope) { return found }
+        return try fallback?.value(&evaluation) ?? .null
+    }
+}
+
+/// `val`: a path whose segments are computed one by one, each a whole key or an index.
+final class SegmentsReadNode: ExpressionNode, @unchecked Sendable {
+    /// Where the path starts; nil: at all data.
+    let start: ReadNode?
+    let segments: [ExpressionNode]
+    let scope: DataScope
+
+    init(_ start: ReadNode?, _ segments: [ExpressionNode], in scope: DataScope) {
+        self.start = start
+        self.segments = segments
+        self.scope = scope
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        var keys: [ReadKey] = []
+        keys.reserveCapacity(segments.count)
+        for segment in segments {
+            switch try segment.value(&evaluation) {
+            case .string(let name): keys.append(ReadKey(name))
+            case let value:
+                guard let index = value.wholeNumber else { return .null }
+                keys.append(ReadKey(String(index)))
+            }
+        }
+        guard let start else { return try evaluation.find(keys, in: scope) ?? .null }
+        return try start.find(&evaluation)?.find(keys) ?? .null
+    }
+}

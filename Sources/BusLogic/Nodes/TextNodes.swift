@@ -1,0 +1,113 @@
+import BusJSON
+
+/// `cat`: the texts of all operands, one after the other.
+final class ConcatenationNode: ExpressionNode, @unchecked Sendable {
+    let operands: [ExpressionNode]
+
+    init(_ operands: [ExpressionNode]) { self.operands = operands }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        var text = ""
+        for operand in operands { try evaluation.append(operand.value(&evaluation), to: &text) }
+        return .string(text)
+    }
+}
+
+/// `substr`: a part of a text, counted in Unicode scalars. A negative start counts from the end; a negative
+/// length leaves out that many at the end.
+final class SubstringNode: ExpressionNode, @unchecked Sendable {
+    let source: ExpressionNode
+    let start: ExpressionNode
+    let length: ExpressionNode?
+
+    init(_ source: ExpressionNode, _ start: ExpressionNode, _ length: ExpressionNode?) {
+        self.source = source
+        self.start = start
+        self.length = length
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        let text = try evaluation.text(of: source.value(&evaluation))
+        let start = Self.whole(try start.value(&evaluation))
+        let length = try length.map { (node) throws(EvaluationFailure) in
+            Self.whole(try node.value(&evaluation))
+        }
+        try evaluation.spend(text.utf8.count >> 4)
+
+        let scalars = text.unicodeScalars
+        let count = scalars.count
+        let from = start < 0 ? max(count + start, 0) : min(start, count)
+        var taken = count - from
+        if let length { taken = length < 0 ? max(taken + length, 0) : min(length, taken) }
+        let first = scalars.index(scalars.startIndex, offsetBy: from)
+        let part = String(scalars[first..<scalars.index(first, offsetBy: taken)])
+        try evaluation.produce(part.utf8.count)
+        return .string(part)
+    }
+
+    /// The integer that a position means; far positions are as good as the end.
+    private static func whole(_ value: JSON) -> Int {
+        let far = 1 << 40
+        switch value.number {
+        case .int(let number): return min(max(number, -far), far)
+        case .double(let number): return Int(min(max(number, Double(-far)), Double(far)))
+        case nil: return 0
+        }
+    }
+}
+
+/// `in`: whether an array has an equal element, or a text the other text in it.
+final class MembershipNode: ExpressionNode, @unchecked Sendable {
+    let element: ExpressionNode
+    let container: ExpressionNode
+
+    init(_ element: ExpressionNode, _ container: ExpressionNode) {
+        self.element = element
+        self.container = container
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        .bool(try truth(&evaluation))
+    }
+
+    override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
+        try evaluation.spend()
+        let sought = try element.value(&evaluation)
+        switch try container.value(&evaluation) {
+        case .array(let elements):
+            for candidate in elements {
+                try evaluation.spend()
+                if try evaluation.deeplyEqual(sought, candidate) { return true }
+            }
+            return false
+        case .string(let text):
+            if text.utf8.isEmpty { return false }
+            return try Self.contains(text, evaluation.text(of: sought), &evaluation)
+        default: return false
+        }
+    }
+
+    /// Looks for the bytes of a text in another. Every 64 compared bytes count as an operation.
+    private static func contains(
+        _ text: String, _ part: String, _ evaluation: inout Evaluation
+    ) throws(EvaluationFailure) -> Bool {
+        let haystack = text.utf8Span.span
+        let needle = part.utf8Span.span
+        if needle.isEmpty { return true }
+        guard needle.count <= haystack.count else { return false }
+        var compared = 0
+        for start in 0...(haystack.count - needle.count) {
+            var length = 0
+            while length < needle.count, haystack[start + length] == needle[length] { length += 1 }
+            if length == needle.count { return true }
+            compared += length + 1
+            if compared >= 64 {
+                try evaluation.spend(compared >> 6)
+                compared &= 63
+            }
+        }
+        return false
+    }
+}

@@ -1,0 +1,52 @@
+import BusJSON
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Reads whole files and the names of a directory: the thin layer between the disk and everything that takes
+/// bytes from memory.
+package enum FileReading {
+    /// The bytes of a file.
+    package static func bytes(of path: String) throws(SourceError) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("The file can't be opened", path) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = read(descriptor, &chunk, chunk.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw failure("The file can't be read", path) }
+            if count == 0 { return bytes }
+            bytes.append(contentsOf: chunk[..<count])
+            guard bytes.count <= LocatedValue.sizeLimit else {
+                throw SourceError(LocatedValue.tooLarge, at: Place(file: path, line: 0, column: 0))
+            }
+        }
+    }
+
+    /// The names in a directory, ascending by their bytes.
+    package static func names(in path: String) throws(SourceError) -> [String] {
+        guard let directory = opendir(path) else { throw failure("The directory can't be opened", path) }
+        defer { closedir(directory) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != "." && name != ".." { names.append(name) }
+            errno = 0
+        }
+        guard errno == 0 else { throw failure("The directory can't be read", path) }
+        return names.sorted(by: UTF8Order.precedes)
+    }
+
+    private static func failure(_ what: String, _ path: String) -> SourceError {
+        let reason = String(cString: strerror(errno))
+        return SourceError("\(what): \(reason).", at: Place(file: path, line: 0, column: 0))
+    }
+}

@@ -1,0 +1,51 @@
+/// Finds what somebody probably meant by a word that is not valid.
+
+/// The valid word with the fewest slips of the pen from `word`; nil when none is near enough to be meant.
+/// Of several equally near ones the first counts.
+package func nearestWord(to word: String, among words: [String]) -> String? {
+    let typed = Array(word.lowercased().unicodeScalars.prefix(longestCompared))
+    let bound = max(1, (typed.count + 1) / 3)
+    var nearest: String?
+    var least = bound + 1
+    for candidate in words {
+        let letters = Array(candidate.lowercased().unicodeScalars.prefix(longestCompared))
+        guard abs(letters.count - typed.count) < least else { continue }
+        let slips = editDistance(typed, letters)
+        if slips < least && slips < max(typed.count, letters.count) {
+            least = slips
+            nearest = candidate
+        }
+    }
+    return nearest
+}
+
+/// The end of a sentence about a word that is not valid: what was probably meant, or else all that is valid.
+package func suggestion(for word: String, among words: [String]) -> String {
+    if let nearest = nearestWord(to: word, among: words) { return "did you mean \(nearest)?" }
+    if words.isEmpty { return "none is valid here." }
+    return "valid here: \(words.joined(separator: ", "))."
+}
+
+/// Longer words are compared by their beginnings only, so that a file can't make the comparison slow.
+private let longestCompared = 64
+
+/// How many letters have to be added, removed, replaced or swapped with their neighbour.
+private func editDistance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
+    var before: [Int] = []
+    var previous = Array(0...right.count)
+    for (row, letter) in left.enumerated() {
+        var current = [row + 1]
+        current.reserveCapacity(right.count + 1)
+        for (column, other) in right.enumerated() {
+            var least = min(previous[column + 1] + 1, current[column] + 1)
+            least = min(least, previous[column] + (letter == other ? 0 : 1))
+            if row > 0, column > 0, letter == right[column - 1], left[row - 1] == other {
+                least = min(least, before[column - 1] + 1)
+            }
+            current.append(least)
+        }
+        before = previous
+        previous = current
+    }
+    return previous[right.count]
+}

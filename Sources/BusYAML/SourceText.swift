@@ -1,0 +1,51 @@
+import BusJSON
+
+/// The text of one file: knows the line and column of every byte, and refuses bytes that are no UTF-8.
+struct SourceText {
+    let file: String
+    let bytes: [UInt8]
+    /// Where each line starts.
+    private let lineStarts: [Int]
+
+    init(_ bytes: [UInt8], file: String) throws(SourceError) {
+        self.bytes = bytes
+        self.file = file
+        var starts = [0]
+        for (offset, byte) in bytes.enumerated() where byte == UInt8(ascii: "\n") {
+            starts.append(offset + 1)
+        }
+        lineStarts = starts
+        if String(validating: bytes, as: UTF8.self) == nil {
+            throw SourceError("This is not UTF-8; save the file as UTF-8.", at: place(of: firstBadByte()))
+        }
+    }
+
+    /// The place of a byte; columns count Unicode scalars.
+    func place(of offset: Int) -> Place {
+        let offset = min(max(offset, 0), bytes.count)
+        var low = 0
+        var high = lineStarts.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if lineStarts[middle] <= offset { low = middle } else { high = middle }
+        }
+        var column = 1
+        for byte in bytes[lineStarts[low]..<offset] where byte & 0xc0 != 0x80 { column += 1 }
+        return Place(file: file, line: low + 1, column: column)
+    }
+
+    private func firstBadByte() -> Int {
+        var low = 0
+        var high = bytes.count
+        // The longest valid beginning ends at most three bytes before the first bad one.
+        while low < high {
+            let middle = (low + high + 1) / 2
+            let beginning = bytes[..<middle]
+            let whole = (0...3).contains { cut in
+                cut <= middle && String(validating: beginning.dropLast(cut), as: UTF8.self) != nil
+            }
+            if whole { low = middle } else { high = middle - 1 }
+        }
+        return max(0, low - 1)
+    }
+}
