@@ -1,4 +1,5 @@
 #if canImport(Glibc)
+    import CLinux
     import Glibc
 #else
     import Darwin
@@ -35,7 +36,7 @@ struct SocketEndpoint {
 
     private static func resolve(host: String, port: UInt16) throws(BusError) -> [SocketEndpoint] {
         var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_socktype = linux_stream
         hints.ai_flags = AI_NUMERICSERV
         var list: UnsafeMutablePointer<addrinfo>?
         let failure = getaddrinfo(host, String(port), &hints, &list)

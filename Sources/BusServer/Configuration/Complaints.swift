@@ -1,0 +1,24 @@
+import BusYAML
+
+/// Collects everything that is wrong, so that somebody who made three mistakes starts the daemon twice and not
+/// four times.
+struct Complaints {
+    private(set) var errors: [SourceError] = []
+
+    mutating func add(_ error: SourceError) { errors.append(error) }
+    mutating func add(_ message: String, at place: Place) { errors.append(SourceError(message, at: place)) }
+
+    /// The value, or nil after noting why there is none.
+    mutating func collect<Value>(_ body: () throws(SourceError) -> Value) -> Value? {
+        do throws(SourceError) {
+            return try body()
+        } catch {
+            errors.append(error)
+            return nil
+        }
+    }
+
+    func throwIfAny() throws(StartFailure) {
+        if !errors.isEmpty { throw StartFailure(.configuration, errors.map(\.description)) }
+    }
+}

@@ -1,0 +1,123 @@
+import BusEngine
+import BusProtocol
+import BusYAML
+
+/// Reads `fluxbusd.yaml`. Every member is read even when another is wrong, and all complaints are kept.
+struct ConfigurationReader {
+    private(set) var complaints = Complaints()
+    private let file: String
+
+    init(file: String) { self.file = file }
+
+    private static let members = ["listen", "tokens", "types", "stores", "log", "limits"]
+
+    mutating func configuration(_ root: LocatedValue) -> ServerConfiguration {
+        var configuration = ServerConfiguration()
+        // An empty file says nothing, and nothing wrong.
+        guard !root.isNull,
+            let object = complaints.collect({ () throws(SourceError) in
+                try root.object("the configuration")
+            })
+        else { return configuration }
+        refuseMembers(of: object, besides: Self.members, of: "the configuration")
+
+        configuration.listen = elements(object, "listen").compactMap { listenAddress($0) }
+        configuration.tokens = path(object, "tokens")
+        configuration.types = path(object, "types")
+        configuration.stores = elements(object, "stores").compactMap { element in
+            complaints.collect { () throws(SourceError) in
+                Located(try element.string("a store"), at: element.place)
+            }
+        }
+        if let limits = member(object, "limits") { read(limits, into: &configuration.limits) }
+        if object["log"].map({ !$0.isNull }) ?? false, let log = object.member("log") {
+            complaints.add(
+                "There is no action log in this version, so nothing would be kept; remove log: to run in memory.",
+                at: log.place)
+        }
+        return configuration
+    }
+
+    // MARK: - Members
+
+    private mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
+        for member in object.members where !valid.contains(member.key) {
+            let hint = suggestion(for: member.key, among: valid)
+            complaints.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+        }
+    }
+
+    /// A member that says something: one without a value is as good as absent.
+    private func member(_ object: LocatedObject, _ key: String) -> LocatedValue? {
+        object[key].flatMap { $0.isNull ? nil : $0 }
+    }
+
+    private mutating func elements(_ object: LocatedObject, _ key: String) -> [LocatedValue] {
+        guard let value = member(object, key) else { return [] }
+        return complaints.collect { () throws(SourceError) in try value.array(key) } ?? []
+    }
+
+    private mutating func path(_ object: LocatedObject, _ key: String) -> Located<String>? {
+        guard let value = member(object, key) else { return nil }
+        return complaints.collect { () throws(SourceError) in
+            Located(resolve(try PathText.check(try value.string(key), key, at: value.place)), at: value.place)
+        }
+    }
+
+    /// Paths in a file are meant from where the file is, so that a configuration can be moved as a whole.
+    private func resolve(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
+        return file[...slash] + path
+    }
+
+    // MARK: - Listening
+
+    private mutating func listenAddress(_ value: LocatedValue) -> ListenAddress? {
+        guard
+            let object = complaints.collect({ () throws(SourceError) in
+                try value.object("an element of listen")
+            })
+        else { return nil }
+        let kinds = ["unix", "tcp", "systemd"]
+        refuseMembers(of: object, besides: kinds + ["mode", "group"], of: "an element of listen")
+        let named = object.members.filter { kinds.contains($0.key) }
+        guard named.count == 1, let kind = named.first else {
+            complaints.add("An element of listen needs one of unix, tcp and systemd.", at: value.place)
+            return nil
+        }
+        if kind.key != "unix" {
+            for member in object.members where member.key == "mode" || member.key == "group" {
+                complaints.add("\(member.key) is for unix: only; remove it here.", at: member.place)
+            }
+        }
+        return complaints.collect { () throws(SourceError) in
+            let text = try kind.value.string(kind.key)
+            switch kind.key {
+            case "unix":
+                let path = resolve(try PathText.check(text, "unix", at: kind.value.place))
+                let mode = try object["mode"].map { mode throws(SourceError) in try FileMode.read(mode) }
+                let group = try object["group"].map { group throws(SourceError) in try group.string("group") }
+                return ListenAddress(
+                    .unix(path: path, mode: mode ?? FileMode.standard, group: group), at: kind.value.place)
+            case "tcp":
+                return try ListenText.tcp(text, at: kind.value.place)
+            default:
+                throw ListenText.systemdRefusal(at: kind.value.place)
+            }
+        }
+    }
+
+    // MARK: - Limits
+
+    private mutating func read(_ value: LocatedValue, into limits: inout Limits) {
+        guard let object = complaints.collect({ () throws(SourceError) in try value.object("limits") }) else {
+            return
+        }
+        refuseMembers(of: object, besides: LimitReading.names, of: "limits")
+        for member in object.members where LimitReading.names.contains(member.key) {
+            _ = complaints.collect { () throws(SourceError) in
+                try LimitReading.set(member.key, to: member.value, in: &limits)
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import BusYAML
+import CLinux
+import Glibc
+
+/// Reads files that people wrote: small ones, whole. What goes wrong is told at the place that named the file.
+enum FileBytes {
+    /// The largest file that is read: what people write by hand is far smaller.
+    static let limit = 4 << 20
+
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 || errno != ENOENT }
+
+    /// Reads a file; `what` it is stands in the message. `accept` may refuse it by its status.
+    static func read(
+        _ path: Located<String>, what: String, accept: (stat) -> String? = { _ in nil }
+    ) throws(SourceError) -> [UInt8] {
+        func failure(_ message: String) -> SourceError {
+            let name = path.place.file == path.value ? what : "\(what) \(path.value)"
+            return SourceError("\(name) \(message)", at: path.place)
+        }
+        let descriptor = open(path.value, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw failure("can't be read: \(SystemError("open").reason).") }
+        defer { SystemCall.close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw failure("is no file.")
+        }
+        if let refusal = accept(status) { throw failure(refusal) }
+        guard status.st_size <= limit else { throw failure("is larger than \(limit >> 20) MiB.") }
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        var count = 0
+        while count < bytes.count {
+            let read = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress! + count, $0.count - count)
+            }
+            if read == 0 { break }
+            if read < 0 {
+                if errno == EINTR { continue }
+                throw failure("can't be read: \(SystemError("read").reason).")
+            }
+            count += read
+        }
+        guard count <= limit else { throw failure("is larger than \(limit >> 20) MiB.") }
+        return Array(bytes[..<count])
+    }
+}

@@ -1,0 +1,59 @@
+import BusEngine
+import BusProtocol
+import BusYAML
+
+/// Reads the limits of the configuration: counts are integers, sizes may have a unit.
+enum LimitReading {
+    private struct Entry {
+        let name: String
+        let isSize: Bool
+        /// Below, the daemon could not work; above, the limit would be none.
+        let range: ClosedRange<Int>
+        let path: WritableKeyPath<Limits, Int> & Sendable
+    }
+
+    private static let entries = [
+        // A line holds at least what surrounds the smallest state, and a definition.
+        Entry(name: "line", isSize: true, range: 4096...(256 << 20), path: \.line),
+        // Every level costs stack when a value is read.
+        Entry(name: "depth", isSize: false, range: 8...512, path: \.depth),
+        Entry(name: "state", isSize: true, range: 256...(256 << 20), path: \.state),
+        Entry(name: "stores", isSize: false, range: 1...100_000_000, path: \.stores),
+        // The kernel's own bound of descriptors in one process.
+        Entry(name: "connections", isSize: false, range: 1...1_000_000, path: \.connections),
+        Entry(name: "subscriptions", isSize: false, range: 1...1_000_000, path: \.subscriptions),
+        Entry(name: "outbox", isSize: true, range: 4096...(1 << 30), path: \.outbox),
+        Entry(name: "batch", isSize: false, range: 1...1_000_000, path: \.batch),
+        // A few states and outboxes at least.
+        Entry(name: "memory", isSize: true, range: (1 << 20)...(1 << 50), path: \.memory),
+    ]
+
+    static let names = entries.map(\.name)
+
+    static func set(_ name: String, to value: LocatedValue, in limits: inout Limits) throws(SourceError) {
+        guard let entry = entries.first(where: { $0.name == name }) else {
+            throw value.failure("\(name) is no limit; \(suggestion(for: name, among: names))")
+        }
+        let shown = "limits.\(name)"
+        let number = entry.isSize ? try ByteCount.read(value, shown) : try value.int(shown)
+        guard entry.range.contains(number) else {
+            let (least, most) = (entry.range.lowerBound, entry.range.upperBound)
+            let bounds =
+                entry.isSize ? (ByteCount.text(least), ByteCount.text(most)) : ("\(least)", "\(most)")
+            throw value.failure("\(shown) must be within \(bounds.0) and \(bounds.1).")
+        }
+        limits[keyPath: entry.path] = number
+    }
+
+    /// `NAME=VALUE`, as the flag takes it.
+    static func set(_ text: String, in limits: inout Limits, at place: Place) throws(SourceError) {
+        guard let equals = text.firstIndex(of: "=") else {
+            throw SourceError("\(text) sets no limit; write NAME=VALUE, such as line=64KiB.", at: place)
+        }
+        let value = String(text[text.index(after: equals)...])
+        let scalar = Int(value).map { LocatedValue(.scalar(.int($0)), at: place) }
+        try set(
+            String(text[..<equals]), to: scalar ?? LocatedValue(.scalar(.string(value)), at: place),
+            in: &limits)
+    }
+}

@@ -1,0 +1,46 @@
+import BusProtocol
+import BusYAML
+
+/// Addresses to listen on, as flags and variables write them: `unix:/path`, `tcp:host:port`.
+enum ListenText {
+    static func read(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
+        guard let colon = text.firstIndex(of: ":") else {
+            throw SourceError("\(text) is no address; write unix:/path or tcp:host:port.", at: place)
+        }
+        let rest = String(text[text.index(after: colon)...])
+        switch text[..<colon] {
+        case "unix":
+            let path = try PathText.check(rest, "the path", at: place)
+            return ListenAddress(.unix(path: path, mode: FileMode.standard, group: nil), at: place)
+        case "tcp":
+            return try tcp(rest, at: place)
+        case "systemd":
+            throw systemdRefusal(at: place)
+        default:
+            let hint = suggestion(for: String(text[..<colon]), among: ["unix", "tcp", "systemd"])
+            throw SourceError("\(text[..<colon]) is no kind of address; \(hint)", at: place)
+        }
+    }
+
+    /// `host:port`
+    static func tcp(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+            throw SourceError(
+                "\(text) is no TCP address; write HOST:PORT, such as 127.0.0.1:7411.", at: place)
+        }
+        let host = String(text[..<colon])
+        guard let loopback = LoopbackHost(host) else {
+            throw SourceError(
+                "Beyond this machine TCP needs encryption and access rules, which this version does not have; "
+                    + "listen on 127.0.0.1 or [::1] instead of \(host.isEmpty ? "every address" : host).",
+                at: place)
+        }
+        return ListenAddress(.tcp(host: loopback, port: port), at: place)
+    }
+
+    static func systemdRefusal(at place: Place) -> SourceError {
+        SourceError(
+            "Sockets passed by systemd come with the systemd integration, which this version does not have; "
+                + "write unix: /run/fluxbus/bus.sock instead.", at: place)
+    }
+}

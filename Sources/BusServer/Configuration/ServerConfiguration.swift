@@ -1,0 +1,82 @@
+import BusEngine
+import BusYAML
+
+/// What `fluxbusd.yaml`, the environment and the flags say together. Every value is valid by itself and knows
+/// where it came from; whether types, tokens and stores fit together is found out by `ServerSetup`.
+package struct ServerConfiguration: Sendable {
+    package var listen: [ListenAddress]
+    /// The file of tokens, without which there is no TCP.
+    package var tokens: Located<String>?
+    /// The directory of state types.
+    package var types: Located<String>?
+    /// Addresses of stores that exist from the start.
+    package var stores: [Located<String>]
+    package var limits: Limits
+
+    package init(
+        listen: [ListenAddress] = [], tokens: Located<String>? = nil, types: Located<String>? = nil,
+        stores: [Located<String>] = [], limits: Limits = Limits()
+    ) {
+        self.listen = listen
+        self.tokens = tokens
+        self.types = types
+        self.stores = stores
+        self.limits = limits
+    }
+
+    /// Where the configuration is looked for when nobody says otherwise.
+    package static let defaultFile = "/etc/fluxbus/fluxbusd.yaml"
+
+    /// Reads the configuration: flags override the environment, which overrides the file. The file may be
+    /// absent when nobody named it and an address to listen on was given otherwise.
+    package static func load(
+        flags: ConfigurationOverrides, environment: ConfigurationOverrides, defaultFile: String = defaultFile
+    ) throws(StartFailure) -> ServerConfiguration {
+        var complaints = Complaints()
+        var configuration = ServerConfiguration()
+        let named = flags.config ?? environment.config
+        let file = named ?? Located(defaultFile, at: Place(name: defaultFile))
+        if named != nil || FileBytes.exists(file.value)
+            || (flags.listen.isEmpty && environment.listen.isEmpty)
+        {
+            configuration = read(file, &complaints)
+        }
+        environment.apply(to: &configuration, &complaints)
+        flags.apply(to: &configuration, &complaints)
+        configuration.checkTogether(&complaints)
+        try complaints.throwIfAny()
+        return configuration
+    }
+
+    private static func read(_ file: Located<String>, _ complaints: inout Complaints) -> ServerConfiguration {
+        let read = complaints.collect { () throws(SourceError) in
+            let bytes = try FileBytes.read(file, what: "the configuration")
+            return try LocatedValue.read(bytes, file: file.value)
+        }
+        guard let read else { return ServerConfiguration() }
+        var reader = ConfigurationReader(file: file.value)
+        let configuration = reader.configuration(read)
+        for error in reader.complaints.errors { complaints.add(error) }
+        return configuration
+    }
+
+    /// What can be wrong although each part is right. Silent where other complaints may be the cause.
+    private func checkTogether(_ complaints: inout Complaints) {
+        if let tcp = listen.first(where: \.isTCP), tokens == nil {
+            complaints.add(
+                "TCP needs tokens: name a file of lines NAME TOKEN under tokens:, with --tokens or FLUXBUS_TOKENS.",
+                at: tcp.place)
+        }
+        if listen.isEmpty, complaints.errors.isEmpty {
+            complaints.add(
+                "There is no address to listen on; add one under listen:, such as unix: /run/fluxbus/bus.sock.",
+                at: types?.place ?? Place(name: "listen"))
+        }
+        for (index, address) in listen.enumerated() {
+            guard let first = listen[..<index].first(where: { $0.text == address.text }) else { continue }
+            if case .tcp(_, port: 0) = first.kind { continue }
+            complaints.add(
+                "The address \(address.text) stands here twice; keep one of them.", at: address.place)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import BusEngine
+import BusLogic
+import BusProtocol
+import BusYAML
+
+/// A configuration whose types, tokens and stores were read and fit together: everything that can be known
+/// before a socket is opened. This is what `--check` makes.
+package struct ServerSetup: Sendable {
+    package let configuration: ServerConfiguration
+    /// Ascending by name.
+    package let types: [any StateType]
+    package let tokens: TokenTable
+    /// Types that the daemon has without a file.
+    let natives: [any StateType]
+
+    /// Reads types and tokens, and checks the stores; finds everything that is wrong with them.
+    package init(
+        _ configuration: ServerConfiguration, natives: [any StateType] = []
+    ) throws(StartFailure) {
+        var complaints = Complaints()
+        self.configuration = configuration
+        self.natives = natives
+        let tokens = configuration.tokens.map { TokenTable.read($0, &complaints) }
+        let types = complaints.collect { () throws(SourceError) in
+            try Self.types(of: configuration, beside: natives)
+        }
+        Self.checkStores(configuration, types: types, &complaints)
+        try complaints.throwIfAny()
+        self.tokens = tokens ?? TokenTable()
+        self.types = types ?? []
+    }
+
+    /// Reads the definitions anew.
+    package func reloadedTypes() throws(SourceError) -> [any StateType] {
+        try Self.types(of: configuration, beside: natives)
+    }
+
+    private static func types(
+        of configuration: ServerConfiguration, beside natives: [any StateType]
+    ) throws(SourceError) -> [any StateType] {
+        guard let directory = configuration.types else { return natives }
+        do throws(SourceError) {
+            let catalog = try TypeCatalog(directory: directory.value, beside: natives)
+            return natives + catalog.types
+        } catch {
+            // What is wrong with the directory itself is told where it was named.
+            guard error.line == 0, error.file == directory.value else { throw error }
+            throw SourceError("The types directory \(error.description)", at: directory.place)
+        }
+    }
+
+    private static func checkStores(
+        _ configuration: ServerConfiguration, types: [any StateType]?, _ complaints: inout Complaints
+    ) {
+        var seen: Set<String> = []
+        for store in configuration.stores {
+            guard let type = typeName(of: store.value) else {
+                complaints.add(
+                    "\(store.value) is no store's address; write TYPE/NAME, such as counter/main.",
+                    at: store.place)
+                continue
+            }
+            if !seen.insert(store.value).inserted {
+                complaints.add(
+                    "The store \(store.value) stands here twice; keep one of them.", at: store.place)
+            }
+            // Without types nothing can be said about theirs.
+            guard let names = types?.map(\.name), !names.contains(type) else { continue }
+            complaints.add(
+                "There is no type \(type); \(suggestion(for: type, among: names))", at: store.place)
+        }
+        if configuration.stores.count > configuration.limits.stores, let last = configuration.stores.last {
+            complaints.add(
+                "There are \(configuration.stores.count) stores, but limits.stores allows "
+                    + "\(configuration.limits.stores); raise it.", at: last.place)
+        }
+    }
+
+    private static func typeName(of address: String) -> String? {
+        var address = address
+        return address.withUTF8 { bytes in
+            AddressParts(UnsafeRawBufferPointer(bytes)).map { String(decoding: $0.type, as: UTF8.self) }
+        }
+    }
+
+    /// One line for people: what this daemon serves.
+    package func summary(addresses: [String]) -> String {
+        let names = types.map(\.name)
+        let typeList = names.isEmpty ? "no types" : "types \(names.joined(separator: ", "))"
+        let stores = configuration.stores.count
+        let storeText = stores == 1 ? "1 configured store" : "\(stores) configured stores"
+        return "\(addresses.joined(separator: ", ")); \(typeList); \(storeText)"
+    }
+}

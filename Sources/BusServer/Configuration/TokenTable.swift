@@ -1,0 +1,118 @@
+import BusYAML
+import Glibc
+
+/// The tokens that TCP clients show in `hello`, and the names they stand for.
+///
+/// The file has lines of NAME and TOKEN, divided by spaces; empty lines and those that start with `#` are skipped.
+/// It must be readable by its owner only, who is root or the daemon's user. Tokens are compared in constant
+/// time: how long it takes does not tell how much of a guess was right.
+package struct TokenTable: Sendable {
+    private struct Entry: Sendable {
+        let name: String
+        let token: [UInt8]
+    }
+
+    private var entries: [Entry] = []
+
+    /// The longest token: a line of the wire holds it many times.
+    private static let longestToken = 1024
+    private static let longestName = 128
+
+    package var names: [String] { entries.map(\.name) }
+
+    /// The name that a token stands for; nil for an unknown one. Every entry is compared, to the last byte.
+    package func name(for token: String) -> String? {
+        let shown = Array(token.utf8)
+        var found: String?
+        for entry in entries where Self.equal(entry.token, shown) { found = entry.name }
+        return found
+    }
+
+    private static func equal(_ known: [UInt8], _ shown: [UInt8]) -> Bool {
+        var difference = known.count ^ shown.count
+        for index in known.indices {
+            let byte = index < shown.count ? shown[index] : 0
+            difference |= Int(known[index] ^ byte)
+        }
+        return difference == 0
+    }
+
+    // MARK: - Reading
+
+    /// Reads the file; adds what is wrong to the complaints.
+    static func read(_ path: Located<String>, _ complaints: inout Complaints) -> TokenTable {
+        var table = TokenTable()
+        let bytes = complaints.collect { () throws(SourceError) in
+            try FileBytes.read(path, what: "the token file", accept: refusal)
+        }
+        guard let bytes else { return table }
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() {
+            _ = complaints.collect { () throws(SourceError) in
+                try table.add(line, file: path.value, line: index + 1)
+            }
+        }
+        if table.entries.isEmpty, complaints.errors.isEmpty {
+            complaints.add(
+                "There is no token in it; add a line NAME TOKEN.",
+                at: Place(file: path.value, line: 1, column: 1))
+        }
+        return table
+    }
+
+    private static func refusal(_ status: stat) -> String? {
+        if status.st_mode & 0o077 != 0 {
+            return "may be read by others than its owner; do chmod 600 on it."
+        }
+        if status.st_uid != 0, status.st_uid != geteuid() {
+            return "belongs to another user; it must belong to root or to the daemon's user."
+        }
+        return nil
+    }
+
+    private mutating func add(_ line: ArraySlice<UInt8>, file: String, line number: Int) throws(SourceError) {
+        func failure(_ message: String, _ offset: Int) -> SourceError {
+            SourceError(message, at: Place(file: file, line: number, column: offset - line.startIndex + 1))
+        }
+        let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        let words = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        guard let first = words.first, first.first != UInt8(ascii: "#") else { return }
+        guard words.count == 2 else {
+            // The line may hold a secret: it is not shown.
+            throw failure(
+                "A line has a NAME and a TOKEN, divided by a space; this one has \(words.count) words.",
+                first.startIndex)
+        }
+        let (name, token) = (words[0], words[1])
+        guard name.count <= Self.longestName, name.allSatisfy(Self.isNameByte) else {
+            throw failure(
+                "A name has letters, digits and _ - . : @ only, at most \(Self.longestName) of them.",
+                name.startIndex)
+        }
+        guard token.count <= Self.longestToken, token.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw failure(
+                "A token has printable ASCII characters only, at most \(Self.longestToken) of them.",
+                token.startIndex)
+        }
+        let entry = Entry(name: String(decoding: name, as: UTF8.self), token: Array(token))
+        if entries.contains(where: { $0.name == entry.name }) {
+            throw failure(
+                "The name \(entry.name) stands here twice; give each client its own.", name.startIndex)
+        }
+        if let other = entries.first(where: { $0.token == entry.token }) {
+            throw failure(
+                "\(entry.name) has the token of \(other.name); give each its own.", token.startIndex)
+        }
+        entries.append(entry)
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: ":"), UInt8(ascii: "@"):
+            true
+        default: false
+        }
+    }
+}

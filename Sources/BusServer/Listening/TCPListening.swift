@@ -1,0 +1,95 @@
+import BusYAML
+import CLinux
+import Glibc
+
+/// Opens TCP sockets on loopback addresses.
+enum TCPListening {
+    static func open(_ host: LoopbackHost, port: UInt16, at place: Place) throws(StartFailure) -> Listener {
+        func failure(_ code: StartFailure.Code, _ message: String) -> StartFailure {
+            StartFailure(code, SourceError("tcp \(host.text):\(port): \(message)", at: place).description)
+        }
+        let isVersion6 = host == .version6
+        let descriptor = linux_stream_socket(isVersion6 ? AF_INET6 : AF_INET, 1)
+        guard descriptor >= 0 else { throw failure(.system, SystemError("socket").reason + ".") }
+        _ = linux_set_reuse_address(descriptor)
+        if isVersion6 { _ = linux_set_only_version6(descriptor) }
+        var address = storage(host, port: port)
+        guard bind(descriptor, &address) == 0, listen(descriptor, SOMAXCONN) == 0 else {
+            let error = SystemError("bind")
+            SystemCall.close(descriptor)
+            if error.code == EADDRINUSE {
+                throw failure(.inUse, "the port is in use; stop who listens there, or choose another.")
+            }
+            throw failure(.system, "\(error.reason).")
+        }
+        return Listener(descriptor, address: "tcp:\(boundAddress(of: descriptor) ?? "\(host.text):\(port)")")
+    }
+
+    /// `HOST:PORT` of a socket address; an IPv6 host stands in brackets.
+    static func text(of address: sockaddr_storage) -> String? {
+        var address = address
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        return withUnsafePointer(to: &address) { pointer -> String? in
+            switch Int32(address.ss_family) {
+            case AF_INET:
+                return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                    var host = $0.pointee.sin_addr
+                    inet_ntop(AF_INET, &host, &text, socklen_t(text.count))
+                    return "\(string(text)):\(UInt16(bigEndian: $0.pointee.sin_port))"
+                }
+            case AF_INET6:
+                return pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                    var host = $0.pointee.sin6_addr
+                    inet_ntop(AF_INET6, &host, &text, socklen_t(text.count))
+                    return "[\(string(text))]:\(UInt16(bigEndian: $0.pointee.sin6_port))"
+                }
+            default:
+                return nil
+            }
+        }
+    }
+
+    private static func string(_ text: [CChar]) -> String {
+        String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    private static func storage(_ host: LoopbackHost, port: UInt16) -> sockaddr_storage {
+        var storage = sockaddr_storage()
+        withUnsafeMutablePointer(to: &storage) { pointer in
+            switch host {
+            case .version4(let address, _):
+                pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                    $0.pointee.sin_family = sa_family_t(AF_INET)
+                    $0.pointee.sin_port = port.bigEndian
+                    $0.pointee.sin_addr.s_addr = address
+                }
+            case .version6:
+                pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                    $0.pointee.sin6_family = sa_family_t(AF_INET6)
+                    $0.pointee.sin6_port = port.bigEndian
+                    $0.pointee.sin6_addr = in6addr_loopback
+                }
+            }
+        }
+        return storage
+    }
+
+    private static func bind(_ descriptor: Int32, _ address: inout sockaddr_storage) -> Int32 {
+        let isVersion6 = Int32(address.ss_family) == AF_INET6
+        let length = isVersion6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.bind(descriptor, $0, socklen_t(length))
+            }
+        }
+    }
+
+    private static func boundAddress(of descriptor: Int32) -> String? {
+        var address = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        return result == 0 ? text(of: address) : nil
+    }
+}

@@ -1,0 +1,54 @@
+import Glibc
+import Logging
+
+/// Writes the log to stderr, one line per entry: `LEVEL message key=value`. Times and names are added by whoever
+/// collects stderr. A line leaves in one write, so lines of several threads don't mix.
+package struct LineLogHandler: LogHandler {
+    package var logLevel: Logger.Level
+    package var metadata: Logger.Metadata = [:]
+    private let descriptor: Int32
+
+    package init(level: Logger.Level, descriptor: Int32 = STDERR_FILENO) {
+        logLevel = level
+        self.descriptor = descriptor
+    }
+
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    package func log(event: LogEvent) {
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
+        var line = Self.line(event.level, event.message.description, all)
+        line.withUTF8 { _ = write(descriptor, $0.baseAddress, $0.count) }
+    }
+
+    /// The line as it is written. Line ends and control characters from clients are shown, not passed on.
+    package static func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String
+    {
+        var line = "\(level.rawValue.uppercased()) \(visible(message))"
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            let text = visible(value.description)
+            line += text.contains(" ") || text.isEmpty ? " \(key)=\"\(text)\"" : " \(key)=\(text)"
+        }
+        return line + "\n"
+    }
+
+    private static func visible(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            if isControl(scalar) {
+                shown += scalar.escaped(asASCII: true)
+            } else {
+                shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
+    }
+}

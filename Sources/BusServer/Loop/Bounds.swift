@@ -1,0 +1,31 @@
+/// Every bound of the event loop, each with its reason. Those of the protocol are in `Limits`.
+enum Bounds {
+    /// Events taken at once: one turn stays short with thousands of ready connections; the rest come next.
+    static let eventsPerTurn = 256
+    /// Bytes read from one connection in one turn: more than a Unix socket holds, so usually all there is, and
+    /// a fast sender can't keep the others waiting.
+    static let readBuffer = 256 << 10
+    /// Bytes written to one connection in one turn, for the same reason.
+    static let writtenPerTurn = 1 << 20
+    /// Pieces handed to the kernel at once: enough for a burst of shared events, little on the stack.
+    static let pieces = 64
+    /// Connections accepted in one turn: a storm of them leaves room for those that are there.
+    static let acceptedPerTurn = 256
+    /// Turns in one wake-up: timers and signals share the queue and want theirs.
+    static let turnsPerWakeUp = 256
+    /// Nanoseconds for which the loop looks for more before it sleeps: waking a core costs more than this.
+    static let patience = 20_000
+    /// Times in a row that it did so in vain, after which it sleeps at once…
+    static let timesInVain = 8
+    /// …until it is woken within so many nanoseconds: about what being woken takes, and looking would have paid.
+    static let soonAgain = 60_000
+    /// Bytes thrown away from a connection that is being closed, so that its peer sees an end and no reset.
+    static let drained = 1 << 20
+
+    /// Milliseconds in which a TCP client must have said hello.
+    static let hello = 10_000
+    /// Milliseconds for which a goodbye, and what stands before it, is tried.
+    static let goodbye = 5_000
+    /// Milliseconds after which accepting is tried again when there was no descriptor for it.
+    static let acceptPause = 100
+}

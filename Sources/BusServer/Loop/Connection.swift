@@ -1,0 +1,22 @@
+import BusEngine
+
+/// What the server knows of one socket. Buffers are the engine's: an idle connection costs the server this
+/// struct and nothing else.
+struct Connection {
+    let descriptor: Int32
+    let peer: Peer
+    /// Tells this connection from earlier ones with the same number.
+    let generation: UInt32
+    /// What epoll waits for on its behalf.
+    var interest: Poller.Interest = .input
+    /// The end of its input was read.
+    var inputEnded = false
+    /// Writing failed: nobody reads what it is sent. What it sent itself still counts.
+    var outputLost = false
+    /// The turn in which it was written as much as one turn allows.
+    var sated = 0
+    /// It is on its way out and has until then (monotonic milliseconds).
+    var mustEndBy: Int?
+    /// A TCP client that nothing was written to yet: only a `hello` makes the engine answer.
+    var awaitsHello = false
+}

@@ -1,0 +1,72 @@
+/// What has to happen to connections by a certain time, in monotonic milliseconds.
+///
+/// Every kind of deadline is equally long for all connections, so a queue per kind is in order by itself. Entries
+/// of connections that are gone, or did what they had to, stay until they come to the front.
+struct Deadlines {
+    struct Entry {
+        let token: UInt64
+        let due: Int
+    }
+
+    private var hellos = EntryQueue()
+    private var goodbyes = EntryQueue()
+    /// When accepting is tried again after a lack of descriptors.
+    var acceptAgain: Int?
+
+    mutating func addHello(_ token: UInt64, now: Int) {
+        hellos.append(Entry(token: token, due: now + Bounds.hello))
+    }
+
+    /// Returns when it is due.
+    mutating func addGoodbye(_ token: UInt64, now: Int) -> Int {
+        let entry = Entry(token: token, due: now + Bounds.goodbye)
+        goodbyes.append(entry)
+        return entry.due
+    }
+
+    /// The next time something is due; forgets entries that `matters` says are over.
+    mutating func next(hello: (UInt64) -> Bool, goodbye: (UInt64) -> Bool) -> Int? {
+        var times: [Int] = []
+        if let due = hellos.first(where: hello)?.due { times.append(due) }
+        if let due = goodbyes.first(where: goodbye)?.due { times.append(due) }
+        if let acceptAgain { times.append(acceptAgain) }
+        return times.min()
+    }
+
+    mutating func takeDueHello(now: Int) -> UInt64? { hellos.takeDue(now: now) }
+    mutating func takeDueGoodbye(now: Int) -> UInt64? { goodbyes.takeDue(now: now) }
+}
+
+/// Entries in order of their time; taken from the front at constant cost.
+private struct EntryQueue {
+    private var entries: [Deadlines.Entry] = []
+    private var head = 0
+
+    mutating func append(_ entry: Deadlines.Entry) { entries.append(entry) }
+
+    /// The first entry that still matters; those before it are forgotten.
+    mutating func first(where matters: (UInt64) -> Bool) -> Deadlines.Entry? {
+        while head < entries.count {
+            if matters(entries[head].token) { return entries[head] }
+            removeFirst()
+        }
+        return nil
+    }
+
+    mutating func takeDue(now: Int) -> UInt64? {
+        guard head < entries.count, entries[head].due <= now else { return nil }
+        defer { removeFirst() }
+        return entries[head].token
+    }
+
+    private mutating func removeFirst() {
+        head += 1
+        if head == entries.count {
+            entries.removeAll(keepingCapacity: entries.capacity <= 1024)
+            head = 0
+        } else if head >= 1024, head * 2 > entries.count {
+            entries.removeFirst(head)
+            head = 0
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import BusEngine
+
+/// What happens because time passes. There is one timer, and only while something is due.
+extension EventLoop {
+    /// Sees to it that the loop wakes up for the next thing that is due.
+    func armTimer() {
+        var due = deadlines.next(
+            hello: { connections.find($0).map { connections[$0]!.awaitsHello } ?? false },
+            goodbye: { connections.find($0) != nil })
+        if let engineDue = engine.nextDeadline {
+            let wait = max(0, engineDue - wall.latest)
+            due = min(due ?? .max, MonotonicClock.read() + wait)
+        }
+        timer?.arm(for: due)
+    }
+
+    /// The timer fired.
+    func deadlinesPassed() {
+        beginTurn()
+        let now = MonotonicClock.read()
+        engine.tick()
+        while let token = deadlines.takeDueHello(now: now) {
+            guard let id = connections.find(token), connections[id]!.awaitsHello else { continue }
+            endUnlessEnding(id, .protocol, "Say hello within \(Bounds.hello / 1000) s of connecting.")
+        }
+        while let token = deadlines.takeDueGoodbye(now: now) {
+            if let id = connections.find(token) { close(id, .goodbyeTimedOut) }
+        }
+        if let time = deadlines.acceptAgain, time <= now { resumeAccepting() }
+        flush()
+        armTimer()
+        callWhenEmpty()
+    }
+
+    /// Says goodbye, unless that was done before.
+    func endUnlessEnding(_ id: ConnectionID, _ code: GoodbyeCode, _ message: String) {
+        if case .closing = engine.status(of: id) { return }
+        engine.goodbye(id, code, message)
+    }
+}

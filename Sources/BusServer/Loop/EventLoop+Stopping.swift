@@ -1,0 +1,33 @@
+import BusEngine
+import Dispatch
+
+/// The end: nobody new is let in, everybody is told, what was promised is written, then all is closed.
+extension EventLoop {
+    /// Says goodbye to all connections. `done` is called on the queue once the last one is closed, at the latest when
+    /// the time for goodbyes is over.
+    func stop(_ code: GoodbyeCode, _ message: String, done: @escaping () -> Void) {
+        guard whenEmpty == nil else { return }
+        for acceptor in acceptors { acceptor.listener.close() }
+        acceptors = []
+        deadlines.acceptAgain = nil
+        whenEmpty = done
+        beginTurn()
+        for id in connections.ids { endUnlessEnding(id, code, message) }
+        flush()
+        armTimer()
+        callWhenEmpty()
+    }
+
+    /// Closes what is still open, without waiting for anybody.
+    func closeAll() {
+        beginTurn()
+        for id in connections.ids { close(id, .goodbyeTimedOut) }
+    }
+
+    /// Calls `whenEmpty` once there are no connections, after the turn that closed the last one.
+    func callWhenEmpty() {
+        guard connections.count == 0, let done = whenEmpty else { return }
+        whenEmpty = {}
+        done()
+    }
+}

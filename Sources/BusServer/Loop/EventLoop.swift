@@ -1,0 +1,214 @@
+import BusEngine
+import CLinux
+import Dispatch
+
+/// The heart of the daemon. Start reading here.
+///
+/// One serial Dispatch queue, the bus queue, owns everything: the engine, the sockets, the clock. Dispatch watches
+/// one epoll descriptor of ours; when any socket is ready, `wakeUp` runs on the queue and takes turns until
+/// nothing is ready any more. One turn is
+///
+///     read all that is ready → let the engine commit it → write all replies and events
+///
+/// so replies and events of many requests leave together, and nothing is written halfway through a turn.
+///
+/// The engine holds every buffer and knows the protocol. The loop only moves bytes and asks the engine, per
+/// connection, whether to go on reading, to write only, or to close. Descriptors are closed in one place, `close`.
+///
+/// Accepting, deadlines and stopping have files of their own beside this one.
+final class EventLoop {
+    let queue: DispatchQueue
+    let engine: Engine
+    let poller: Poller
+    let limits: Limits
+
+    var connections = ConnectionTable()
+    var acceptors: [Acceptor] = []
+    var wall = WallClock()
+    var deadlines = Deadlines()
+    var timer: DeadlineTimer?
+    /// What the log says on behalf of clients.
+    let clientLog: ClientLog
+    /// A descriptor kept in reserve, to be able to refuse a connection when none is left.
+    var spare = SpareDescriptor()
+    /// While the loop stops: called once when the last connection is closed.
+    var whenEmpty: (() -> Void)?
+
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
+    private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
+    /// Connections to be written to, or looked at, at the end of this turn.
+    private var pending: [ConnectionID] = []
+    /// An empty list with room, so that turns need not allocate one.
+    private var spareList: [ConnectionID] = []
+    /// Counts turns, to know whose allowance of this turn is used up.
+    private var turn = 0
+    private var patience = Patience()
+
+    init(queue: DispatchQueue, engine: Engine, limits: Limits, log: ClientLog) throws(SystemError) {
+        self.queue = queue
+        self.engine = engine
+        self.limits = limits
+        clientLog = log
+        poller = try Poller()
+    }
+
+    deinit {
+        buffer.deallocate()
+        pieces.deallocate()
+    }
+
+    // MARK: - Turns
+
+    /// Dispatch says that something is ready.
+    func wakeUp() {
+        var turns = 0
+        while turns < Bounds.turnsPerWakeUp {
+            let count = poller.poll()
+            if count > 0 {
+                takeTurn(events: count)
+                patience.somethingCame(now: MonotonicClock.nanoseconds())
+                turns += 1
+            } else if !patience.looksAgain(now: MonotonicClock.nanoseconds()) {
+                break
+            }
+        }
+        armTimer()
+        callWhenEmpty()
+    }
+
+    private func takeTurn(events count: Int) {
+        beginTurn()
+        for index in 0..<count {
+            let (token, interest) = poller.event(index)
+            if token & Acceptor.tokenMark != 0 {
+                accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
+            } else if let id = connections.find(token) {
+                serve(id, interest)
+            }
+        }
+        flush()
+    }
+
+    /// The clock is read once per turn: all commits of one turn have one time.
+    func beginTurn() {
+        turn &+= 1
+        engine.beginTurn(at: wall.read())
+    }
+
+    // MARK: - One connection
+
+    /// A socket is ready, for reading, for writing, or because its peer is gone.
+    private func serve(_ id: ConnectionID, _ ready: Poller.Interest) {
+        guard let connection = connections[id] else { return }
+        if !connection.inputEnded, case .reading = engine.status(of: id) {
+            // A peer that is gone may have left requests behind; they count, and its end comes after them.
+            if ready != .output { read(id, connection.descriptor) }
+            if ready == .input { return }
+        } else if !ready.isDisjoint(with: .gone) {
+            connections.update(id) { $0.outputLost = true }
+        }
+        pending.append(id)
+    }
+
+    private func read(_ id: ConnectionID, _ descriptor: Int32) {
+        switch SystemCall.receive(descriptor, into: buffer) {
+        case .bytes(let count):
+            engine.receive(id, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        case .end:
+            connections.update(id) { $0.inputEnded = true }
+            engine.endOfInput(id)
+            pending.append(id)
+        case .wouldBlock:
+            break
+        case .failed:
+            close(id, .peerLost)
+        }
+    }
+
+    /// Writes what the engine has for everybody. Closing a connection may commit its will, and so make output
+    /// for others: it goes on until there is none.
+    func flush() {
+        engine.takeReady { pending.append($0) }
+        while !pending.isEmpty {
+            let ids = pending
+            pending = spareList
+            for id in ids { write(id) }
+            spareList = ids
+            spareList.removeAll(keepingCapacity: true)
+            engine.takeReady { pending.append($0) }
+        }
+    }
+
+    private func write(_ id: ConnectionID) {
+        guard var connection = connections[id], connection.sated != turn else { return }
+        var allowance = Bounds.writtenPerTurn
+        while allowance > 0 {
+            let count = engine.output(of: id, into: pieces)
+            if count == 0 { break }
+            let filled = UnsafeBufferPointer(rebasing: pieces[..<count])
+            let total = filled.reduce(0) { $0 + $1.count }
+            var written = total
+            if !connection.outputLost {
+                switch SystemCall.send(connection.descriptor, filled) {
+                case .bytes(let count): written = count
+                case .wouldBlock: written = 0
+                // What nobody reads is thrown away like something read.
+                case .failed: connection.outputLost = true
+                }
+            }
+            if written > 0 {
+                engine.sent(id, written)
+                allowance -= written
+                connection.awaitsHello = false
+            }
+            if written < total { break }
+        }
+        if allowance <= 0 { connection.sated = turn }
+        settle(id, connection)
+    }
+
+    /// After a turn: wait for what the engine wants of this connection now, or close it.
+    private func settle(_ id: ConnectionID, _ changed: Connection) {
+        var connection = changed
+        let hasOutput = engine.hasOutput(id)
+        let status = engine.status(of: id)
+        switch status {
+        case .closing where !hasOutput:
+            return close(id, connection.inputEnded ? .peerFinished : .saidGoodbye)
+        case .closing, .blocked, .reading:
+            break
+        }
+        let reads = if case .reading = status { !connection.inputEnded } else { false }
+        // Nobody is there to read, and there is nothing to hear from them any more.
+        if connection.outputLost, !reads, !hasOutput { return close(id, .peerLost) }
+        if case .closing = status, connection.mustEndBy == nil {
+            connection.mustEndBy = deadlines.addGoodbye(connections.token(of: id), now: MonotonicClock.read())
+        }
+
+        var interest: Poller.Interest = []
+        if reads { interest.insert(.input) }
+        if hasOutput { interest.insert(.output) }
+        if interest != connection.interest {
+            poller.modify(connection.descriptor, interest, token: connections.token(of: id))
+            connection.interest = interest
+        }
+        connections.update(id) { $0 = connection }
+    }
+
+    /// The one place where a connection ends, however it ends.
+    func close(_ id: ConnectionID, _ reason: CloseReason) {
+        guard let connection = connections.remove(id) else { return }
+        if reason.drains { drain(connection.descriptor) }
+        SystemCall.close(connection.descriptor)
+        engine.disconnect(id)
+        clientLog.debug("connection closed", connection.peer, reason: reason.words)
+    }
+
+    /// Throws away what is unread: closing a socket over it would make the peer's end of file a reset.
+    func drain(_ descriptor: Int32) {
+        var left = Bounds.drained
+        while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffer) {
+            left -= count
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/// Decides whether the loop looks for more events before it gives its turn back.
+///
+/// Most of a lone request's cost is waking a sleeping core. While requests keep arriving, looking for the next one
+/// for some microseconds is cheaper than being woken for it. When that was in vain a few times in a row, the
+/// loop sleeps at once, until it is woken so soon that looking would have paid.
+struct Patience {
+    /// Until when to look; 0 while there is nothing to look for.
+    private var until = 0
+    private var timesInVain = 0
+    private var fellAsleep = 0
+
+    /// Something was ready. Times are monotonic nanoseconds.
+    mutating func somethingCame(now: Int) {
+        if until != 0 || now - fellAsleep < Bounds.soonAgain { timesInVain = 0 }
+        until = now + Bounds.patience
+    }
+
+    /// Nothing is ready: true to look again, false to sleep.
+    mutating func looksAgain(now: Int) -> Bool {
+        if timesInVain < Bounds.timesInVain, now < until { return true }
+        timesInVain = min(timesInVain + 1, Bounds.timesInVain)
+        until = 0
+        fellAsleep = now
+        return false
+    }
+}

@@ -1,0 +1,27 @@
+import Glibc
+
+/// A descriptor kept in reserve. When the process has none left, a waiting connection could be neither taken nor
+/// refused, and the listener would stay ready for ever: giving up the spare one makes room to refuse it.
+struct SpareDescriptor {
+    private var descriptor: Int32 = -1
+
+    init() { take() }
+
+    /// Makes room for one descriptor; false when there is no spare one.
+    mutating func giveUp() -> Bool {
+        guard descriptor >= 0 else { return false }
+        SystemCall.close(descriptor)
+        descriptor = -1
+        return true
+    }
+
+    /// Takes one into reserve again, if the system has one.
+    mutating func take() {
+        if descriptor < 0 { descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC) }
+    }
+}
+
+extension EventLoop {
+    /// At the end, when nobody is refused any more.
+    func releaseSpare() { _ = spare.giveUp() }
+}

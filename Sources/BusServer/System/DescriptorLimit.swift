@@ -1,0 +1,24 @@
+import CLinux
+import Logging
+
+/// Raises the limit of open descriptors to what the configured connections need.
+enum DescriptorLimit {
+    /// Listeners, epoll, Dispatch's own, standard streams, files that are being read.
+    static let reserve: UInt64 = 64
+
+    static func raise(for connections: Int, _ logger: Logger) {
+        var soft: UInt64 = 0
+        var hard: UInt64 = 0
+        let wanted = UInt64(connections) + reserve
+        guard linux_get_descriptor_limit(&soft, &hard) == 0, soft < wanted else { return }
+        // Only root may raise the hard limit; trying does no harm.
+        if hard < wanted, linux_set_descriptor_limit(wanted, wanted) == 0 { return }
+        let most = min(wanted, hard)
+        if linux_set_descriptor_limit(most, hard) == 0, most == wanted { return }
+        logger.warning(
+            "the limit of open descriptors is lower than limits.connections needs",
+            metadata: [
+                "descriptors": .stringConvertible(max(soft, most)), "needed": .stringConvertible(wanted),
+            ])
+    }
+}

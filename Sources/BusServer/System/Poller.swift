@@ -1,0 +1,60 @@
+import CLinux
+import Glibc
+
+/// The epoll descriptor of one bus: which sockets are ready.
+///
+/// Why our own, when Dispatch could watch each socket: on Linux, a Dispatch source per connection loses events and
+/// leaks descriptors when clients vanish early. Dispatch watches only this one descriptor.
+///
+/// Everything is level-triggered: what was not finished in this turn is reported again in the next, so no
+/// reader of events has to remember what it left behind.
+struct Poller: ~Copyable {
+    /// What is being waited for, or has come.
+    struct Interest: OptionSet {
+        let rawValue: UInt32
+        static let input = Interest(rawValue: linux_epoll_in)
+        static let output = Interest(rawValue: linux_epoll_out)
+        /// Reported without being asked for: the peer is gone in both directions, or the socket is broken.
+        static let gone = Interest(rawValue: linux_epoll_hup | linux_epoll_err)
+    }
+
+    let descriptor: Int32
+    private let events: UnsafeMutablePointer<linux_epoll_event>
+
+    init() throws(SystemError) {
+        let created = linux_epoll_create()
+        guard created >= 0 else { throw SystemError("epoll_create1") }
+        descriptor = created
+        events = .allocate(capacity: Bounds.eventsPerTurn)
+    }
+
+    deinit {
+        events.deallocate()
+    }
+
+    /// How many events are ready now; never waits. Read them with `event(_:)`.
+    func poll() -> Int {
+        while true {
+            let count = linux_epoll_wait(descriptor, events, Int32(Bounds.eventsPerTurn), 0)
+            if count >= 0 { return Int(count) }
+            guard errno == EINTR else {
+                preconditionFailure("epoll_wait: \(SystemError("epoll_wait").reason).")
+            }
+        }
+    }
+
+    func event(_ index: Int) -> (token: UInt64, interest: Interest) {
+        (linux_epoll_token(events + index), Interest(rawValue: linux_epoll_events(events + index)))
+    }
+
+    func add(_ fd: Int32, _ interest: Interest, token: UInt64) throws(SystemError) {
+        guard linux_epoll_add(descriptor, fd, interest.rawValue, token) == 0 else {
+            throw SystemError("epoll_ctl")
+        }
+    }
+
+    func modify(_ fd: Int32, _ interest: Interest, token: UInt64) {
+        let result = linux_epoll_modify(descriptor, fd, interest.rawValue, token)
+        precondition(result == 0, "A watched descriptor is no longer in the epoll set.")
+    }
+}

@@ -1,0 +1,97 @@
+import BusEngine
+import CLinux
+import Glibc
+
+/// The one room for system calls on connections.
+///
+/// EINTR is tried again, except for `close`, whose descriptor is gone either way. EAGAIN is a value, not an error.
+/// A descriptor that the kernel does not know (EBADF) means that we closed it twice, or another's: that stops the
+/// program, since the next write could reach a stranger.
+enum SystemCall {
+    /// What became of reading.
+    enum Received {
+        case bytes(Int)
+        /// The peer has finished sending.
+        case end
+        case wouldBlock
+        case failed(SystemError)
+    }
+
+    /// What became of writing.
+    enum Sent {
+        case bytes(Int)
+        case wouldBlock
+        case failed(SystemError)
+    }
+
+    /// What became of accepting.
+    enum Accepted {
+        case connection(Int32)
+        case wouldBlock
+        /// This process or the machine has no descriptor left.
+        case noDescriptor
+        case failed(SystemError)
+    }
+
+    static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Received {
+        while true {
+            let count = recv(descriptor, buffer.baseAddress, buffer.count, linux_dont_wait)
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return .end }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .wouldBlock
+            default: return .failed(failure("recv"))
+            }
+        }
+    }
+
+    static func send(_ descriptor: Int32, _ pieces: UnsafeBufferPointer<OutputPiece>) -> Sent {
+        while true {
+            let count = pieces.withMemoryRebound(to: iovec.self) {
+                linux_send_pieces(descriptor, $0.baseAddress, $0.count)
+            }
+            if count >= 0 { return .bytes(count) }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .wouldBlock
+            default: return .failed(failure("sendmsg"))
+            }
+        }
+    }
+
+    /// Accepts a connection; `address` is filled in with the peer's.
+    static func accept(_ listener: Int32, address: inout sockaddr_storage) -> Accepted {
+        while true {
+            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let descriptor = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    linux_accept(listener, $0, &length)
+                }
+            }
+            if descriptor >= 0 { return .connection(descriptor) }
+            switch errno {
+            // A connection that vanished in the queue is none; the next one may be one.
+            case EINTR, ECONNABORTED: continue
+            case EAGAIN: return .wouldBlock
+            case EMFILE, ENFILE: return .noDescriptor
+            default: return .failed(failure("accept"))
+            }
+        }
+    }
+
+    /// Closes a descriptor that is ours, once.
+    static func close(_ descriptor: Int32) {
+        if Glibc.close(descriptor) != 0, errno == EBADF { stop("close", descriptor) }
+    }
+
+    private static func failure(_ call: String) -> SystemError {
+        let error = SystemError(call)
+        if error.code == EBADF { stop(call, -1) }
+        return error
+    }
+
+    private static func stop(_ call: String, _ descriptor: Int32) -> Never {
+        fatalError("\(call) on a descriptor that is not open (\(descriptor)): a connection was closed twice.")
+    }
+}

@@ -1,0 +1,116 @@
+import ArgumentParser
+import BusServer
+import Dispatch
+import Glibc
+import Logging
+
+/// The command line of the daemon. Everything it does is in `BusServer`; here are flags, signals and exit codes.
+@main
+struct Daemon: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fluxbusd",
+        abstract: "Hosts stores of typed state and tells everybody what changed.",
+        usage: "fluxbusd [--config FILE] [--listen ADDRESS]... [--types DIR] [--check]",
+        discussion: """
+            Without --config the configuration is read from /etc/fluxbus/fluxbusd.yaml, which may be absent \
+            when an address to listen on is given by --listen or FLUXBUS_LISTEN.
+
+            Flags override the environment, which overrides the file; a list replaces the list below it.
+
+            ENVIRONMENT:
+              FLUXBUS_CONFIG      the configuration file, as --config
+              FLUXBUS_LISTEN      addresses, divided by spaces or commas, as --listen
+              FLUXBUS_TYPES       the directory of state types, as --types
+              FLUXBUS_STORES      stores, divided by spaces or commas, as --store
+              FLUXBUS_TOKENS      the file of tokens, as --tokens
+              FLUXBUS_LIMITS      limits, divided by spaces or commas, as --limit
+              FLUXBUS_LOG_LEVEL   as --log-level
+
+            SIGNALS:
+              SIGTERM, SIGINT     say goodbye to all clients, at most 5 s; a second one ends at once
+              SIGHUP              read the state types anew
+
+            EXIT CODES:
+              0    stopped by a signal; with --check: everything is right
+              64   the command line is wrong
+              71   the system refused a socket
+              75   an address is in use, by a daemon that answers; try again later
+              78   the configuration, a state type, a token file or a store is wrong
+            """,
+        version: Version.text)
+
+    @Option(help: ArgumentHelp("Read the configuration from this file.", valueName: "file"))
+    var config: String?
+
+    @Option(
+        help: ArgumentHelp("Listen here: unix:/path or tcp:host:port. May be repeated.", valueName: "address")
+    )
+    var listen: [String] = []
+
+    @Option(help: ArgumentHelp("Read the state types (*.yaml, *.json) in this directory.", valueName: "dir"))
+    var types: String?
+
+    @Option(
+        help: ArgumentHelp("Create this store at the start: type/name. May be repeated.", valueName: "store"))
+    var store: [String] = []
+
+    @Option(
+        help: ArgumentHelp("Take the tokens of TCP clients from this file, mode 0600.", valueName: "file"))
+    var tokens: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Set a limit: line=64KiB, connections=100. May be repeated.", valueName: "name=value"))
+    var limit: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Log from this level on: trace, debug, info, notice, warning, error or critical (default: info).",
+            valueName: "level"))
+    var logLevel: String?
+
+    @Flag(help: "Check the configuration, all state types and stores, and exit.")
+    var check = false
+
+    func run() throws {
+        let environment = Environment.read()
+        do throws(StartFailure) {
+            let level = try level(environment)
+            let configuration = try ServerConfiguration.load(
+                flags: ConfigurationOverrides(
+                    config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit
+                ),
+                environment: ConfigurationOverrides(environment: environment))
+            let setup = try ServerSetup(configuration)
+            if check {
+                FileStream.stdout.write(
+                    "fluxbusd: all is right: \(setup.summary(addresses: configuration.listen.map(\.text)))")
+                return
+            }
+            try serve(setup, Logger(label: "fluxbusd") { _ in LineLogHandler(level: level) })
+        } catch {
+            for message in error.messages { FileStream.stderr.write(message) }
+            throw ExitCode(error.code.rawValue)
+        }
+    }
+
+    private func serve(_ setup: ServerSetup, _ logger: Logger) throws(StartFailure) {
+        let server = BusServer(setup, logger: logger)
+        // Before anything is opened: a signal that comes now is not lost, and does not leave a socket behind.
+        let signals = Signals(server)
+        let addresses = try server.start()
+        FileStream.stderr.write(
+            "fluxbusd \(Version.text): listening on \(setup.summary(addresses: addresses))")
+        signals.activate()
+        server.waitUntilStopped()
+        logger.info("stopped")
+    }
+
+    private func level(_ environment: [String: String]) throws(StartFailure) -> Logger.Level {
+        let named =
+            logLevel.map { ($0, "--log-level") }
+            ?? environment["FLUXBUS_LOG_LEVEL"].flatMap { $0.isEmpty ? nil : ($0, "FLUXBUS_LOG_LEVEL") }
+        guard let (text, source) = named else { return .info }
+        return try LogLevelText.read(text, from: source)
+    }
+}
