@@ -1,5 +1,5 @@
 #if canImport(Glibc)
-    import CLinux
+    internal import CLinux
     import Glibc
 #else
     import Darwin
