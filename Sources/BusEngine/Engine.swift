@@ -58,6 +58,8 @@ package final class Engine {
     @exclusivity(unchecked) var runningShapes: [Shape] = []
     /// Runs of bytes that nobody holds any more.
     @exclusivity(unchecked) var spareRuns: [ByteWriter] = []
+    /// How many shapes want actions; mostly none.
+    @exclusivity(unchecked) var actionShapeCount = 0
     /// Shapes that want actions of some stores of a type only.
     @exclusivity(unchecked) var partialActionShapes: [Shape] = []
     /// When shapes have to be looked at because of the time, in milliseconds since 1970.
@@ -70,15 +72,13 @@ package final class Engine {
     // The commit being made, kept to reuse its storage.
     let request: RequestReader
     let journal = Journal()
-    lazy var context = CommitContext(
-        reader: self,
-        budget: Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes),
-        storeBudget: Budget(operations: Limits.storeOperations, bytes: Limits.storeBytes))
-    @exclusivity(unchecked) var plan = DispatchPlan()
-    @exclusivity(unchecked) var touches: ContiguousArray<Touch> = []
-    @exclusivity(unchecked) var entries: ContiguousArray<DeltaEntry> = []
-    @exclusivity(unchecked) var restricted: ContiguousArray<DeltaEntry> = []
-    @exclusivity(unchecked) var publication = Publication()
+    /// Made right after the engine, whose answers it needs.
+    @exclusivity(unchecked) private(set) var context: CommitContext!
+    let plan = DispatchPlan()
+    let touches = Stack<Touch>()
+    let entries = Stack<DeltaEntry>()
+    let restricted = Stack<DeltaEntry>()
+    let publication = Publication()
     /// Where an answer is put together that may prove too long.
     let scratch = ByteWriter(capacity: 4096)
 
@@ -91,6 +91,10 @@ package final class Engine {
         request = RequestReader(depth: configuration.limits.depth)
         for type in types { addType(type) }
         orderTypes()
+        context = CommitContext(
+            reader: self,
+            budget: Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes),
+            storeBudget: Budget(operations: Limits.storeOperations, bytes: Limits.storeBytes))
     }
 
     package var storeCount: Int { stores.count }
@@ -132,9 +136,7 @@ package final class Engine {
 
     @inline(__always)
     func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
-        if let lastType,
-            lastType.name.utf8Span.span.withUnsafeBytes({ $0.count == name.count && $0.elementsEqual(name) })
-        {
+        if let lastType, lastType.name.hasBytes(name) {
             return lastType
         }
         guard let entry = typesByName[String(decoding: name, as: UTF8.self)] else { return nil }

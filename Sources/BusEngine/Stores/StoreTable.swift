@@ -41,7 +41,7 @@ final class StoreTable {
         while slots[slot] != 0 {
             let index = slots[slot] - 1
             let record = pointer(index)
-            if record.pointee.type == type, equal(record.pointee.name, name) { return index }
+            if record.pointee.type == type, record.pointee.name.hasBytes(name) { return index }
             slot = (slot + 1) & (slotCount - 1)
         }
         return nil
@@ -111,10 +111,6 @@ final class StoreTable {
         slots.initialize(repeating: 0, count: slotCount)
         for entry in old where entry != 0 { place(entry - 1) }
         old.deallocate()
-    }
-
-    private func equal(_ name: String, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        name.utf8Span.span.withUnsafeBytes { $0.count == bytes.count && $0.elementsEqual(bytes) }
     }
 
     /// A seeded multiplicative hash, eight bytes at a time: who does not know the seed can't make collisions.

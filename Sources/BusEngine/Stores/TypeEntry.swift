@@ -7,7 +7,7 @@ final class TypeEntry {
     let index: Int32
     let name: String
     /// The definition; a reload puts another in its place.
-    var type: any StateType { didSet { remember() } }
+    @exclusivity(unchecked) private(set) var type: any StateType
     /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
     @exclusivity(unchecked) private var actions: [String: Int] = [:]
     @exclusivity(unchecked) private var actionNames: [String] = []
@@ -36,6 +36,12 @@ final class TypeEntry {
         remember()
     }
 
+    /// Puts another definition in the place of the old one.
+    func redefine(_ type: any StateType) {
+        self.type = type
+        remember()
+    }
+
     private func remember() {
         actionNames = type.actionNames
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
@@ -45,9 +51,7 @@ final class TypeEntry {
     /// The index of the action with a name; nil when the type does not declare it.
     func action(named name: UnsafeRawBufferPointer) -> Int? {
         if lastAction < actionNames.count,
-            actionNames[lastAction].utf8Span.span.withUnsafeBytes({
-                $0.count == name.count && $0.elementsEqual(name)
-            })
+            actionNames[lastAction].hasBytes(name)
         {
             return lastAction
         }
