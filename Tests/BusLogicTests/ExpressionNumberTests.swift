@@ -1,0 +1,88 @@
+import BusJSON
+import BusLogic
+import Testing
+
+/// Numbers: two integers give an exact integer or a rejection.
+struct ExpressionNumberTests {
+    @Test(arguments: [
+        (#"{"+":[9007199254740993,1]}"#, .int(9_007_199_254_740_994)),
+        (#"{"+":[1,0.5]}"#, 1.5),
+        (#"{"+":[1,1.0]}"#, 2.0),
+        (#"{"+":["3.5 apples",1]}"#, 4.5),
+        (#"{"+":["12px",1]}"#, 13),
+        (#"{"+":[[5,6],1]}"#, 6),
+        (#"{"+":[]}"#, 0),
+        (#"{"-":[-9223372036854775807,1]}"#, .int(.min)),
+        (#"{"-":["7",null]}"#, 7),
+        (#"{"-":[true,false]}"#, 1),
+        (#"{"-":[1.5]}"#, -1.5),
+        (#"{"*":[3037000499,3037000499]}"#, .int(9_223_372_030_926_249_001)),
+        (#"{"*":[2,0.5]}"#, 1.0),
+        (#"{"*":["2"]}"#, "2"),
+        (#"{"/":[9007199254740994,2]}"#, .int(4_503_599_627_370_497)),
+        (#"{"/":[7,2]}"#, 3.5),
+        (#"{"/":[-6,3]}"#, -2),
+        (#"{"/":[6.0,3]}"#, 2.0),
+        (#"{"%":[-7,3]}"#, -1),
+        (#"{"%":[7,-3]}"#, 1),
+        (#"{"%":[-9223372036854775808,-1]}"#, 0),
+        (#"{"%":[5.5,2]}"#, 1.5),
+        (#"{"max":[9007199254740992,9007199254740993]}"#, .int(9_007_199_254_740_993)),
+        (#"{"max":[1,"3",2]}"#, 3),
+        (#"{"min":[null,4]}"#, 0),
+        (#"{"max":[1,1.5]}"#, 1.5),
+    ] as [(String, JSON)])
+    func arithmeticIsExact(_ rule: String, _ result: JSON) throws {
+        try #expect(evaluate(rule) == result)
+    }
+
+    @Test(arguments: [
+        #"{"+":[9223372036854775807,1]}"#, #"{"*":[9223372036854775807,2]}"#,
+        #"{"-":[-9223372036854775808,1]}"#, #"{"-":[-9223372036854775808]}"#,
+        #"{"/":[-9223372036854775808,-1]}"#, #"{"+":[1e308,1e308]}"#, #"{"*":[1e200,1e200]}"#,
+        #"{"max":["Infinity",1]}"#,
+    ])
+    func whatIsOutOfRangeFails(_ rule: String) throws {
+        guard case .overflow = try failure(of: rule) else {
+            Issue.record("\(rule) failed otherwise")
+            return
+        }
+    }
+
+    @Test(arguments: [#"{"/":[1,0]}"#, #"{"%":[1,0]}"#, #"{"/":[1.5,0.0]}"#, #"{"%":[1,""]}"#, #"{"/":[0,null]}"#])
+    func dividingByZeroFails(_ rule: String) throws {
+        guard case .divisionByZero = try failure(of: rule) else {
+            Issue.record("\(rule) failed otherwise")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        #"{"+":["x",1]}"#, #"{"+":[null,1]}"#, #"{"-":[{"literal":{}},1]}"#, #"{"/":["1x",1]}"#,
+        #"{"max":[[1,2],1]}"#, #"{"*":[true,1]}"#,
+    ])
+    func whatIsNoNumberFails(_ rule: String) throws {
+        guard case .notNumber = try failure(of: rule) else {
+            Issue.record("\(rule) failed otherwise")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"===":[1,1.0]}"#, true), (#"{"==":[1,1.0]}"#, true), (#"{"===":[0.0,-0.0]}"#, true),
+        (#"{"===":[9007199254740993,9007199254740992.0]}"#, false),
+        (#"{"<":[9007199254740992.0,9007199254740993]}"#, true),
+        (#"{"<":[9223372036854775807,9223372036854775808.0]}"#, true),
+        (#"{">":[-9223372036854775808,-9223372036854775809.0]}"#, true),
+        (#"{">=":[-9223372036854775808,-9223372036854775808.0]}"#, true),
+        (#"{"<":[-1,-0.5]}"#, true), (#"{"<":[-0.5,-1]}"#, false),
+        (#"{"<":[1,"Infinity"]}"#, true), (#"{"<":[null,1]}"#, true), (#"{"<":["x",1]}"#, false),
+        (#"{">=":["x",1]}"#, false), (#"{"==":["0x10",16]}"#, true), (#"{"==":[" 16 ",16]}"#, true),
+        (#"{"==":["",0]}"#, true), (#"{"==":[null,0]}"#, false), (#"{"==":[true,1]}"#, true),
+        (#"{"==":[true,"1"]}"#, true), (#"{"==":[[2],2]}"#, true), (#"{"==":[[],0]}"#, true),
+        (#"{"==":[[1,2],"1,2"]}"#, true), (#"{"==":[[true],1]}"#, false),
+    ])
+    func comparisonsAreExact(_ rule: String, _ result: Bool) throws {
+        try #expect(evaluate(rule) == .bool(result))
+    }
+}
