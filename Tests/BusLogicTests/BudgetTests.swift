@@ -4,10 +4,12 @@ import Testing
 
 /// Whatever a definition says, its evaluation ends soon.
 struct BudgetTests {
-    private static let doubling = "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"
+    private static let doubling =
+        "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"
 
     @Test func doublingATextEndsAtTheBytes() throws {
-        let rule = #"{"reduce":[\#(Self.doubling),{"cat":[{"var":"accumulator"},{"var":"accumulator"}]},"x"]}"#
+        let rule =
+            #"{"reduce":[\#(Self.doubling),{"cat":[{"var":"accumulator"},{"var":"accumulator"}]},"x"]}"#
         try #expect(failure(of: rule) == .bytes)
     }
 
@@ -43,7 +45,9 @@ struct BudgetTests {
 
     @Test func comparingManyLongTextsEndsAtTheOperations() throws {
         let long = String(repeating: "a", count: 1 << 20)
-        let data: JSON = ["text": .string(long + "b"), "list": .array(Array(repeating: .string(long + "c"), count: 1000))]
+        let data: JSON = [
+            "text": .string(long + "b"), "list": .array(Array(repeating: .string(long + "c"), count: 1000)),
+        ]
         try #expect(failure(of: #"{"in":[{"var":"text"},{"var":"list"}]}"#, on: data) == .operations)
     }
 
@@ -66,7 +70,10 @@ struct BudgetTests {
                   text: { reduce: [{ literal: \(Self.doubling) }, { cat: [{ var: accumulator }, { var: accumulator }] }, x] }
             """)
         let rejection = try bench.rejection(of: "explode")
-        #expect(rejection.message == "bomb/kitchen refused explode: in set text, its expressions produce more bytes than the budget allows.")
+        #expect(
+            rejection.message
+                == "bomb/kitchen refused explode: in set text, its expressions produce more bytes than the budget allows."
+        )
         #expect(rejection.path == "text")
     }
 
@@ -86,6 +93,7 @@ struct BudgetTests {
         let tight = try StoreBench(yaml, store: Budget(operations: 401, bytes: 1000))
         #expect(try tight.rejection(of: "add", list).message.contains("more operations than the budget"))
         let tightCommit = try StoreBench(yaml, commit: Budget(operations: 401, bytes: 1000))
-        #expect(try tightCommit.rejection(of: "add", list).message.contains("more operations than the budget"))
+        #expect(
+            try tightCommit.rejection(of: "add", list).message.contains("more operations than the budget"))
     }
 }

@@ -91,7 +91,9 @@ struct ComputedValueTests {
         #expect(tight.state["text"] == "")
         // But the commit as a whole is bounded.
         let commit = try StoreBench(yaml, commit: Budget(operations: 20, bytes: 1 << 20))
-        #expect(try commit.rejection(of: "set", ["seed": "x"]).message.contains("the commit's budget is used up at text"))
+        #expect(
+            try commit.rejection(of: "set", ["seed": "x"]).message.contains(
+                "the commit's budget is used up at text"))
     }
 
     @Test func oneThatLooksAtEverythingFollowsEverything() throws {

@@ -40,17 +40,26 @@ struct LoadErrorTests {
         Case(head + "actions: §[]", "actions must be an object, not a list."),
         Case(head + "actions: { §Act: {} }", "An action can't be called Act"),
         Case(head + "actions: { act: §}", "The action act must be an object, not null."),
-        Case(head + "actions: { act: { §incremnt: {} } }", "incremnt is no member of an action; did you mean increment?"),
+        Case(
+            head + "actions: { act: { §incremnt: {} } }",
+            "incremnt is no member of an action; did you mean increment?"),
         Case(head + "actions: { act: { payload: { by: §int } } }", "int is no payload type; did you mean"),
-        Case(head + "actions: { act: { payload: { by: §float } } }", "valid here: any, boolean, integer, number"),
-        Case(head + "actions: { act: { payload: { by: { type: integer, default: §x } } } }",
+        Case(
+            head + "actions: { act: { payload: { by: §float } } }",
+            "valid here: any, boolean, integer, number"),
+        Case(
+            head + "actions: { act: { payload: { by: { type: integer, default: §x } } } }",
             "The default of by must be an integer, not a string."),
-        Case(head + "actions: { act: { payload: { by: { type: integer, §defualt: 1 } } } }", "did you mean default?"),
+        Case(
+            head + "actions: { act: { payload: { by: { type: integer, §defualt: 1 } } } }",
+            "did you mean default?"),
         Case(head + "actions: { act: { payload: { by: §{ default: 1 } } } }", "needs a member type"),
-        Case(head + "actions: { act: { payload: { by: { type: integer, optional: §1 } } } }", "true or false"),
+        Case(
+            head + "actions: { act: { payload: { by: { type: integer, optional: §1 } } } }", "true or false"),
         Case(action("require: §{}"), "require must be a list, not an object."),
         Case(action("require: [§5]"), "each element of require must be an object"),
-        Case(action("require: [{ if: true, §esle: no }]"), "esle is no member of require; did you mean else?"),
+        Case(
+            action("require: [{ if: true, §esle: no }]"), "esle is no member of require; did you mean else?"),
         Case(action("require: [§{ else: no }]"), "needs a member if"),
         Case(action("when: { §eq: [1, 1] }"), "eq is no operator;"),
         Case(action("when: { and: [true, { §fitler: [] }] }"), "fitler is no operator; did you mean filter?"),
@@ -63,7 +72,9 @@ struct LoadErrorTests {
         Case(action("when: { var: §sate.count }"), "sate is no data of an action; did you mean state?"),
         Case(action("when: { var: §meta.tiem }"), "meta has no member tiem; did you mean time?"),
         Case(action("when: { var: §stores.session/main.user }"), "add waitFor: [session]."),
-        Case(action("when: { var: §stores.sesion/main }", head: head + "waitFor: [session]\n"), "did you mean session?"),
+        Case(
+            action("when: { var: §stores.sesion/main }", head: head + "waitFor: [session]\n"),
+            "did you mean session?"),
         Case(action("when: { var: §stores }"), "stores can only be read with waitFor"),
         Case(action("set: §[count]"), "each element of set must be an object").moved(to: "set: [§count]"),
         Case(action("unset: §count"), "unset must be a list, not a string."),
@@ -71,18 +82,27 @@ struct LoadErrorTests {
         Case(action("set: { §count..x: 1 }"), "has an empty segment"),
         Case(action("set: { §'': 1 }"), "has an empty segment"),
         Case(action("set: { §'list.{payload.bye}': 1 }"), "payload.bye is not declared; did you mean by?"),
-        Case(action("set: { §'list.{payload.on}': 1 }"), "payload.on is a boolean, and a path takes a string or an integer."),
+        Case(
+            action("set: { §'list.{payload.on}': 1 }"),
+            "payload.on is a boolean, and a path takes a string or an integer."),
         Case(action("set: { §'list.x{payload.by}': 1 }"), "is no {payload.NAME}"),
         Case(action("set: { §'list.{state.count}': 1 }"), "is no {payload.NAME}"),
-        Case(action("set: { §\(Array(repeating: "a", count: 33).joined(separator: ".")): 1 }"), "more than 32 segments"),
+        Case(
+            action("set: { §\(Array(repeating: "a", count: 33).joined(separator: ".")): 1 }"),
+            "more than 32 segments"),
         Case(head + "computed: { §count: 1 }", "count stands in initial too"),
         Case(head + "computed: { twice: { §'**': [1] } }", "** is no operator; did you mean *?"),
-        Case(head + "computed: { §a: { var: b }, b: { var: c }, c: { var: a } }",
+        Case(
+            head + "computed: { §a: { var: b }, b: { var: c }, c: { var: a } }",
             "The computed values a → b → c → a read each other in a circle"),
         Case(head + "computed: { §a: { '!': [{ var: a }] } }", "a → a read each other"),
         Case(head + "computed: { §a: { var: '' }, b: { var: { var: count } } }", "a → b → a"),
-        Case(action("set: { §twice: 1 }", head: head + "computed: { twice: 1 }\n"), "twice is computed and can't be written"),
-        Case(action("toggle: [§twice.x]", head: head + "computed: { twice: 1 }\n"), "twice is computed and can't be written"),
+        Case(
+            action("set: { §twice: 1 }", head: head + "computed: { twice: 1 }\n"),
+            "twice is computed and can't be written"),
+        Case(
+            action("toggle: [§twice.x]", head: head + "computed: { twice: 1 }\n"),
+            "twice is computed and can't be written"),
         Case(head + "summary: a\n§summary: b", "The key summary stands here twice"),
     ]
 
@@ -93,7 +113,9 @@ struct LoadErrorTests {
         let column = try #require(Array(lines[line].unicodeScalars).firstIndex(of: "§"))
         let yaml = test.yaml.replacing("§", with: "")
         let error = try #require(
-            #expect(throws: SourceError.self) { try DeclaredType(LocatedValue.read(yaml, file: "thing.yaml")) })
+            #expect(throws: SourceError.self) {
+                try DeclaredType(LocatedValue.read(yaml, file: "thing.yaml"))
+            })
         #expect(error.message.contains(test.message), "\(error)")
         // What is empty has its place where the next thing begins.
         if !test.yaml.hasSuffix("§"), !test.yaml.contains("§}") {

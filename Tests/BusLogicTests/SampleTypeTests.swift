@@ -60,7 +60,8 @@ struct SampleTypeTests {
         try bench.dispatch("toggle", ["id": "a.1"])
         #expect(bench.state["items"]?["a.1"]?["done"] == true)
         #expect(bench.state["total"] == 2)
-        #expect(try bench.rejection(of: "add", ["id": "b", "title": "x"]).message.contains("an item b already"))
+        #expect(
+            try bench.rejection(of: "add", ["id": "b", "title": "x"]).message.contains("an item b already"))
         _ = try bench.rejection(of: "toggle", ["id": "c"])
         try bench.dispatch("rename", ["id": "b", "title": "Rye"])
         try bench.dispatch("remove", ["id": "a.1"])
@@ -84,7 +85,9 @@ struct SampleTypeTests {
         try bench.dispatch("rang")
         try bench.dispatch("lock")
         #expect(bench.state["isSafe"] == true)
-        #expect(try bench.rejection(of: "open").message == "door/kitchen refused open: the door is locked; unlock it first.")
+        #expect(
+            try bench.rejection(of: "open").message
+                == "door/kitchen refused open: the door is locked; unlock it first.")
         try bench.dispatch("unlock")
         try bench.dispatch("open")
         #expect(try !bench.dispatch("open"))

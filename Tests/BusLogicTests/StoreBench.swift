@@ -13,7 +13,8 @@ final class StoreBench: StoreReader {
     /// States of other stores, by address.
     var others: [String: JSONObject] = [:]
     let journal = Journal()
-    private(set) lazy var context = CommitContext(reader: self, budget: commitBudget, storeBudget: storeBudget)
+    private(set) lazy var context = CommitContext(
+        reader: self, budget: commitBudget, storeBudget: storeBudget)
     private let commitBudget: Budget
     private let storeBudget: Budget
 
@@ -31,7 +32,9 @@ final class StoreBench: StoreReader {
 
     func address(of store: Int) -> String { address }
     func state(at address: String) -> JSONObject? { others[address] }
-    func addresses(ofType type: String) -> [String] { others.keys.filter { $0.hasPrefix(type + "/") }.sorted() }
+    func addresses(ofType type: String) -> [String] {
+        others.keys.filter { $0.hasPrefix(type + "/") }.sorted()
+    }
 
     /// Commits an action to the store; false when `when` leaves it alone.
     @discardableResult

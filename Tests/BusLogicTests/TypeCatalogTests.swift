@@ -16,13 +16,16 @@ struct TypeCatalogTests {
 
     @Test func typesAreSortedByName() throws {
         let types = try catalog([
-            "b.yaml": "type: alpha\ninitial: {}", "a.json": #"{"type":"zulu","initial":{},"waitFor":["alpha"]}"#,
+            "b.yaml": "type: alpha\ninitial: {}",
+            "a.json": #"{"type":"zulu","initial":{},"waitFor":["alpha"]}"#,
         ]).types
         #expect(types.map(\.name) == ["alpha", "zulu"])
     }
 
     @Test func aNameCanBeTakenOnce() throws {
-        let error = try error(["a.yaml": "type: x\ninitial: {}", "b.yaml": "summary: s\ntype: x\ninitial: {}"])
+        let error = try error([
+            "a.yaml": "type: x\ninitial: {}", "b.yaml": "summary: s\ntype: x\ninitial: {}",
+        ])
         #expect(error.description == "b.yaml:2:7: The type x is defined in a.yaml too; rename one of them.")
     }
 
@@ -30,7 +33,8 @@ struct TypeCatalogTests {
         let error = try error([
             "a.yaml": "type: session\ninitial: {}", "b.yaml": "type: x\ninitial: {}\nwaitFor:\n  - sesion",
         ])
-        #expect(error.description == "b.yaml:4:5: waitFor names sesion, which is no type; did you mean session?")
+        #expect(
+            error.description == "b.yaml:4:5: waitFor names sesion, which is no type; did you mean session?")
     }
 
     @Test func typesDoNotWaitInACircle() throws {
@@ -39,7 +43,9 @@ struct TypeCatalogTests {
             "c.yaml": "type: c\nwaitFor: [a]\ninitial: {}", "d.yaml": "type: d\ninitial: {}",
         ]
         let error = try error(files)
-        #expect(error.description == "a.yaml:2:11: Types wait for each other in a circle: a → b → c → a; break it.")
+        #expect(
+            error.description
+                == "a.yaml:2:11: Types wait for each other in a circle: a → b → c → a; break it.")
         let selfish = try self.error(["a.yaml": "type: a\nwaitFor: [a]\ninitial: {}"])
         #expect(selfish.message.contains("a → a"))
     }
