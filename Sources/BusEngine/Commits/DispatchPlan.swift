@@ -38,12 +38,14 @@ struct Touch {
     let size: Int32
     /// Its journal records.
     var records: Range<Int>
-    /// A batch reached it again: further records stand in `Engine.furtherRecords`.
-    var hasFurther = false
+    /// Where the last of its further records stand, if a batch reached it again; else -1.
+    var further: Int32 = -1
 }
 
 /// Records of a store that a batch reached again.
 struct FurtherRecords {
     let touch: Int32
     let records: Range<Int>
+    /// Where those before them stand; -1 when they are the first.
+    let before: Int32
 }

@@ -86,8 +86,9 @@ extension Engine {
             if touches[Int(known)].records.isEmpty {
                 touches[Int(known)].records = records
             } else {
-                touches[Int(known)].hasFurther = true
-                furtherRecords.append(FurtherRecords(touch: known, records: records))
+                furtherRecords.append(
+                    FurtherRecords(touch: known, records: records, before: touches[Int(known)].further))
+                touches[Int(known)].further = Int32(truncatingIfNeeded: furtherRecords.count - 1)
             }
         }
     }
@@ -121,20 +122,20 @@ extension Engine {
         let touch = touches[index]
         if touch.records.isEmpty { return }
         let state = stores.pointer(touch.store)
-        if touch.records.count == 1, !touch.hasFurther {
+        if touch.records.count == 1, touch.further < 0 {
             DeltaBuilder.appendOnly(
                 journal.records[touch.records.lowerBound], state.pointee.state, entries)
         } else {
-            gatherSeveral(index, touch, state.pointee.state)
+            gatherSeveral(touch, state.pointee.state)
         }
     }
 
-    private func gatherSeveral(_ index: Int, _ touch: Touch, _ state: JSONObject) {
+    private func gatherSeveral(_ touch: Touch, _ state: JSONObject) {
         var ranges = [touch.records]
-        if touch.hasFurther {
-            for further in furtherRecords.elements where Int(further.touch) == index {
-                ranges.append(further.records)
-            }
+        var further = Int(touch.further)
+        while further >= 0 {
+            ranges.append(furtherRecords[further].records)
+            further = Int(furtherRecords[further].before)
         }
         DeltaBuilder.append(ranges, of: journal, state: state, to: entries)
     }

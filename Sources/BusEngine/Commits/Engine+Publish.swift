@@ -9,7 +9,8 @@ extension Engine {
     /// the actions that caused it.
     func publish(by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = []) {
         beginPublication()
-        for index in touches.indices { publishChange(ofTouch: index, excluding: dropped) }
+        let gone = Set(dropped)
+        for index in touches.indices { publishChange(ofTouch: index, excluding: gone) }
         for index in created { publishState(of: index) }
         for index in dropped { publishDrop(of: index) }
         if actions, actionShapeCount > 0 { publishActions(by: by) }
@@ -33,7 +34,7 @@ extension Engine {
     }
 
     @inline(__always)
-    private func publishChange(ofTouch index: Int, excluding dropped: [Int32]) {
+    private func publishChange(ofTouch index: Int, excluding dropped: Set<Int32>) {
         let store = touches[index].store
         let record = stores.pointer(store)
         record.pointee.touch = -1
