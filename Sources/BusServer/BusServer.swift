@@ -19,6 +19,8 @@ package final class BusServer: @unchecked Sendable {
     private var loop: EventLoop?
     private var readiness: (any DispatchSourceRead)?
     private var clientLog: ClientLog?
+    /// Also when it came before the start was finished.
+    private var isToStop = false
 
     package init(_ setup: ServerSetup, logger: Logger) {
         self.setup = setup
@@ -56,6 +58,7 @@ package final class BusServer: @unchecked Sendable {
     /// Returns at once; `waitUntilStopped` returns when that is done.
     package func stop() {
         queue.async { [self] in
+            isToStop = true
             loop?.stop(.shutdown, "The bus is shutting down; connect again later.") { [self] in finish() }
         }
     }
@@ -69,7 +72,8 @@ package final class BusServer: @unchecked Sendable {
         }
     }
 
-    /// Blocks until the server, once started, has stopped.
+    /// Blocks until the server, once started, has stopped. Without a `stop` it never does: a server that was
+    /// started lives until then.
     package func waitUntilStopped() { ended.wait() }
 
     /// Reads the definitions anew and commits them, as the request `reload` does.
@@ -106,6 +110,7 @@ package final class BusServer: @unchecked Sendable {
         clientLog = log
         ended.enter()
         watch(loop)
+        if isToStop { stop() }
     }
 
     /// One Dispatch source, on our own epoll descriptor.
@@ -138,6 +143,7 @@ package final class BusServer: @unchecked Sendable {
         var configuration = EngineConfiguration(
             epoch: Epoch.random(), ownUID: Int(geteuid()), version: Version.text)
         configuration.limits = setup.configuration.limits
+        configuration.hashSeed = .random(in: .min ... .max)
         configuration.tokenName = { [tokens = setup.tokens] in tokens.name(for: $0) }
         configuration.loadTypes = { [setup] () throws(ReloadFailure) in
             do throws(SourceError) {
