@@ -48,7 +48,12 @@ let package = Package(
         .testTarget(
             name: "BusLogicTests",
             dependencies: ["BusJSON", "BusState", "BusYAML", "BusLogic", "TestSupport"]),
-        .testTarget(name: "BusServerTests", dependencies: ["BusServer", "fluxbusd"]),
+        .testTarget(
+            name: "BusServerTests",
+            dependencies: [
+                "BusEngine", "BusServer", "BusYAML", "CLinux", "fluxbusd",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

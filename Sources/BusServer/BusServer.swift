@@ -11,6 +11,7 @@ import Logging
 /// `@unchecked Sendable`: everything that changes is touched on the bus queue only; `start` and `stop` enter it.
 package final class BusServer: @unchecked Sendable {
     private let setup: ServerSetup
+    private let grace: Grace
     private let logger: Logger
     private let queue = DispatchQueue(label: "fluxbus.bus", qos: .userInitiated)
     private let ended = DispatchGroup()
@@ -22,8 +23,9 @@ package final class BusServer: @unchecked Sendable {
     /// Also when it came before the start was finished.
     private var isToStop = false
 
-    package init(_ setup: ServerSetup, logger: Logger) {
+    package init(_ setup: ServerSetup, grace: Grace = Grace(), logger: Logger) {
         self.setup = setup
+        self.grace = grace
         self.logger = logger
     }
 
@@ -99,7 +101,8 @@ package final class BusServer: @unchecked Sendable {
         let engine = Engine(engineConfiguration(log), types: setup.types)
         let loop: EventLoop
         do throws(SystemError) {
-            loop = try EventLoop(queue: queue, engine: engine, limits: setup.configuration.limits, log: log)
+            loop = try EventLoop(
+                queue: queue, engine: engine, limits: setup.configuration.limits, grace: grace, log: log)
             for listener in listeners { try loop.add(listener) }
         } catch {
             throw StartFailure(.system, "epoll: \(error.description).")
