@@ -1,9 +1,19 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
-// Imports point one way: each target may use those above it, never those below.
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+
+// Imports point one way: a target may use those above it, never those below.
 let package = Package(
     name: "FluxBus",
+    products: [
+        .library(name: "FluxBus", targets: ["FluxBus"]),
+        .executable(name: "fluxbusd", targets: ["fluxbusd"]),
+        .executable(name: "fluxbus", targets: ["fluxbus"]),
+        .executable(name: "fluxbus-bench", targets: ["fluxbus-bench"]),
+    ],
     dependencies: [
         // Command lines: flags, help and completions for the executables.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -19,41 +29,43 @@ let package = Package(
         .target(name: "BusJSON"),
         // One state under change: writes in place, the journal, what changed.
         .target(name: "BusState", dependencies: ["BusJSON"]),
-        // YAML and JSON files as values that know their line.
-        .target(name: "BusYAML", dependencies: ["BusJSON", .product(name: "Yams", package: "Yams")]),
-        // JsonLogic and declared state types, compiled.
-        .target(name: "BusLogic", dependencies: ["BusJSON", "BusState", "BusYAML"]),
         // The wire: lines, requests, names, errors.
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
+        // YAML and JSON files as values that know their line.
+        .target(name: "BusYAML", dependencies: ["BusJSON", "BusProtocol", yams]),
+        // JsonLogic and declared state types, compiled.
+        .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML"]),
         // Stores, commits, subscriptions: pure and synchronous.
-        .target(name: "BusEngine", dependencies: ["BusJSON", "BusState", "BusLogic", "BusProtocol"]),
+        .target(name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
-            dependencies: [
-                "BusEngine", "BusLogic", "BusProtocol", "BusYAML", "CLinux",
-                .product(name: "Logging", package: "swift-log"),
-            ]),
-        // The daemon.
-        .executableTarget(
-            name: "fluxbusd",
-            dependencies: [
-                "BusServer", .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ]),
-        // What tests share: seeded randomness.
-        .target(name: "TestSupport", dependencies: ["BusJSON"], path: "Tests/TestSupport"),
+            dependencies: ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "CLinux", logging]),
+        // The client library: addresses, connections, mirrors.
+        .target(name: "FluxBus", dependencies: ["BusJSON", "CLinux"]),
+        // The command line's code, apart from its entry point, so that tests can run it.
+        .target(name: "FluxBusCommand", dependencies: ["BusJSON", "BusLogic", "FluxBus", arguments]),
+        // The daemon, the command line and the load generator.
+        .executableTarget(name: "fluxbusd", dependencies: ["BusServer", arguments, logging]),
+        .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
+        .executableTarget(name: "fluxbus-bench", dependencies: ["BusJSON", "CLinux", "FluxBus", arguments]),
+
+        // What tests share: seeded randomness, a bus in memory.
+        .target(
+            name: "TestSupport", dependencies: ["BusEngine", "BusJSON", "BusLogic"],
+            path: "Tests/TestSupport"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
-        .testTarget(name: "BusYAMLTests", dependencies: ["BusJSON", "BusYAML", "TestSupport"]),
+        .testTarget(
+            name: "BusYAMLTests", dependencies: ["BusJSON", "BusProtocol", "BusYAML", "TestSupport"]),
         .testTarget(
             name: "BusLogicTests",
-            dependencies: ["BusJSON", "BusState", "BusYAML", "BusLogic", "TestSupport"]),
+            dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestSupport"]),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["BusEngine", "BusJSON", "BusLogic", "TestSupport"]),
+        .testTarget(name: "FluxBusCommandTests", dependencies: ["BusJSON", "FluxBus", "FluxBusCommand"]),
         .testTarget(
             name: "BusServerTests",
-            dependencies: [
-                "BusEngine", "BusServer", "BusYAML", "CLinux", "fluxbusd",
-                .product(name: "Logging", package: "swift-log"),
-            ]),
+            dependencies: ["BusEngine", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -13,76 +13,76 @@ import BusState
 /// (`Requests`), carries it out on the states and publishes what changed (`Commits`), to subscriptions
 /// (`Subscriptions`), into outboxes.
 package final class Engine {
-    var configuration: EngineConfiguration
+    @exclusivity(unchecked) var configuration: EngineConfiguration
     let limits: Limits
 
     /// The turn's time, in milliseconds since 1970.
-    var now = 0
-    package internal(set) var revision = 0
+    @exclusivity(unchecked) var now = 0
+    @exclusivity(unchecked) package internal(set) var revision = 0
     /// Counts changes to stores; see `StoreRecord.sequence`.
-    var sequence = 0
+    @exclusivity(unchecked) var sequence = 0
     /// What it was before the commit being published.
-    var sequenceBefore = 0
+    @exclusivity(unchecked) var sequenceBefore = 0
 
     // Stores and types.
     let stores: StoreTable
     /// By index; never shrinks.
-    var types: [TypeEntry] = []
-    var typesByName: [String: TypeEntry] = [:]
-    var lastType: TypeEntry?
+    @exclusivity(unchecked) var types: [TypeEntry] = []
+    @exclusivity(unchecked) var typesByName: [String: TypeEntry] = [:]
+    @exclusivity(unchecked) var lastType: TypeEntry?
     /// Types in the order in which one action reaches them.
-    var commitOrder: [TypeEntry] = []
-    var dropLog = DropLog()
+    @exclusivity(unchecked) var commitOrder: [TypeEntry] = []
+    @exclusivity(unchecked) var dropLog = DropLog()
     /// The sum of all states' sizes.
-    var stateBytes = 0
+    @exclusivity(unchecked) var stateBytes = 0
 
     // Connections.
-    var connections: [Connection?] = []
-    var freeConnections: [ConnectionID] = []
-    package internal(set) var connectionCount = 0
-    var readyConnections: [Connection] = []
+    @exclusivity(unchecked) var connections: [Connection?] = []
+    @exclusivity(unchecked) var freeConnections: [ConnectionID] = []
+    @exclusivity(unchecked) package internal(set) var connectionCount = 0
+    @exclusivity(unchecked) var readyConnections: [Connection] = []
     /// The connection whose request is being carried out.
-    var current: Connection?
+    @exclusivity(unchecked) var current: Connection?
     /// The sum of all outboxes.
-    var outboxBytes = 0
+    @exclusivity(unchecked) var outboxBytes = 0
 
     // Subscriptions.
-    var shapes: [Shape.Key: Shape] = [:]
+    @exclusivity(unchecked) var shapes: [Shape.Key: Shape] = [:]
     /// Shapes whose pattern names one store, by its address.
-    var exactShapes: [String: [Shape]] = [:]
+    @exclusivity(unchecked) var exactShapes: [String: [Shape]] = [:]
     /// Shapes whose pattern has wildcards and wants some stores of a type only.
-    var globShapes: [Shape] = []
-    var subscriptionCount = 0
-    var bookmarks = BookmarkWheel()
+    @exclusivity(unchecked) var globShapes: [Shape] = []
+    @exclusivity(unchecked) var subscriptionCount = 0
+    @exclusivity(unchecked) var bookmarks = BookmarkWheel()
     /// Shapes that wrote shared bytes in this turn.
-    var runningShapes: [Shape] = []
+    @exclusivity(unchecked) var runningShapes: [Shape] = []
     /// Runs of bytes that nobody holds any more.
-    var spareRuns: [ByteWriter] = []
+    @exclusivity(unchecked) var spareRuns: [ByteWriter] = []
+    /// How many shapes want actions; mostly none.
+    @exclusivity(unchecked) var actionShapeCount = 0
     /// Shapes that want actions of some stores of a type only.
-    var partialActionShapes: [Shape] = []
+    @exclusivity(unchecked) var partialActionShapes: [Shape] = []
     /// When shapes have to be looked at because of the time, in milliseconds since 1970.
-    var bookmarkDeadline: Int?
+    @exclusivity(unchecked) var bookmarkDeadline: Int?
 
     // Identities and keys.
-    var identities: [Identity: Int32] = [:]
-    var keys = KeyMemory()
+    @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
+    @exclusivity(unchecked) var keys = KeyMemory()
 
     // The commit being made, kept to reuse its storage.
     let request: RequestReader
     let journal = Journal()
-    lazy var context = CommitContext(
-        reader: self,
-        budget: Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes),
-        storeBudget: Budget(operations: Limits.storeOperations, bytes: Limits.storeBytes))
-    var plan = DispatchPlan()
-    var touches: ContiguousArray<Touch> = []
-    var entries: ContiguousArray<DeltaEntry> = []
-    var restricted: ContiguousArray<DeltaEntry> = []
-    var publication = Publication()
+    /// Made right after the engine, whose answers it needs.
+    @exclusivity(unchecked) private(set) var context: CommitContext!
+    let plan = DispatchPlan()
+    let touches = Stack<Touch>()
+    let entries = Stack<DeltaEntry>()
+    let restricted = Stack<DeltaEntry>()
+    let publication = Publication()
     /// Where an answer is put together that may prove too long.
     let scratch = ByteWriter(capacity: 4096)
 
-    var statistics = Statistics()
+    @exclusivity(unchecked) var statistics = Statistics()
 
     package init(_ configuration: EngineConfiguration, types: [any StateType]) {
         self.configuration = configuration
@@ -91,6 +91,10 @@ package final class Engine {
         request = RequestReader(depth: configuration.limits.depth)
         for type in types { addType(type) }
         orderTypes()
+        context = CommitContext(
+            reader: self,
+            budget: Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes),
+            storeBudget: Budget(operations: Limits.storeOperations, bytes: Limits.storeBytes))
     }
 
     package var storeCount: Int { stores.count }
@@ -132,9 +136,7 @@ package final class Engine {
 
     @inline(__always)
     func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
-        if let lastType,
-            lastType.name.utf8Span.span.withUnsafeBytes({ $0.count == name.count && $0.elementsEqual(name) })
-        {
+        if let lastType, lastType.name.hasBytes(name) {
             return lastType
         }
         guard let entry = typesByName[String(decoding: name, as: UTF8.self)] else { return nil }

@@ -21,6 +21,9 @@ package struct MemberSet: Sendable {
     @inline(__always)
     package mutating func insert(_ member: Member) { bits |= member.bit }
 
+    @inline(__always)
+    func hasMembers(outside allowed: MemberSet) -> Bool { bits & ~allowed.bits != 0 }
+
     /// The first member that is here and not in `allowed`.
     package func first(outside allowed: MemberSet) -> Member? {
         let outside = bits & ~allowed.bits

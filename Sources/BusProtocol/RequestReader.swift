@@ -1,5 +1,11 @@
 import BusJSON
 
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// Reads one line into a request: one pass over the bytes, nothing allocated for the members that every
 /// dispatch has. One reader serves all lines, one after the other; what it gives is valid until the next line.
 package final class RequestReader {
@@ -7,23 +13,23 @@ package final class RequestReader {
     package typealias Text = UnsafeRawBufferPointer
 
     /// The members the request has.
-    package private(set) var present = MemberSet()
+    @exclusivity(unchecked) package private(set) var present = MemberSet()
 
     /// The raw JSON of `id`, quotes included; empty when there is none.
-    package private(set) var id = Text(start: nil, count: 0)
-    package private(set) var type = Text(start: nil, count: 0)
-    package private(set) var store = Text(start: nil, count: 0)
-    package private(set) var action = Text(start: nil, count: 0)
-    package private(set) var payload = JSONObject()
-    package private(set) var op = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var id = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var type = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var store = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var action = Text(start: nil, count: 0)
+    @exclusivity(unchecked) package private(set) var payload = JSONObject()
+    @exclusivity(unchecked) package private(set) var op = Text(start: nil, count: 0)
 
     /// Values of all other members, by the member's number.
-    private var values: [JSON]
+    @exclusivity(unchecked) private var values: [JSON]
     /// The first complaint about a member, reported once the whole line has proved to be JSON.
-    private var complaint: RequestError?
+    @exclusivity(unchecked) private var complaint: RequestError?
     /// The names of members that no request has, to find one that comes twice.
-    private var unknown: Set<[UInt8]> = []
-    private var copies: [UnsafeMutableRawBufferPointer] = []
+    @exclusivity(unchecked) private var unknown: Set<[UInt8]> = []
+    @exclusivity(unchecked) private var copies: [UnsafeMutableRawBufferPointer] = []
     private let depth: Int
 
     package init(depth: Int) {
@@ -35,7 +41,7 @@ package final class RequestReader {
 
     /// Whether options of a dispatch have to be looked at: anything but what the simplest one has.
     package var hasMembersBeyondPlainDispatch: Bool {
-        present.first(outside: MemberSet(.op, .id, .type, .store, .action, .payload)) != nil
+        present.hasMembers(outside: Self.plainDispatch)
     }
 
     /// Reads a line. Throws when it is no JSON object; complaints about members wait for `operation`, so that
@@ -90,6 +96,7 @@ package final class RequestReader {
             throw RequestError(
                 .unknownOp, "There is no op \"\(name.prefix(64))\"; see the protocol's table of ops.")
         }
+        if operation == .dispatch, !hasMembersBeyondPlainDispatch { return operation }
         if let member = present.first(outside: operation.members) {
             throw .invalid(
                 member.name, "`\(member.name)` is not a member of \(operation.rawValue); leave it out.")
@@ -102,6 +109,8 @@ package final class RequestReader {
         if matches(name, "dispatch") { return .dispatch }
         return Operation(rawValue: String(decoding: name, as: UTF8.self))
     }
+
+    private static let plainDispatch = MemberSet(.op, .id, .type, .store, .action, .payload)
 
     // MARK: Members
 
@@ -236,9 +245,7 @@ package final class RequestReader {
 
     @inline(__always)
     private static func matches(_ text: Text, _ word: StaticString) -> Bool {
-        guard text.count == word.utf8CodeUnitCount else { return false }
-        return text.elementsEqual(
-            UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
+        text.count == word.utf8CodeUnitCount && memcmp(text.baseAddress!, word.utf8Start, text.count) == 0
     }
 
     private static func member(named name: Text) -> Member? {

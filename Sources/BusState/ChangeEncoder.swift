@@ -5,7 +5,7 @@ import BusJSON
 package enum ChangeEncoder {
     /// Writes a merge patch. False, with nothing written, when a merge patch can't say it exactly.
     package static func appendMerge(
-        _ entries: ArraySlice<DeltaEntry>, of state: JSONObject, to writer: ByteWriter
+        _ entries: DeltaEntries, of state: JSONObject, to writer: ByteWriter
     ) -> Bool {
         let mark = writer.count
         if entries.count == 1, let entry = entries.first, entry.path.count == 1 {
@@ -25,7 +25,7 @@ package enum ChangeEncoder {
 
     /// Writes the patch object for the entries below one container; they are grouped by their next segment.
     private static func appendMerge(
-        _ entries: ArraySlice<DeltaEntry>, depth: Int, in container: JSON, to writer: ByteWriter
+        _ entries: DeltaEntries, depth: Int, in container: JSON, to writer: ByteWriter
     ) -> Bool {
         writer.append(UInt8(ascii: "{"))
         var rest = entries
@@ -70,7 +70,7 @@ package enum ChangeEncoder {
     }
 
     /// Writes a JSON Patch, brackets included.
-    package static func appendPatch(_ entries: ArraySlice<DeltaEntry>, to writer: ByteWriter) {
+    package static func appendPatch(_ entries: DeltaEntries, to writer: ByteWriter) {
         writer.append(UInt8(ascii: "["))
         var first = true
         for entry in entries {

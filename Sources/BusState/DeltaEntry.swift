@@ -18,29 +18,32 @@ package struct DeltaEntry {
     }
 }
 
+/// The entries of one state, in place.
+package typealias DeltaEntries = Slice<UnsafeBufferPointer<DeltaEntry>>
+
 /// Tells from a journal what a commit changed in one state: each place once, with what stood there before the
 /// commit and what stands there now. Writes that came to nothing are left out; the cost grows with the writes.
 package struct DeltaBuilder {
-    private let records: ContiguousArray<Journal.Record>
+    private let records: Stack<Journal.Record>
     private let state: JSONObject
 
     /// Appends the entries for the writes in `ranges`, all of which went into `state`.
     package static func append(
         _ ranges: [Range<Int>], of journal: Journal, state: JSONObject,
-        to entries: inout ContiguousArray<DeltaEntry>
+        to entries: Stack<DeltaEntry>
     ) {
         if ranges.count == 1, ranges[0].count == 1 {
-            return appendOnly(journal.records[ranges[0].lowerBound], state, &entries)
+            return appendOnly(journal.records[ranges[0].lowerBound], state, entries)
         }
         let builder = DeltaBuilder(records: journal.records, state: state)
         let sorted = ranges.flatMap { Array($0) }.sorted { builder.precedes($0, $1) }
-        builder.appendGroups(sorted[...], to: &entries)
+        builder.appendGroups(sorted[...], to: entries)
     }
 
     /// The entry for the only write to a store.
     @inline(__always)
     package static func appendOnly(
-        _ record: Journal.Record, _ state: JSONObject, _ entries: inout ContiguousArray<DeltaEntry>
+        _ record: Journal.Record, _ state: JSONObject, _ entries: Stack<DeltaEntry>
     ) {
         let after = record.path.count == 1 ? state[record.path[0]] : state.value(at: record.path)
         switch record.before {
@@ -65,19 +68,19 @@ package struct DeltaBuilder {
         path.count >= ancestor.count && zip(path, ancestor).allSatisfy { UTF8Order.equal($0, $1) }
     }
 
-    private func appendGroups(_ sorted: ArraySlice<Int>, to entries: inout ContiguousArray<DeltaEntry>) {
+    private func appendGroups(_ sorted: ArraySlice<Int>, to entries: Stack<DeltaEntry>) {
         var rest = sorted
         while let first = rest.first {
             let path = records[first].path
             let group = rest.prefix { isBelow(records[$0].path, path) }
             rest = rest.dropFirst(group.count)
-            append(group, at: path, to: &entries)
+            append(group, at: path, to: entries)
         }
     }
 
     /// Appends the entries for all writes at or below one path.
     private func append(
-        _ group: ArraySlice<Int>, at path: [String], to entries: inout ContiguousArray<DeltaEntry>
+        _ group: ArraySlice<Int>, at path: [String], to entries: Stack<DeltaEntry>
     ) {
         let here = group.prefix { records[$0].path.count == path.count }
         let after = state.value(at: path)
@@ -89,7 +92,7 @@ package struct DeltaBuilder {
             let below = group.dropFirst(here.count).filter {
                 (arrayIndex(records[$0].path[path.count]) ?? count) < count
             }
-            return appendGroups(below[...], to: &entries)
+            return appendGroups(below[...], to: entries)
         }
         guard case .value(var before) = records[replaced].before else {
             if after != nil { entries.append(DeltaEntry(path: path, before: nil, after: after)) }

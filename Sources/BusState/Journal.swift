@@ -19,7 +19,7 @@ package final class Journal {
         case elements(Int)
     }
 
-    package private(set) var records: ContiguousArray<Record> = []
+    package let records = Stack<Record>(capacity: 64)
 
     package init() {}
 
@@ -32,13 +32,13 @@ package final class Journal {
 
     /// Forgets everything; the writes stay.
     package func clear() {
-        records.removeAll(keepingCapacity: records.count <= 65_536)
+        records.clear()
     }
 
     /// Takes back the writes noted since `mark`, all of which went into `state`, and forgets them.
     package func undo(to mark: Int, in state: inout JSONObject) {
         undo(mark..<records.count, in: &state)
-        records.removeSubrange(mark...)
+        records.cut(to: mark)
     }
 
     /// Takes back a range of writes, newest first, without forgetting them.

@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 
 /// An object of a file: its members in the order they were written, each with the place of its key.
 package struct LocatedObject: Sendable {

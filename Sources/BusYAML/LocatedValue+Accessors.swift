@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 
 /// The value as what it has to be. `name` is what the value is called in the message: "limits.line".
 extension LocatedValue {

@@ -42,19 +42,25 @@ struct Daemon: ParsableCommand {
     @Option(help: ArgumentHelp("Read the configuration from this file.", valueName: "file"))
     var config: String?
 
-    @Option(help: ArgumentHelp("Listen here: unix:/path or tcp:host:port. May be repeated.", valueName: "address"))
+    @Option(
+        help: ArgumentHelp("Listen here: unix:/path or tcp:host:port. May be repeated.", valueName: "address")
+    )
     var listen: [String] = []
 
     @Option(help: ArgumentHelp("Read the state types (*.yaml, *.json) in this directory.", valueName: "dir"))
     var types: String?
 
-    @Option(help: ArgumentHelp("Create this store at the start: type/name. May be repeated.", valueName: "store"))
+    @Option(
+        help: ArgumentHelp("Create this store at the start: type/name. May be repeated.", valueName: "store"))
     var store: [String] = []
 
-    @Option(help: ArgumentHelp("Take the tokens of TCP clients from this file, mode 0600.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Take the tokens of TCP clients from this file, mode 0600.", valueName: "file"))
     var tokens: String?
 
-    @Option(help: ArgumentHelp("Set a limit: line=64KiB, connections=100. May be repeated.", valueName: "name=value"))
+    @Option(
+        help: ArgumentHelp(
+            "Set a limit: line=64KiB, connections=100. May be repeated.", valueName: "name=value"))
     var limit: [String] = []
 
     @Option(
@@ -72,7 +78,8 @@ struct Daemon: ParsableCommand {
             let level = try level(environment)
             let setup = try ServerSetup.load(
                 flags: ConfigurationOverrides(
-                    config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit),
+                    config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit
+                ),
                 environment: ConfigurationOverrides(environment: environment))
             if check {
                 let addresses = setup.configuration.listen.map(\.text)
@@ -91,13 +98,15 @@ struct Daemon: ParsableCommand {
         let signals = Signals(server)
         defer { signals.end() }
         let addresses = try server.start()
-        FileStream.stderr.write("fluxbusd \(Version.text): listening on \(setup.summary(addresses: addresses))")
+        FileStream.stderr.write(
+            "fluxbusd \(Version.text): listening on \(setup.summary(addresses: addresses))")
         server.waitUntilStopped()
         logger.info("stopped")
     }
 
     private func level(_ environment: [String: String]) throws(StartFailure) -> Logger.Level {
-        let named = logLevel.map { ($0, "--log-level") }
+        let named =
+            logLevel.map { ($0, "--log-level") }
             ?? environment["FLUXBUS_LOG_LEVEL"].flatMap { $0.isEmpty ? nil : ($0, "FLUXBUS_LOG_LEVEL") }
         guard let (text, source) = named else { return .info }
         return try LogLevelText.read(text, from: source)

@@ -47,7 +47,8 @@ struct ConfigurationFileTests {
         let configuration = setup.configuration
         #expect(
             configuration.listen.map(\.text) == [
-                "unix:\(directory.path)/bus.sock", "tcp:127.0.0.1:7411", "tcp:[::1]:7411", "tcp:127.0.0.1:7412",
+                "unix:\(directory.path)/bus.sock", "tcp:127.0.0.1:7411", "tcp:[::1]:7411",
+                "tcp:127.0.0.1:7412",
             ])
         #expect(
             configuration.listen[0].kind
@@ -69,7 +70,10 @@ struct ConfigurationFileTests {
 
     /// The file, where the complaint stands, and what it says.
     static let wrong: [(String, String, String)] = [
-        ("listen: [{ unix: s }]\nlimit: {}", "2:1", "limit is no member of the configuration; did you mean limits?"),
+        (
+            "listen: [{ unix: s }]\nlimit: {}", "2:1",
+            "limit is no member of the configuration; did you mean limits?"
+        ),
         ("listen: [{ unix: s }]\nlisten: []", "2:1", "twice"),
         ("listen: 7", "1:9", "listen must be a list, not an integer"),
         ("listen: [s]", "1:10", "an element of listen must be an object"),
@@ -110,7 +114,10 @@ struct ConfigurationFileTests {
         ("listen: [{ unix: s }]\nlimits: { depth: 1MiB }", "2:18", "must be an integer"),
         ("listen: [{ unix: s }]\nlimits: { connections: 0 }", "2:24", "within 1 and 1000000"),
         ("listen: [{ unix: s }]\nlimits: 7", "2:9", "limits must be an object"),
-        ("listen: [{ unix: s }]\nlimits: { stores: 1 }\ntypes: types\nstores: [counter/a, counter/b]", "4:21", "raise it"),
+        (
+            "listen: [{ unix: s }]\nlimits: { stores: 1 }\ntypes: types\nstores: [counter/a, counter/b]",
+            "4:21", "raise it"
+        ),
         ("7", "1:1", "the configuration must be an object"),
         ("listen: [", "2:1", "This is not YAML"),
         ("listen: &a []", "1:9", "Anchors are not taken"),
@@ -163,7 +170,10 @@ struct ConfigurationFileTests {
 
     @Test func wrongFlagsAndVariablesAreToldByName() throws {
         let cases: [(ConfigurationOverrides, String)] = [
-            (ConfigurationOverrides(listen: ["unx:/a"]), "--listen: unx is no kind of address; did you mean unix?"),
+            (
+                ConfigurationOverrides(listen: ["unx:/a"]),
+                "--listen: unx is no kind of address; did you mean unix?"
+            ),
             (ConfigurationOverrides(listen: ["/a"]), "--listen: /a is no address"),
             (ConfigurationOverrides(listen: ["tcp:1.2.3.4:5"]), "--listen: Beyond this machine"),
             (ConfigurationOverrides(limits: ["line"]), "--limit: line sets no limit"),

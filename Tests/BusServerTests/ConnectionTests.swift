@@ -39,12 +39,16 @@ struct ConnectionTests {
         let client = try bus.client()
         // Far more than the socket holds, so the daemon writes in parts and goes on when there is room.
         let text = String(repeating: "x", count: 3000)
-        try client.send(#"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"},"ack":false}"# + "\n")
+        try client.send(
+            #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"},"ack":false}"#
+                + "\n")
         let requests = 500
         let sender = DispatchQueue(label: "sender")
         nonisolated(unsafe) let sending = client
         sender.async {
-            for id in 0..<requests { try? sending.send(#"{"op":"get","store":"counter/main","id":\#(id)}"# + "\n") }
+            for id in 0..<requests {
+                try? sending.send(#"{"op":"get","store":"counter/main","id":\#(id)}"# + "\n")
+            }
         }
         for id in 0..<requests {
             if id < 3 { for _ in 0..<100 { _ = try client.receive(1) } }
@@ -80,7 +84,9 @@ struct ConnectionTests {
         let client = try bus.client()
         let requests = 2000
         try client.send(
-            String(repeating: #"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n", count: requests))
+            String(
+                repeating: #"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n", count: requests
+            ))
         client.close()
         var last = ""
         while !last.contains("{\"count\":\(requests)}") { last = try #require(try watcher.line()) }
@@ -91,7 +97,8 @@ struct ConnectionTests {
         let watcher = try bus.client()
         _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
         let client = try bus.client()
-        _ = try client.ask(#"{"op":"will","actions":[{"store":"counter/main","action":"increment","payload":{"by":7}}]}"#)
+        _ = try client.ask(
+            #"{"op":"will","actions":[{"store":"counter/main","action":"increment","payload":{"by":7}}]}"#)
         client.close()
         #expect(try #require(try watcher.line()).contains(#""counter/main":{"count":7}"#))
     }
@@ -104,7 +111,8 @@ struct ConnectionTests {
         let text = String(repeating: "x", count: 2000)
         for number in 0..<2000 {
             let reply = try client.ask(
-                #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":"\#(number)\#(text)"}}"#)
+                #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":"\#(number)\#(text)"}}"#
+            )
             #expect(reply.contains("\"ok\":true"))
         }
         // It reads at last, and gets the truth.
@@ -132,7 +140,8 @@ struct ConnectionTests {
         let client = try bus.client()
         // Its socket is full and stays so.
         let text = String(repeating: "x", count: 60_000)
-        _ = try client.ask(#"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"}}"#)
+        _ = try client.ask(
+            #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"}}"#)
         try client.send(String(repeating: #"{"op":"get","store":"counter/main"}"# + "\n", count: 100))
         _ = try bus.client().ask(Self.ping)
         bus.stop()

@@ -12,7 +12,9 @@ struct DaemonTests {
         try directory.writeCounter()
         let daemon = try DaemonProcess(
             ["--listen", address, "--types", "\(directory.path)/types", "--store", "counter/main"] + more)
-        guard daemon.waitFor("listening on") else { throw Client.Failure(description: try daemon.wait().errors) }
+        guard daemon.waitFor("listening on") else {
+            throw Client.Failure(description: try daemon.wait().errors)
+        }
         return daemon
     }
 
@@ -28,8 +30,14 @@ struct DaemonTests {
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/s"))
 
         for (name, text, place) in [
-            ("fluxbusd.yaml", "listen: [{ unix: s }]\ntypes: types\nstores: [count/main]\n", "fluxbusd.yaml:3:10: "),
-            ("types/counter.yaml", "type: counter\ninitial: {}\nactions: { a: { sett: {} } }\n", "counter.yaml:3:17: "),
+            (
+                "fluxbusd.yaml", "listen: [{ unix: s }]\ntypes: types\nstores: [count/main]\n",
+                "fluxbusd.yaml:3:10: "
+            ),
+            (
+                "types/counter.yaml", "type: counter\ninitial: {}\nactions: { a: { sett: {} } }\n",
+                "counter.yaml:3:17: "
+            ),
         ] {
             try directory.write(name, text)
             for arguments in [["--check"], []] {
@@ -48,9 +56,11 @@ struct DaemonTests {
         let right = try DaemonProcess.run(["--check"], environment: environment)
         #expect(right.status == 0)
         #expect(right.output.contains(address))
-        let overridden = try DaemonProcess.run(["--check", "--listen", "unix:/tmp/flag"], environment: environment)
+        let overridden = try DaemonProcess.run(
+            ["--check", "--listen", "unix:/tmp/flag"], environment: environment)
         #expect(overridden.output.contains("unix:/tmp/flag"))
-        let wrong = try DaemonProcess.run(["--check"], environment: environment.merging(["FLUXBUS_LOG_LEVEL": "inf"]) { $1 })
+        let wrong = try DaemonProcess.run(
+            ["--check"], environment: environment.merging(["FLUXBUS_LOG_LEVEL": "inf"]) { $1 })
         #expect(wrong.status == 78)
         #expect(wrong.errors.contains("did you mean info?"))
     }
@@ -59,7 +69,9 @@ struct DaemonTests {
         #expect(try DaemonProcess.run(["--version"]).status == 0)
         let help = try DaemonProcess.run(["--help"])
         #expect(help.status == 0)
-        for words in ["FLUXBUS_LISTEN", "EXIT CODES", "--check", "SIGHUP"] { #expect(help.output.contains(words)) }
+        for words in ["FLUXBUS_LISTEN", "EXIT CODES", "--check", "SIGHUP"] {
+            #expect(help.output.contains(words))
+        }
         #expect(try DaemonProcess.run(["--liste", "x"]).status == 64)
     }
 
@@ -109,7 +121,9 @@ struct DaemonTests {
                 switch (thread + number) % 4 {
                 case 0: break
                 case 1: try? client.send(#"{"op":"pi"#)
-                case 2: try? client.send(#"{"op":"ping"}"# + "\n" + #"{"op":"subscribe","type":"counter"}"# + "\n")
+                case 2:
+                    try? client.send(
+                        #"{"op":"ping"}"# + "\n" + #"{"op":"subscribe","type":"counter"}"# + "\n")
                 default: client.finishSending()
                 }
                 client.close()

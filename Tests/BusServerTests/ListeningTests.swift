@@ -15,7 +15,8 @@ struct ListeningTests {
         if let group { text += "    group: \(group)\n" }
         let file = try directory.write("\(UUID().uuidString).yaml", text)
         let setup = try ServerSetup.load(
-            flags: ConfigurationOverrides(config: file), environment: ConfigurationOverrides(environment: [:]))
+            flags: ConfigurationOverrides(config: file), environment: ConfigurationOverrides(environment: [:])
+        )
         let server = BusServer(setup, logger: quiet)
         try server.start()
         return server
@@ -116,7 +117,9 @@ struct ListeningTests {
         #expect(long.messages[0].contains("the kernel takes 107"))
         let missing = try #require(startFailure("\(directory.path)/nope/s"))
         #expect(missing.code == .configuration)
-        #expect(missing.messages[0].contains("\(directory.path)/nope: No such file or directory; create it first"))
+        #expect(
+            missing.messages[0].contains("\(directory.path)/nope: No such file or directory; create it first")
+        )
     }
 
     @Test func theSocketFileGoesWithTheDaemon() throws {

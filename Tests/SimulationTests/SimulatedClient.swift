@@ -63,7 +63,12 @@ final class SimulatedClient {
         received.removeFirst(start)
     }
 
+    /// The last lines received, shortened, for the message of a failure.
+    private(set) var recent: [String] = []
+
     private func take(_ line: JSON, _ truth: Truth) throws {
+        recent.append(String(line.encoded.prefix(160)))
+        if recent.count > 12 { recent.removeFirst() }
         switch line["event"]?.string {
         case nil: try takeReply(line, truth)
         case "change": try takeChange(line, truth)
@@ -82,14 +87,15 @@ final class SimulatedClient {
         switch next.what {
         case .reply:
             guard let revision = line["revision"]?.int, line["duplicate"] == nil else { return }
-            // Read your writes: everything up to this revision has been told.
-            for (number, mirror) in mirrors {
+            // Read your writes: everything up to this revision has been told, and maybe more.
+            for (number, mirror) in mirrors where mirror.from <= revision {
                 try check(mirror, number, at: revision, truth, "reply \(line)")
             }
         case .subscription(let request, let since, let initial):
             let number = line["sub"]!.int!
             mirrors[number] = Mirror(
-                request: request, states: since?.states ?? [:], from: since?.revision ?? line["revision"]!.int!,
+                request: request, states: since?.states ?? [:],
+                from: since?.revision ?? line["revision"]!.int!,
                 awaitsFirst: initial || since != nil)
             if !initial && since == nil {
                 mirrors[number]!.states = truth.view(request, at: line["revision"]!.int!)!
@@ -130,7 +136,9 @@ final class SimulatedClient {
 
     /// Events go by revision, and within one revision by subscription. A catch-up may come later, never earlier.
     private func checkOrder(_ revision: Int, _ sub: Int, _ line: JSON) throws {
-        guard revision >= lastRevision else { throw Violation("Revision \(revision) came after \(lastRevision).") }
+        guard revision >= lastRevision else {
+            throw Violation("Revision \(revision) came after \(lastRevision).")
+        }
         if revision == lastRevision, line["coalesced"] == nil, line["reset"] == nil, sub < lastSub {
             throw Violation("Subscription \(sub) came after \(lastSub) at revision \(revision).")
         }
@@ -148,7 +156,9 @@ final class SimulatedClient {
         }
         for member in line["changes"]?.object?.members ?? [] {
             try once(member.key)
-            guard let old = mirror.states[member.key] else { throw Violation("A change to an unknown store: \(line)") }
+            guard let old = mirror.states[member.key] else {
+                throw Violation("A change to an unknown store: \(line)")
+            }
             mirror.states[member.key] =
                 mirror.request.format == "patch"
                 ? try JSONPatch.apply(member.value, to: old) : MergePatch.apply(member.value, to: old)
@@ -162,20 +172,25 @@ final class SimulatedClient {
     private func takeBookmark(_ line: JSON, _ truth: Truth) throws {
         let number = line["sub"]!.int!
         let revision = line["revision"]!.int!
-        guard var mirror = mirrors[number], !mirror.isOpen else { throw Violation("A bookmark for nothing: \(line)") }
+        guard var mirror = mirrors[number], !mirror.isOpen else {
+            throw Violation("A bookmark for nothing: \(line)")
+        }
         mirror.from = revision
         mirrors[number] = mirror
         try check(mirror, number, at: revision, truth, "bookmark \(line)")
     }
 
-    private func check(_ mirror: Mirror, _ number: Int, at revision: Int, _ truth: Truth, _ cause: String) throws {
+    private func check(_ mirror: Mirror, _ number: Int, at revision: Int, _ truth: Truth, _ cause: String)
+        throws
+    {
         if mirror.awaitsFirst || mirror.isOpen { return }
         guard let view = truth.view(mirror.request, at: revision) else {
             throw Violation("Revision \(revision) never happened: \(cause)")
         }
         if view != mirror.states {
             throw Violation(
-                "Subscription \(number) (\(mirror.request)) shows \(mirror.states) at \(revision), the truth is \(view), after \(cause)")
+                "Subscription \(number) (\(mirror.request)) shows \(mirror.states) at \(revision), the truth is \(view), after \(cause)"
+            )
         }
     }
 
@@ -183,7 +198,9 @@ final class SimulatedClient {
     func checkFinally(at revision: Int, _ truth: Truth) throws {
         guard expected.isEmpty else { throw Violation("\(expected.count) replies never came.") }
         for (number, mirror) in mirrors {
-            if mirror.awaitsFirst || mirror.isOpen { throw Violation("Subscription \(number) never got its first state.") }
+            if mirror.awaitsFirst || mirror.isOpen {
+                throw Violation("Subscription \(number) never got its first state.")
+            }
             try check(mirror, number, at: revision, truth, "the end")
         }
     }

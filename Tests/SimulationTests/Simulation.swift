@@ -80,14 +80,19 @@ final class Simulation {
             }
             let count = all ? bytes.count : Int.random(in: 1...bytes.count, using: &random)
             engine.sent(client.connection, count)
-            try client.receive(Array(bytes.prefix(count)), truth)
+            do {
+                try client.receive(Array(bytes.prefix(count)), truth)
+            } catch {
+                throw Violation("\(error)\nafter these lines:\n\(client.recent.joined(separator: "\n"))")
+            }
             if !all { break }
         }
     }
 
     private func connect() {
         let uid = Int.random(in: 1000..<1003, using: &random)
-        clients.append(SimulatedClient(connection: engine.connect(.unix(uid: uid, pid: 4000 + clients.count))))
+        clients.append(
+            SimulatedClient(connection: engine.connect(.unix(uid: uid, pid: 4000 + clients.count))))
     }
 
     /// A client goes without a word and comes back, with one subscription resumed.
@@ -99,7 +104,9 @@ final class Simulation {
         clients.removeAll { $0 === client }
         connect()
         let successor = clients.last!
-        guard let mirror = client.mirrors.values.first(where: { !$0.awaitsFirst && !$0.isOpen }) else { return }
+        guard let mirror = client.mirrors.values.first(where: { !$0.awaitsFirst && !$0.isOpen }) else {
+            return
+        }
         subscribe(successor, mirror.request, since: (mirror.from, mirror.states))
     }
 
@@ -201,7 +208,8 @@ final class Simulation {
     }
 
     private func subscribe(
-        _ client: SimulatedClient, _ wanted: SubscriptionRequest, since: (revision: Int, states: [String: JSON])?
+        _ client: SimulatedClient, _ wanted: SubscriptionRequest,
+        since: (revision: Int, states: [String: JSON])?
     ) {
         let initial = Int.random(in: 0..<5, using: &random) > 0
         var members: JSONObject = [
@@ -223,7 +231,8 @@ final class Simulation {
         var members: JSONObject = ["op": "dispatch"]
         switch Int.random(in: 0..<10, using: &random) {
         case 0:
-            members["actions"] = .array((0..<Int.random(in: 1..<6, using: &random)).map { _ in .object(someAction()) })
+            members["actions"] = .array(
+                (0..<Int.random(in: 1..<6, using: &random)).map { _ in .object(someAction()) })
         default:
             for member in someAction().members { members[member.key] = member.value }
             if Int.random(in: 0..<12, using: &random) == 0 { members["dryRun"] = true }
@@ -238,10 +247,12 @@ final class Simulation {
         let value = randomJSON(using: &random, depth: 3)
         let key = ["a", "b", "c", "x"].randomElement(using: &random)!
         let (action, payload): (String, JSONObject) = [
-            ("add", ["by": .int(Int.random(in: -3..<4, using: &random))]), ("flip", [:]), ("put", ["value": value]),
+            ("add", ["by": .int(Int.random(in: -3..<4, using: &random))]), ("flip", [:]),
+            ("put", ["value": value]),
             ("push", ["value": value]), ("pull", ["value": .int(Int.random(in: 0..<3, using: &random))]),
             ("key", ["key": .string(key), "value": value]), ("forget", ["key": .string(key)]),
-            ("blend", ["value": .object(["a": value])]), ("mixed", ["key": .string(key), "value": value]), ("ring", [:]),
+            ("blend", ["value": .object(["a": value])]), ("mixed", ["key": .string(key), "value": value]),
+            ("ring", [:]),
             ("element", ["index": .int(Int.random(in: 0..<3, using: &random)), "value": value]),
         ].randomElement(using: &random)!
         var members: JSONObject = ["action": .string(action), "payload": .object(payload)]
@@ -261,7 +272,8 @@ final class Simulation {
             "push": ["payload": ["value": "any"], "append": ["list": ["var": "payload.value"]]],
             "pull": ["payload": ["value": "any"], "remove": ["list": ["var": "payload.value"]]],
             "key": [
-                "payload": ["key": "string", "value": "any"], "set": ["map.{payload.key}": ["var": "payload.value"]],
+                "payload": ["key": "string", "value": "any"],
+                "set": ["map.{payload.key}": ["var": "payload.value"]],
             ],
             "forget": ["payload": ["key": "string"], "unset": ["map.{payload.key}"]],
             "blend": ["payload": ["value": "object"], "merge": ["map": ["var": "payload.value"]]],
@@ -280,13 +292,15 @@ final class Simulation {
         ]
         let note: JSON = [
             "type": "note",
-            "initial": ["count": 0, "flag": false, "value": nil, "list": [], "map": [:]],
+            "initial": ["count": 0, "flag": false, "value": .null, "list": [], "map": [:]],
             "computed": ["size": ["+": [["var": "count"], 1]]],
             "actions": actions,
         ]
         let tree: JSON = [
             "type": "tree",
-            "initial": ["count": 0, "flag": true, "value": [:], "list": [1, 2], "map": ["a": ["x": 1, "y": [1]]]],
+            "initial": [
+                "count": 0, "flag": true, "value": [:], "list": [1, 2], "map": ["a": ["x": 1, "y": [1]]],
+            ],
             "actions": actions,
         ]
         return [try DeclaredType(definition: note), try DeclaredType(definition: tree)]

@@ -35,10 +35,13 @@ struct SubscriptionRequest {
         guard let first = pattern.first else { return text.isEmpty }
         if first == "*" {
             return (0...text.count).contains { count in
-                !text.prefix(count).contains("/") && glob(Array(pattern.dropFirst()), Array(text.dropFirst(count)))
+                !text.prefix(count).contains("/")
+                    && glob(Array(pattern.dropFirst()), Array(text.dropFirst(count)))
             }
         }
-        guard let letter = text.first, letter == first || (first == "?" && letter != "/") else { return false }
+        guard let letter = text.first, letter == first || (first == "?" && letter != "/") else {
+            return false
+        }
         return glob(Array(pattern.dropFirst()), Array(text.dropFirst()))
     }
 

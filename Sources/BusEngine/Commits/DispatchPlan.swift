@@ -1,8 +1,9 @@
 import BusJSON
 import BusLogic
+import BusState
 
 /// What a dispatch is going to do: names resolved, payloads checked. Its storage serves all dispatches.
-struct DispatchPlan {
+final class DispatchPlan {
     /// One action as it was asked for, for events and the log.
     struct Action {
         let target: Target
@@ -28,12 +29,12 @@ struct DispatchPlan {
         let store: Int32
     }
 
-    var actions: ContiguousArray<Action> = []
-    var steps: ContiguousArray<Step> = []
+    let actions = Stack<Action>()
+    let steps = Stack<Step>()
 
-    mutating func clear() {
-        actions.removeAll(keepingCapacity: true)
-        steps.removeAll(keepingCapacity: true)
+    func clear() {
+        actions.clear()
+        steps.clear()
     }
 }
 

@@ -5,7 +5,7 @@ import BusProtocol
 extension Engine {
     /// Encodes the plan's actions for the shapes that want actions.
     func publishActions(by: [UInt8]) {
-        for (index, action) in plan.actions.enumerated() {
+        for (index, action) in plan.actions.elements.enumerated() {
             for shape in shapesWantingActions(action) {
                 guard let content = content(of: shape) else { continue }
                 appendEvent(
@@ -19,7 +19,8 @@ extension Engine {
     /// reached.
     private func shapesWantingActions(_ action: DispatchPlan.Action) -> [Shape] {
         var wanting: [Shape] = []
-        for step in plan.steps[action.steps] {
+        for place in action.steps {
+            let step = plan.steps[place]
             for shape in step.type.shapes where shape.key.actions { insert(shape, into: &wanting) }
             if step.store >= 0 {
                 for shape in stores.pointer(step.store).pointee.shapes where shape.key.actions {
@@ -87,7 +88,7 @@ extension Engine {
         let writer = ByteWriter()
         writer.append(",\"cause\":{\"actions\":[")
         if actions {
-            for (index, action) in plan.actions.enumerated() {
+            for (index, action) in plan.actions.elements.enumerated() {
                 writer.append(index == 0 ? "{" : ",{")
                 append(action, to: writer)
                 writer.append("}")

@@ -33,7 +33,7 @@ extension Engine {
 
     private func performBatch() throws(RequestError) {
         let several = plan.actions.count > 1
-        for (index, action) in plan.actions.enumerated() {
+        for (index, action) in plan.actions.elements.enumerated() {
             for step in action.steps {
                 do throws(RequestError) {
                     try perform(plan.steps[step])
@@ -93,7 +93,7 @@ extension Engine {
 
     /// Takes back everything since the last publication.
     func takeBack() {
-        for touch in touches {
+        for touch in touches.elements {
             let record = stores.pointer(touch.store)
             for range in touch.further.reversed() { journal.undo(range, in: &record.pointee.state) }
             journal.undo(touch.records, in: &record.pointee.state)
@@ -105,23 +105,23 @@ extension Engine {
     }
 
     func forgetTouches() {
-        touches.removeAll(keepingCapacity: touches.count <= 65_536)
+        touches.clear()
         journal.clear()
     }
 
     /// The delta entries of one touched store, left in `entries`.
     func gatherEntries(of touch: Touch) {
-        entries.removeAll(keepingCapacity: true)
+        entries.clear()
         if touch.records.isEmpty { return }
         let state = stores.pointer(touch.store).pointee.state
         if touch.further.isEmpty {
             if touch.records.count == 1 {
-                DeltaBuilder.appendOnly(journal.records[touch.records.lowerBound], state, &entries)
+                DeltaBuilder.appendOnly(journal.records[touch.records.lowerBound], state, entries)
             } else {
-                DeltaBuilder.append([touch.records], of: journal, state: state, to: &entries)
+                DeltaBuilder.append([touch.records], of: journal, state: state, to: entries)
             }
         } else {
-            DeltaBuilder.append([touch.records] + touch.further, of: journal, state: state, to: &entries)
+            DeltaBuilder.append([touch.records] + touch.further, of: journal, state: state, to: entries)
         }
     }
 
@@ -130,7 +130,7 @@ extension Engine {
         let changes = ByteWriter()
         let states = ByteWriter()
         var changed = 0
-        for touch in touches where changes.count + states.count <= limits.line {
+        for touch in touches.elements where changes.count + states.count <= limits.line {
             gatherEntries(of: touch)
             if entries.isEmpty { continue }
             changed += 1
@@ -139,7 +139,7 @@ extension Engine {
             if mark > 0 { changes.append(UInt8(ascii: ",")) }
             changes.append(quoted: address(of: Int(touch.store)))
             changes.append(UInt8(ascii: ":"))
-            if !ChangeEncoder.appendMerge(entries[...], of: state, to: changes) {
+            if !ChangeEncoder.appendMerge(entries.elements[...], of: state, to: changes) {
                 changes.truncate(to: mark)
                 if !states.isEmpty { states.append(UInt8(ascii: ",")) }
                 states.append(quoted: address(of: Int(touch.store)))

@@ -4,7 +4,7 @@ import BusProtocol
 /// The encoded changes of a commit go to the subscribers, shared bytes wherever two are told the same.
 extension Engine {
     func deliver(by: [UInt8], actions: Bool) {
-        publication.ordered.removeAll(keepingCapacity: true)
+        if !publication.ordered.isEmpty { publication.ordered.removeAll(keepingCapacity: true) }
         for index in publication.shapes.indices {
             let shape = publication.shapes[index]
             let content = publication.contents[index]

@@ -9,13 +9,13 @@ extension Engine {
     /// the actions that caused it.
     func publish(by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = []) {
         beginPublication()
-        for touch in touches {
+        for touch in touches.elements {
             stores.pointer(touch.store).pointee.touch = -1
             publishChange(of: touch, excluding: dropped)
         }
         for index in created { publishState(of: index) }
         for index in dropped { publishDrop(of: index) }
-        if actions, !plan.actions.isEmpty { publishActions(by: by) }
+        if actions, actionShapeCount > 0 { publishActions(by: by) }
         finishPublication(by: by, actions: actions)
         forgetTouches()
     }
@@ -25,7 +25,7 @@ extension Engine {
         statistics.commits += 1
         sequenceBefore = sequence
         publication.changed = 0
-        publication.shapes.removeAll(keepingCapacity: true)
+        if !publication.shapes.isEmpty { publication.shapes.removeAll(keepingCapacity: true) }
         publication.cause = nil
     }
 
@@ -105,18 +105,18 @@ extension Engine {
         if shape.key.actions { return }
         if shape.selection == nil {
             guard let content = content(of: shape) else { return }
-            return encode(entries[...], of: record, type, for: shape, into: content)
+            return encode(entries.elements[...], of: record, type, for: shape, into: content)
         }
         guard shape.hasLiveSubscribers else { return }
-        restricted.removeAll(keepingCapacity: true)
-        shape.selection!.restrict(entries[...], of: record.pointee.state, to: &restricted)
+        restricted.clear()
+        shape.selection!.restrict(entries.elements[...], of: record.pointee.state, to: restricted)
         guard !restricted.isEmpty, let content = content(of: shape) else { return }
-        encode(restricted[...], of: record, type, for: shape, into: content)
+        encode(restricted.elements[...], of: record, type, for: shape, into: content)
     }
 
     @inline(__always)
     private func encode(
-        _ entries: ArraySlice<DeltaEntry>, of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        _ entries: DeltaEntries, of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
         for shape: Shape, into content: ShapeContent
     ) {
         let changes = content.changes

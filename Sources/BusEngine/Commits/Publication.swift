@@ -2,17 +2,17 @@ import BusJSON
 
 /// What one commit tells: per touched shape the encoded changes, kept until all subscribers have them. Its
 /// storage serves all commits.
-struct Publication {
+final class Publication {
     /// How many stores differ at the commit's end.
-    var changed = 0
+    @exclusivity(unchecked) var changed = 0
     /// The shapes that have something to tell, in the order they were touched.
-    var shapes: [Shape] = []
+    @exclusivity(unchecked) var shapes: [Shape] = []
     /// What each of them tells; reused, so there may be more than shapes.
-    var contents: [ShapeContent] = []
+    @exclusivity(unchecked) var contents: [ShapeContent] = []
     /// `"cause":{…}`, made when the first subscriber wants it.
-    var cause: ByteWriter?
+    @exclusivity(unchecked) var cause: ByteWriter?
     /// Subscriptions of connections that have several, to be served in order of their numbers.
-    var ordered: [Subscription] = []
+    @exclusivity(unchecked) var ordered: [Subscription] = []
 }
 
 /// What a shape's subscribers are told of one commit. Every item begins with its comma.
@@ -38,8 +38,8 @@ final class ShapeContent {
 final class ItemList {
     let bytes = ByteWriter(capacity: 256)
     /// Where a further part begins.
-    private(set) var cuts: [Int] = []
-    private var partStart = 0
+    @exclusivity(unchecked) private(set) var cuts: [Int] = []
+    @exclusivity(unchecked) private var partStart = 0
 
     func clear() {
         bytes.clear()

@@ -6,34 +6,34 @@ final class Connection {
     let id: ConnectionID
     let peer: Peer
     /// Who it is, for `creator`, keys and permissions; nil before a TCP client's hello.
-    var identity: Identity?
+    @exclusivity(unchecked) var identity: Identity?
     /// The number of the identity.
-    var identityIndex: Int32 = StoreRecord.nobody
+    @exclusivity(unchecked) var identityIndex: Int32 = StoreRecord.nobody
     /// `by`, written once.
-    var by: [UInt8] = []
+    @exclusivity(unchecked) var by: [UInt8] = []
 
-    var lines: LineBuffer
-    var outbox = Outbox()
+    @exclusivity(unchecked) var lines: LineBuffer
+    @exclusivity(unchecked) var outbox = Outbox()
     /// A reply that must wait until the changes before it are written.
-    var heldReply: [UInt8]?
+    @exclusivity(unchecked) var heldReply: [UInt8]?
 
     /// In ascending order of their numbers.
-    var subscriptions: ContiguousArray<Subscription> = []
-    var nextSubscription = 1
+    @exclusivity(unchecked) var subscriptions: ContiguousArray<Subscription> = []
+    @exclusivity(unchecked) var nextSubscription = 1
     /// How many of the subscriptions lag behind.
-    var lagging = 0
+    @exclusivity(unchecked) var lagging = 0
 
-    var will: [WillAction] = []
-    var ephemeralStores: Set<Int32> = []
+    @exclusivity(unchecked) var will: [WillAction] = []
+    @exclusivity(unchecked) var ephemeralStores: Set<Int32> = []
 
     /// Waits for its outbox to drain before it is read again.
-    var isBlocked = false
+    @exclusivity(unchecked) var isBlocked = false
     /// The client has finished sending.
-    var inputEnded = false
+    @exclusivity(unchecked) var inputEnded = false
     /// Nothing more is read or added; what is there is sent, then the socket closed.
-    var isClosing = false
+    @exclusivity(unchecked) var isClosing = false
     /// Stands in the list of connections with something to do.
-    var isReady = false
+    @exclusivity(unchecked) var isReady = false
 
     init(id: ConnectionID, peer: Peer, limits: Limits) {
         self.id = id

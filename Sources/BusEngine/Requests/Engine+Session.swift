@@ -146,7 +146,7 @@ extension Engine {
                 message: "The old definitions stay, because stores do not fit the new ones: \(shown).")
         }
         for type in loaded {
-            if let entry = typesByName[type.name] { entry.type = type } else { addType(type) }
+            if let entry = typesByName[type.name] { entry.redefine(type) } else { addType(type) }
         }
         types.filter { !names.contains($0.name) }.forEach { typesByName[$0.name] = nil }
         lastType = nil

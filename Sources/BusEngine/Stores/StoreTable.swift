@@ -4,14 +4,14 @@ import BusJSON
 final class StoreTable {
     private static let slabSize = 1024
 
-    private var slabs: [UnsafeMutablePointer<StoreRecord>] = []
-    private var free: [Int32] = []
-    private var used = 0
-    private(set) var count = 0
+    @exclusivity(unchecked) private var slabs: [UnsafeMutablePointer<StoreRecord>] = []
+    @exclusivity(unchecked) private var free: [Int32] = []
+    @exclusivity(unchecked) private var used = 0
+    @exclusivity(unchecked) private(set) var count = 0
 
     /// Open addressing; each slot holds a record's index + 1, or 0. A power of two, at most 3/4 full.
-    private var slots: UnsafeMutablePointer<Int32>
-    private var slotCount = 64
+    @exclusivity(unchecked) private var slots: UnsafeMutablePointer<Int32>
+    @exclusivity(unchecked) private var slotCount = 64
     private let seed: UInt64
 
     init(seed: UInt64) {
@@ -41,7 +41,7 @@ final class StoreTable {
         while slots[slot] != 0 {
             let index = slots[slot] - 1
             let record = pointer(index)
-            if record.pointee.type == type, equal(record.pointee.name, name) { return index }
+            if record.pointee.type == type, record.pointee.name.hasBytes(name) { return index }
             slot = (slot + 1) & (slotCount - 1)
         }
         return nil
@@ -111,10 +111,6 @@ final class StoreTable {
         slots.initialize(repeating: 0, count: slotCount)
         for entry in old where entry != 0 { place(entry - 1) }
         old.deallocate()
-    }
-
-    private func equal(_ name: String, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        name.utf8Span.span.withUnsafeBytes { $0.count == bytes.count && $0.elementsEqual(bytes) }
     }
 
     /// A seeded multiplicative hash, eight bytes at a time: who does not know the seed can't make collisions.

@@ -7,25 +7,25 @@ final class TypeEntry {
     let index: Int32
     let name: String
     /// The definition; a reload puts another in its place.
-    var type: any StateType { didSet { remember() } }
+    @exclusivity(unchecked) private(set) var type: any StateType
     /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
-    private var actions: [String: Int] = [:]
-    private var actionNames: [String] = []
-    private var lastAction = 0
+    @exclusivity(unchecked) private var actions: [String: Int] = [:]
+    @exclusivity(unchecked) private var actionNames: [String] = []
+    @exclusivity(unchecked) private var lastAction = 0
 
     /// The stores in order of creation; -1 where one went. Compacted when half of it is holes.
-    private(set) var members: ContiguousArray<Int32> = []
-    private(set) var count = 0
+    @exclusivity(unchecked) private(set) var members: ContiguousArray<Int32> = []
+    @exclusivity(unchecked) private(set) var count = 0
 
     /// The ends of the list of changes.
-    private(set) var oldest: Int32 = -1
-    private(set) var newest: Int32 = -1
+    @exclusivity(unchecked) private(set) var oldest: Int32 = -1
+    @exclusivity(unchecked) private(set) var newest: Int32 = -1
 
     /// The shapes that want every store of this type.
-    var shapes: [Shape] = []
+    @exclusivity(unchecked) var shapes: [Shape] = []
 
     /// The members by name, made when first asked for and dropped when a store comes or goes.
-    private var sortedCache: [Int32]?
+    @exclusivity(unchecked) private var sortedCache: [Int32]?
     private let stores: StoreTable
 
     init(index: Int32, type: any StateType, stores: StoreTable) {
@@ -33,6 +33,12 @@ final class TypeEntry {
         name = type.name
         self.type = type
         self.stores = stores
+        remember()
+    }
+
+    /// Puts another definition in the place of the old one.
+    func redefine(_ type: any StateType) {
+        self.type = type
         remember()
     }
 
@@ -45,9 +51,7 @@ final class TypeEntry {
     /// The index of the action with a name; nil when the type does not declare it.
     func action(named name: UnsafeRawBufferPointer) -> Int? {
         if lastAction < actionNames.count,
-            actionNames[lastAction].utf8Span.span.withUnsafeBytes({
-                $0.count == name.count && $0.elementsEqual(name)
-            })
+            actionNames[lastAction].hasBytes(name)
         {
             return lastAction
         }

@@ -117,6 +117,7 @@ extension Engine {
         let shape = Shape(
             key: key, selection: key.pointers.map { Selection($0) }, revision: revision, now: now)
         shapes[key] = shape
+        if key.actions { actionShapeCount += 1 }
         if shape.wantsWholeTypes {
             for entry in types where key.pattern.type.matches(entry.name) { entry.shapes.append(shape) }
         } else {
@@ -167,6 +168,7 @@ extension Engine {
 
     private func forget(_ shape: Shape) {
         shapes[shape.key] = nil
+        if shape.key.actions { actionShapeCount -= 1 }
         if shape.wantsWholeTypes {
             for entry in types { entry.shapes.removeAll { $0 === shape } }
             return

@@ -22,21 +22,21 @@ final class Shape {
     /// Wants every store of the types that the pattern names; else `members` are its stores.
     let wantsWholeTypes: Bool
     /// The stores that match, where the pattern names some of a type only.
-    var members: Set<Int32> = []
+    @exclusivity(unchecked) var members: Set<Int32> = []
 
     /// In no order; each knows its place.
-    private(set) var subscribers: ContiguousArray<Subscription> = []
+    @exclusivity(unchecked) private(set) var subscribers: ContiguousArray<Subscription> = []
     /// How many of them lag behind and take nothing live.
-    var lagging = 0
+    @exclusivity(unchecked) var lagging = 0
 
     /// The last commit that its subscribers were told of, and when, in milliseconds since 1970.
-    var lastTold: Int
-    var lastToldAt: Int
+    @exclusivity(unchecked) var lastTold: Int
+    @exclusivity(unchecked) var lastToldAt: Int
 
     /// Its place among the shapes of the commit being made; -1 outside one.
-    var scratch = -1
+    @exclusivity(unchecked) var scratch = -1
     /// The bytes that its subscribers share in this turn.
-    var run: ByteWriter?
+    @exclusivity(unchecked) var run: ByteWriter?
 
     init(key: Key, selection: Selection?, revision: Int, now: Int) {
         self.key = key

@@ -6,13 +6,13 @@ final class Subscription {
     unowned(unsafe) let connection: Connection
     let shape: Shape
     /// Its place among the shape's subscribers.
-    var place = 0
+    @exclusivity(unchecked) var place = 0
 
     /// The revision of its event before; the next one's `from`.
-    var from: Int
+    @exclusivity(unchecked) var from: Int
 
     /// What it still has to be told before live changes go on; nil when it is up to date.
-    var catchUp: CatchUp?
+    @exclusivity(unchecked) var catchUp: CatchUp?
 
     init(number: Int, connection: Connection, shape: Shape, from: Int) {
         self.number = number

@@ -1,6 +1,7 @@
 extension JSONReader {
     /// Reads one number: an exact integer if the literal has neither fraction nor exponent, else a double.
     public mutating func number() throws(JSONError) -> JSON {
+        _ = peek()
         let first = cursor
         var place = cursor
         let negative = place < end && place.pointee == UInt8(ascii: "-")

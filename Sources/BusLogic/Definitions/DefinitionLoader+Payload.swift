@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusYAML
 
 /// Payload members: `integer`, `integer?`, or `{type, optional, default, summary}`.

@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusYAML
 
 /// Which payload an action takes. A payload is checked once per dispatch, before any store sees it.

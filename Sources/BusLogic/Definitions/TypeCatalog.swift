@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusYAML
 
 /// The declared types of a bus: all files of its types directory together, checked against each other.

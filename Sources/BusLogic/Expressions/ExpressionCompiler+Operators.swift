@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusYAML
 
 /// The operators by their names.

@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusYAML
 
 /// `var`, `val`, `missing`: finding out beforehand where a path leads.

@@ -4,16 +4,16 @@ import BusJSON
 /// and the budget they spend. The engine keeps one and fills it anew for each commit.
 package final class CommitContext {
     /// The commit's time, in seconds since 1970.
-    package var time: Double = 0
+    @exclusivity(unchecked) package var time: Double = 0
     /// The revision the commit will have.
-    package var revision = 0
+    @exclusivity(unchecked) package var revision = 0
     /// The client's user id, where the kernel told it.
-    package var uid: Int?
+    @exclusivity(unchecked) package var uid: Int?
     /// The store that is being committed to, as the reader knows it.
-    package var store = 0
+    @exclusivity(unchecked) package var store = 0
 
     /// What is left of the commit's budget; each store takes at most `storeBudget` of it.
-    package var budget: Budget
+    @exclusivity(unchecked) package var budget: Budget
     /// What one store may spend in one action.
     package let storeBudget: Budget
 

@@ -1,3 +1,5 @@
+import BusProtocol
+import BusProtocol
 import BusYAML
 
 /// Sizes as people write them: `65536`, `64KiB`, `1MiB`, `2GiB`.
@@ -24,7 +26,8 @@ package enum ByteCount {
             let hint = suggestion(for: unitName, among: units.map(\.name))
             throw SourceError("\(unitName) is no unit of size; \(hint)", at: place)
         }
-        guard let number = Int(digits), case let (size, false) = number.multipliedReportingOverflow(by: unit.bytes)
+        guard let number = Int(digits),
+            case let (size, false) = number.multipliedReportingOverflow(by: unit.bytes)
         else { throw SourceError("\(name) is larger than any size; use a smaller one.", at: place) }
         return size
     }

@@ -45,7 +45,9 @@ package struct ConfigurationOverrides: Sendable {
     func apply(to configuration: inout ServerConfiguration, _ complaints: inout Complaints) {
         if !listen.isEmpty {
             configuration.listen = listen.compactMap { address in
-                complaints.collect { () throws(SourceError) in try ListenText.read(address.value, at: address.place) }
+                complaints.collect { () throws(SourceError) in
+                    try ListenText.read(address.value, at: address.place)
+                }
             }
         }
         if let tokens { configuration.tokens = tokens }

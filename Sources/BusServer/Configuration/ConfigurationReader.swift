@@ -1,4 +1,6 @@
 import BusEngine
+import BusProtocol
+import BusProtocol
 import BusYAML
 
 /// Reads `fluxbusd.yaml`. Every member is read even when another is wrong, and all complaints are kept.
@@ -13,9 +15,11 @@ struct ConfigurationReader {
     mutating func configuration(_ root: LocatedValue) -> ServerConfiguration {
         var configuration = ServerConfiguration()
         // An empty file says nothing, and nothing wrong.
-        guard !root.isNull, let object = complaints.collect({ () throws(SourceError) in
-            try root.object("the configuration")
-        }) else { return configuration }
+        guard !root.isNull,
+            let object = complaints.collect({ () throws(SourceError) in
+                try root.object("the configuration")
+            })
+        else { return configuration }
         refuseMembers(of: object, besides: Self.members, of: "the configuration")
 
         configuration.listen = elements(object, "listen").compactMap { listenAddress($0) }
@@ -65,9 +69,11 @@ struct ConfigurationReader {
     // MARK: - Listening
 
     private mutating func listenAddress(_ value: LocatedValue) -> ListenAddress? {
-        guard let object = complaints.collect({ () throws(SourceError) in
-            try value.object("an element of listen")
-        }) else { return nil }
+        guard
+            let object = complaints.collect({ () throws(SourceError) in
+                try value.object("an element of listen")
+            })
+        else { return nil }
         let kinds = ["unix", "tcp", "systemd"]
         let known = kinds + ["mode", "group"]
         refuseMembers(of: object, besides: known, of: "an element of listen")

@@ -12,7 +12,9 @@ enum FileMode {
         }
         guard let mode = UInt32(text, radix: 8), mode <= 0o777, text.utf8.count <= 4,
             text.utf8.allSatisfy({ (0x30...0x37).contains($0) })
-        else { throw value.failure("\(text) is no mode; write three or four octal digits, such as \"0660\".") }
+        else {
+            throw value.failure("\(text) is no mode; write three or four octal digits, such as \"0660\".")
+        }
         return mode
     }
 }

@@ -1,4 +1,6 @@
 import BusEngine
+import BusProtocol
+import BusProtocol
 import BusYAML
 
 /// Reads the limits of the configuration: counts are integers, sizes may have a unit.
@@ -37,7 +39,8 @@ enum LimitReading {
         let number = entry.isSize ? try ByteCount.read(value, shown) : try value.int(shown)
         guard entry.range.contains(number) else {
             let (least, most) = (entry.range.lowerBound, entry.range.upperBound)
-            let bounds = entry.isSize ? (ByteCount.text(least), ByteCount.text(most)) : ("\(least)", "\(most)")
+            let bounds =
+                entry.isSize ? (ByteCount.text(least), ByteCount.text(most)) : ("\(least)", "\(most)")
             throw value.failure("\(shown) must be within \(bounds.0) and \(bounds.1).")
         }
         limits[keyPath: entry.path] = number
@@ -51,6 +54,7 @@ enum LimitReading {
         let value = String(text[text.index(after: equals)...])
         let scalar = Int(value).map { LocatedValue(.scalar(.int($0)), at: place) }
         try set(
-            String(text[..<equals]), to: scalar ?? LocatedValue(.scalar(.string(value)), at: place), in: &limits)
+            String(text[..<equals]), to: scalar ?? LocatedValue(.scalar(.string(value)), at: place),
+            in: &limits)
     }
 }

@@ -1,3 +1,5 @@
+import BusProtocol
+import BusProtocol
 import BusYAML
 
 /// Addresses to listen on, as flags and variables write them: `unix:/path`, `tcp:host:port`.
@@ -24,7 +26,8 @@ enum ListenText {
     /// `host:port`
     static func tcp(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
-            throw SourceError("\(text) is no TCP address; write HOST:PORT, such as 127.0.0.1:7411.", at: place)
+            throw SourceError(
+                "\(text) is no TCP address; write HOST:PORT, such as 127.0.0.1:7411.", at: place)
         }
         let host = String(text[..<colon])
         guard let loopback = LoopbackHost(host) else {

@@ -5,7 +5,9 @@ enum PathText {
     /// A path that the kernel can be given.
     static func check(_ path: String, _ name: String, at place: Place) throws(SourceError) -> String {
         if path.isEmpty { throw SourceError("\(name) is empty; write a path.", at: place) }
-        if path.utf8.contains(0) { throw SourceError("\(name) has a zero byte in it; no path has one.", at: place) }
+        if path.utf8.contains(0) {
+            throw SourceError("\(name) has a zero byte in it; no path has one.", at: place)
+        }
         return path
     }
 

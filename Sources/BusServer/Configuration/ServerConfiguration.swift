@@ -36,7 +36,9 @@ package struct ServerConfiguration: Sendable {
         var configuration = ServerConfiguration()
         let named = flags.config ?? environment.config
         let file = named ?? Located(defaultFile, at: Place(name: defaultFile))
-        if named != nil || FileBytes.exists(file.value) || (flags.listen.isEmpty && environment.listen.isEmpty) {
+        if named != nil || FileBytes.exists(file.value)
+            || (flags.listen.isEmpty && environment.listen.isEmpty)
+        {
             configuration = read(file, &complaints)
         }
         environment.apply(to: &configuration, &complaints)
@@ -72,7 +74,8 @@ package struct ServerConfiguration: Sendable {
         for (index, address) in listen.enumerated() {
             guard let first = listen[..<index].first(where: { $0.text == address.text }) else { continue }
             if case .tcp(_, port: 0) = first.kind { continue }
-            complaints.add("The address \(address.text) stands here twice; keep one of them.", at: address.place)
+            complaints.add(
+                "The address \(address.text) stands here twice; keep one of them.", at: address.place)
         }
     }
 }

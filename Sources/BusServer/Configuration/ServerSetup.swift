@@ -1,5 +1,6 @@
 import BusEngine
 import BusLogic
+import BusProtocol
 import BusYAML
 
 /// A configuration whose types, tokens and stores were read and fit together: everything that can be known
@@ -70,15 +71,18 @@ package struct ServerSetup: Sendable {
         for store in configuration.stores {
             guard let type = StoreAddressText.type(of: store.value) else {
                 complaints.add(
-                    "\(store.value) is no store's address; write TYPE/NAME, such as counter/main.", at: store.place)
+                    "\(store.value) is no store's address; write TYPE/NAME, such as counter/main.",
+                    at: store.place)
                 continue
             }
             if !seen.insert(store.value).inserted {
-                complaints.add("The store \(store.value) stands here twice; keep one of them.", at: store.place)
+                complaints.add(
+                    "The store \(store.value) stands here twice; keep one of them.", at: store.place)
             }
             // Without types nothing can be said about theirs.
             guard let names = types?.map(\.name), !names.contains(type) else { continue }
-            complaints.add("There is no type \(type); \(suggestion(for: type, among: names))", at: store.place)
+            complaints.add(
+                "There is no type \(type); \(suggestion(for: type, among: names))", at: store.place)
         }
         if configuration.stores.count > configuration.limits.stores, let last = configuration.stores.last {
             complaints.add(

@@ -55,7 +55,8 @@ package struct TokenTable: Sendable {
         }
         if table.entries.isEmpty, complaints.errors.count == before {
             complaints.add(
-                "There is no token in it; add a line NAME TOKEN.", at: Place(file: path.value, line: 1, column: 1))
+                "There is no token in it; add a line NAME TOKEN.",
+                at: Place(file: path.value, line: 1, column: 1))
         }
         return table
     }
@@ -79,23 +80,29 @@ package struct TokenTable: Sendable {
         guard let first = words.first, first.first != UInt8(ascii: "#") else { return }
         guard words.count == 2 else {
             // The line may hold a secret: it is not shown.
-            throw failure("A line has a NAME and a TOKEN, divided by a space; this one has \(words.count) words.", first.startIndex)
+            throw failure(
+                "A line has a NAME and a TOKEN, divided by a space; this one has \(words.count) words.",
+                first.startIndex)
         }
         let (name, token) = (words[0], words[1])
         guard name.count <= Self.longestName, name.allSatisfy(Self.isNameByte) else {
             throw failure(
-                "A name has letters, digits and _ - . : @ only, at most \(Self.longestName) of them.", name.startIndex)
+                "A name has letters, digits and _ - . : @ only, at most \(Self.longestName) of them.",
+                name.startIndex)
         }
         guard token.count <= Self.longestToken, token.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw failure(
-                "A token has printable ASCII characters only, at most \(Self.longestToken) of them.", token.startIndex)
+                "A token has printable ASCII characters only, at most \(Self.longestToken) of them.",
+                token.startIndex)
         }
         let entry = Entry(name: String(decoding: name, as: UTF8.self), token: Array(token))
         if entries.contains(where: { $0.name == entry.name }) {
-            throw failure("The name \(entry.name) stands here twice; give each client its own.", name.startIndex)
+            throw failure(
+                "The name \(entry.name) stands here twice; give each client its own.", name.startIndex)
         }
         if let other = entries.first(where: { $0.token == entry.token }) {
-            throw failure("\(entry.name) has the token of \(other.name); give each its own.", token.startIndex)
+            throw failure(
+                "\(entry.name) has the token of \(other.name); give each its own.", token.startIndex)
         }
         entries.append(entry)
     }

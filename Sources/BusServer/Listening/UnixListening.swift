@@ -7,7 +7,9 @@ import Glibc
 /// What it guarantees: a live socket is never taken from its daemon; of several daemons that start at the same
 /// time one wins; and at no moment the file has a wider mode than the configured one.
 enum UnixListening {
-    static func open(path: String, mode: UInt32, group: String?, at place: Place) throws(StartFailure) -> Listener {
+    static func open(path: String, mode: UInt32, group: String?, at place: Place) throws(StartFailure)
+        -> Listener
+    {
         let opening = UnixOpening(path: path, mode: mode, group: group, place: place)
         return try opening.run()
     }
@@ -25,7 +27,8 @@ private struct UnixOpening {
         guard length > 0 else {
             throw failure(
                 .configuration,
-                "the path has \(path.utf8.count) bytes, and the kernel takes \(linux_unix_path_limit); use a shorter one.")
+                "the path has \(path.utf8.count) bytes, and the kernel takes \(linux_unix_path_limit); use a shorter one."
+            )
         }
         let groupID = try lookUpGroup()
         let lock = try lockDirectory()
@@ -78,7 +81,8 @@ private struct UnixOpening {
         }
         let error = SystemError("flock")
         SystemCall.close(descriptor)
-        throw failure(.inUse, "another daemon is starting in \(directory) (\(error.reason)); try again later.")
+        throw failure(
+            .inUse, "another daemon is starting in \(directory) (\(error.reason)); try again later.")
     }
 
     /// Binding takes microseconds; two seconds are a daemon that hangs.

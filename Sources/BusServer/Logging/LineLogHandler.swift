@@ -25,7 +25,8 @@ package struct LineLogHandler: LogHandler {
     }
 
     /// The line as it is written. Line ends and control characters from clients are shown, not passed on.
-    package static func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String {
+    package static func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String
+    {
         var line = "\(level.rawValue.uppercased()) \(visible(message))"
         for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
             let text = visible(value.description)
@@ -38,7 +39,11 @@ package struct LineLogHandler: LogHandler {
         guard text.unicodeScalars.contains(where: isControl) else { return text }
         var shown = ""
         for scalar in text.unicodeScalars {
-            if isControl(scalar) { shown += scalar.escaped(asASCII: true) } else { shown.unicodeScalars.append(scalar) }
+            if isControl(scalar) {
+                shown += scalar.escaped(asASCII: true)
+            } else {
+                shown.unicodeScalars.append(scalar)
+            }
         }
         return shown
     }

@@ -1,4 +1,5 @@
-import BusYAML
+import BusProtocol
+import BusProtocol
 import Logging
 
 /// Levels of the log as flags and variables write them.

@@ -45,7 +45,9 @@ struct ConnectionTable {
     }
 
     func token(of id: ConnectionID) -> UInt64 {
-        guard let connection = self[id] else { preconditionFailure("A token was asked for a closed connection.") }
+        guard let connection = self[id] else {
+            preconditionFailure("A token was asked for a closed connection.")
+        }
         return token(of: id, connection.generation)
     }
 

@@ -19,7 +19,9 @@ extension EventLoop {
             case .wouldBlock:
                 return
             case .noDescriptor:
-                guard refuseWithSpare(acceptor.listener) else { return pauseAccepting("there is no descriptor left") }
+                guard refuseWithSpare(acceptor.listener) else {
+                    return pauseAccepting("there is no descriptor left")
+                }
             case .failed(let error):
                 return pauseAccepting(error.reason)
             }
@@ -63,7 +65,8 @@ extension EventLoop {
         guard spare.giveUp() else { return false }
         defer { spare.take() }
         var address = sockaddr_storage()
-        guard case .connection(let descriptor) = SystemCall.accept(listener.descriptor, address: &address) else {
+        guard case .connection(let descriptor) = SystemCall.accept(listener.descriptor, address: &address)
+        else {
             return false
         }
         refuse(descriptor, "This bus has no descriptor left; try again later.")
@@ -80,6 +83,8 @@ extension EventLoop {
     func resumeAccepting() {
         deadlines.acceptAgain = nil
         spare.take()
-        for acceptor in acceptors { poller.modify(acceptor.listener.descriptor, .input, token: acceptor.token) }
+        for acceptor in acceptors {
+            poller.modify(acceptor.listener.descriptor, .input, token: acceptor.token)
+        }
     }
 }

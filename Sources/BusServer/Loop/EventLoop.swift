@@ -210,6 +210,8 @@ final class EventLoop {
     /// Throws away what is unread: closing a socket over it would make the peer's end of file a reset.
     func drain(_ descriptor: Int32) {
         var left = Bounds.drained
-        while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffer) { left -= count }
+        while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffer) {
+            left -= count
+        }
     }
 }

@@ -17,6 +17,8 @@ enum DescriptorLimit {
         if linux_set_descriptor_limit(most, hard) == 0, most == wanted { return }
         logger.warning(
             "the limit of open descriptors is lower than limits.connections needs",
-            metadata: ["descriptors": .stringConvertible(max(soft, most)), "needed": .stringConvertible(wanted)])
+            metadata: [
+                "descriptors": .stringConvertible(max(soft, most)), "needed": .stringConvertible(wanted),
+            ])
     }
 }

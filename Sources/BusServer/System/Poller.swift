@@ -37,7 +37,9 @@ struct Poller: ~Copyable {
         while true {
             let count = linux_epoll_wait(descriptor, events, Int32(Bounds.eventsPerTurn), 0)
             if count >= 0 { return Int(count) }
-            guard errno == EINTR else { preconditionFailure("epoll_wait: \(SystemError("epoll_wait").reason).") }
+            guard errno == EINTR else {
+                preconditionFailure("epoll_wait: \(SystemError("epoll_wait").reason).")
+            }
         }
     }
 
@@ -46,7 +48,9 @@ struct Poller: ~Copyable {
     }
 
     func add(_ fd: Int32, _ interest: Interest, token: UInt64) throws(SystemError) {
-        guard linux_epoll_add(descriptor, fd, interest.rawValue, token) == 0 else { throw SystemError("epoll_ctl") }
+        guard linux_epoll_add(descriptor, fd, interest.rawValue, token) == 0 else {
+            throw SystemError("epoll_ctl")
+        }
     }
 
     func modify(_ fd: Int32, _ interest: Interest, token: UInt64) {

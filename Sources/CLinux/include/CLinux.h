@@ -28,6 +28,11 @@ static const uint32_t linux_epoll_rdhup = EPOLLRDHUP;
 static const uint32_t linux_epoll_hup = EPOLLHUP;
 static const uint32_t linux_epoll_err = EPOLLERR;
 
+/* Constants that are enumerators here and macros there, so that Swift sees them differently from file to file. */
+static const int linux_dont_wait = MSG_DONTWAIT;
+static const int linux_no_signal = MSG_NOSIGNAL;
+static const int linux_stream = SOCK_STREAM;
+
 /* A new epoll descriptor, closed on exec; -1 and errno on failure. */
 static inline int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 

@@ -1,0 +1,88 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Where a bus listens: a Unix socket, or a host and port.
+///
+/// Written `unix:/path`, `tcp:host:port` or `tcp:[v6]:port`; the description is the same text again.
+public enum BusAddress: Hashable, Sendable {
+    case unix(path: String)
+    case tcp(host: String, port: UInt16)
+
+    /// The bytes a Unix socket's path may have: `sun_path` holds 108 with the closing zero.
+    public static let longestPath = 107
+
+    /// Reads an address. Throws `invalidAddress` with a sentence that shows the right form.
+    public init(parsing text: String) throws(BusError) {
+        if text.hasPrefix("unix:") {
+            self = try Self.unixAddress(String(text.dropFirst(5)))
+        } else if text.hasPrefix("tcp:") {
+            self = try Self.tcpAddress(text.dropFirst(4), whole: text)
+        } else {
+            throw BusError(
+                .invalidAddress,
+                "“\(text)” is no address of a bus: write unix:/path/to/socket or tcp:HOST:PORT.")
+        }
+    }
+
+    private static func unixAddress(_ path: String) throws(BusError) -> BusAddress {
+        guard path.hasPrefix("/") else {
+            throw BusError(
+                .invalidAddress, "The path of a Unix socket must be absolute: write unix:/path/to/socket.")
+        }
+        guard path.utf8.count <= longestPath else {
+            throw BusError(
+                .invalidAddress,
+                "The path of a Unix socket may have \(longestPath) bytes, this one has \(path.utf8.count).")
+        }
+        return .unix(path: path)
+    }
+
+    private static func tcpAddress(_ rest: Substring, whole: String) throws(BusError) -> BusAddress {
+        let malformed = BusError(
+            .invalidAddress,
+            "“\(whole)” names no host and port: write tcp:HOST:PORT, as in tcp:127.0.0.1:7411.")
+        guard let colon = rest.lastIndex(of: ":") else { throw malformed }
+        var host = rest[..<colon]
+        guard let port = UInt16(rest[rest.index(after: colon)...]), port != 0 else { throw malformed }
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            throw malformed
+        }
+        guard !host.isEmpty else { throw malformed }
+        return .tcp(host: String(host), port: port)
+    }
+
+    /// The address meant when none is given: `$FLUXBUS_ADDRESS`, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if
+    /// that socket exists, else `/run/fluxbus/bus.sock`. An explicit address stands before all of them.
+    public static func resolve(
+        _ explicit: String? = nil, environment: [String: String]
+    ) throws(BusError) -> BusAddress {
+        if let explicit { return try BusAddress(parsing: explicit) }
+        if let named = environment["FLUXBUS_ADDRESS"], !named.isEmpty {
+            return try BusAddress(parsing: named)
+        }
+        if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {
+            let path = directory + "/fluxbus/bus.sock"
+            if path.utf8.count <= longestPath, isSocket(path) { return .unix(path: path) }
+        }
+        return .unix(path: "/run/fluxbus/bus.sock")
+    }
+
+    private static func isSocket(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+    }
+}
+
+extension BusAddress: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .unix(let path): "unix:\(path)"
+        case .tcp(let host, let port): host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
+        }
+    }
+}

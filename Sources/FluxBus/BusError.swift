@@ -1,0 +1,72 @@
+import BusJSON
+
+/// Everything that can go wrong between a program and the bus, as one error: what the daemon refused, and what
+/// happened on the way to it.
+///
+/// `code` tells programs what it is; `message` tells people what to do, in one sentence. Both kinds share one
+/// set of codes, which newer daemons may extend, so a switch over it needs a default.
+public struct BusError: Error, Sendable, Equatable {
+    /// The kind of failure. The protocol's codes, and those that arise on this side.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+    }
+
+    public let code: Code
+    /// One sentence that says what to do.
+    public let message: String
+    /// The error's further members as the daemon sent them; empty for errors of this side.
+    public let details: JSONObject
+
+    public init(_ code: Code, _ message: String, details: JSONObject = [:]) {
+        self.code = code
+        self.message = message
+        self.details = details
+    }
+
+    /// Reads the `error` member of a reply.
+    public init(reply error: JSON?) {
+        var details = error?.object ?? [:]
+        let code = details["code"]?.string
+        let message = details["message"]?.string
+        details["code"] = nil
+        details["message"] = nil
+        self.init(
+            Code(rawValue: code ?? Code.unexpectedReply.rawValue),
+            message ?? "The bus refused the request without saying why.", details: details)
+    }
+}
+
+extension BusError.Code {
+    // The protocol's.
+    public static let parseError = Self(rawValue: "parse_error")
+    public static let invalidRequest = Self(rawValue: "invalid_request")
+    public static let unknownOperation = Self(rawValue: "unknown_op")
+    public static let unknownType = Self(rawValue: "unknown_type")
+    public static let unknownStore = Self(rawValue: "unknown_store")
+    public static let unknownAction = Self(rawValue: "unknown_action")
+    public static let invalidPayload = Self(rawValue: "invalid_payload")
+    public static let rejected = Self(rawValue: "rejected")
+    public static let conflict = Self(rawValue: "conflict")
+    public static let exists = Self(rawValue: "exists")
+    public static let forbidden = Self(rawValue: "forbidden")
+    public static let unauthorized = Self(rawValue: "unauthorized")
+    public static let tooLarge = Self(rawValue: "too_large")
+    public static let limit = Self(rawValue: "limit")
+    public static let unavailable = Self(rawValue: "unavailable")
+    public static let `internal` = Self(rawValue: "internal")
+
+    // This side's.
+    /// The text is no address of a bus.
+    public static let invalidAddress = Self(rawValue: "invalid_address")
+    /// Nobody answers at the address.
+    public static let unreachable = Self(rawValue: "unreachable")
+    /// The time allowed has passed.
+    public static let timedOut = Self(rawValue: "timed_out")
+    /// The connection has ended; after a `goodbye`, `details` holds its `code` as `reason`.
+    public static let closed = Self(rawValue: "closed")
+    /// An event before this one is missing: the mirror must be subscribed anew.
+    public static let gap = Self(rawValue: "gap")
+    /// What came is not what the protocol promises.
+    public static let unexpectedReply = Self(rawValue: "unexpected_reply")
+}

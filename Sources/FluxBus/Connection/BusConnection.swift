@@ -1,0 +1,211 @@
+import BusJSON
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// One connection to a bus, for a caller that waits: lines out, lines in, in order.
+///
+/// Requests may be pipelined: queue as many as wanted, then take the replies, which come in request order.
+/// Events arrive between them; `request` keeps those it meets for the next `receiveLine`. Nothing here
+/// reconnects. A connection belongs to one thread.
+///
+/// While bytes wait to be sent, what arrives is read too, because a bus whose outbox for this connection is full
+/// takes nothing more from it.
+public final class BusConnection {
+    public let address: BusAddress
+
+    /// The longest line taken from a bus. A daemon splits its events at 1 MiB by default; more than this is
+    /// no bus.
+    static let longestLine = 256 << 20
+
+    private let stream: SocketStream
+    private var incoming = LineBuffer()
+    /// Events that came while a reply was awaited, oldest first.
+    private var held: [[UInt8]] = []
+    private let outgoing = ByteWriter(capacity: 4096)
+    /// How much of `outgoing` has left.
+    private var sent = 0
+    private var hasEnded = false
+    private var nextID = 1
+
+    /// Connects, and over TCP introduces itself with `token`, which a bus there demands as the first line.
+    ///
+    /// Throws `unreachable`, `forbidden` (the socket's mode), `timedOut`, or what the bus says to the token.
+    public init(
+        to address: BusAddress, token: String? = nil, client: String? = nil, until deadline: Deadline = .never
+    ) throws(BusError) {
+        self.address = address
+        stream = try SocketStream.connect(to: address, until: deadline)
+        if case .tcp = address {
+            guard let token else {
+                throw BusError(.unauthorized, "The bus at \(address) asks for a token.")
+            }
+            try hello(token: token, client: client, until: deadline)
+        }
+    }
+
+    /// Introduces this client; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
+    @discardableResult
+    public func hello(
+        token: String? = nil, client: String? = nil, until deadline: Deadline = .never
+    ) throws(BusError) -> JSONObject {
+        let members: KeyValuePairs<String, JSON?> = [
+            "protocol": 1, "client": client.map(JSON.string), "token": token.map(JSON.string),
+        ]
+        return try request(BusRequest("hello", members), until: deadline)
+    }
+
+    /// The socket, for callers that move bytes themselves once everything asked here has been answered.
+    package var descriptor: Int32 { stream.descriptor }
+
+    // MARK: - Whole exchanges
+
+    /// Sends one request and waits for its reply. Throws the error the reply holds.
+    @discardableResult
+    public func request(
+        _ request: BusRequest, until deadline: Deadline = .never
+    ) throws(BusError) -> JSONObject {
+        let id = queue(request)
+        try flush(until: deadline)
+        var ending: BusError?
+        while true {
+            let line: [UInt8]
+            do throws(BusError) {
+                line = try nextLine(until: deadline)
+            } catch {
+                throw error.code == .closed ? ending ?? error : error
+            }
+            switch try BusMessage(parsing: line) {
+            case .event("goodbye", let event): ending = BusMessage.goodbye(event)
+            case .event: held.append(line)
+            case .reply(let reply):
+                guard reply["ok"]?.bool == true else { throw BusError(reply: reply["error"]) }
+                guard reply["id"] == .int(id) else {
+                    throw BusError(.unexpectedReply, "A reply came that belongs to another request.")
+                }
+                return reply
+            }
+        }
+    }
+
+    // MARK: - Lines
+
+    /// Puts a request behind what is to be sent, and gives the `id` it goes under.
+    @discardableResult
+    public func queue(_ request: BusRequest) -> Int {
+        let id = nextID
+        nextID += 1
+        request.write(to: outgoing, id: id)
+        return id
+    }
+
+    /// Puts a line, given without its end, behind what is to be sent.
+    public func queue(line: UnsafeRawBufferPointer) {
+        outgoing.append(line)
+        outgoing.append(UInt8(ascii: "\n"))
+    }
+
+    /// How many queued bytes have not been sent yet.
+    public var unsentBytes: Int { outgoing.count - sent }
+
+    /// Sends everything queued, reading meanwhile what comes.
+    public func flush(until deadline: Deadline = .never) throws(BusError) {
+        try sendSome()
+        while unsentBytes > 0 {
+            let ready = stream.wait(for: Int16(POLLIN | POLLOUT), until: deadline)
+            if ready == 0 { throw Self.timedOut }
+            if ready & Int16(POLLIN | POLLHUP | POLLERR) != 0 { try readSome() }
+            if hasEnded { throw Self.ended }
+            try sendSome()
+        }
+    }
+
+    /// The next line, reply or event, waiting for it. Throws `timedOut`, or `closed` at the end.
+    public func receiveLine(until deadline: Deadline = .never) throws(BusError) -> [UInt8] {
+        held.isEmpty ? try nextLine(until: deadline) : held.removeFirst()
+    }
+
+    /// The next line if one has arrived already.
+    public func receiveLineIfReady() -> [UInt8]? {
+        held.isEmpty ? incoming.next() : held.removeFirst()
+    }
+
+    /// Says that no more requests follow; what was sent is still answered.
+    public func finishSending() { stream.finishWriting() }
+
+    private func nextLine(until deadline: Deadline) throws(BusError) -> [UInt8] {
+        while true {
+            if let line = incoming.next() { return line }
+            if hasEnded { throw Self.ended }
+            if stream.wait(for: Int16(POLLIN), until: deadline) == 0 { throw Self.timedOut }
+            try readSome()
+        }
+    }
+
+    // MARK: - Several descriptors at once
+
+    /// What a wait ended with. Several may be true; none is when the deadline passed.
+    public struct Wakeup: Sendable {
+        /// Bytes came from the bus, or its end.
+        public var incoming = false
+        /// `input` can be read, or has ended.
+        public var input = false
+        /// Nobody reads `output` any more.
+        public var outputClosed = false
+    }
+
+    /// Sends what can be sent and waits until something arrives, `input` can be read, or the reader of `output`
+    /// has gone. Throws `closed` when the bus has ended the connection and every line was taken.
+    public func wait(
+        input: Int32? = nil, output: Int32? = nil, until deadline: Deadline = .never
+    ) throws(BusError) -> Wakeup {
+        try sendSome()
+        if hasEnded, incoming.count == 0 { throw Self.ended }
+        let wanted = Int16(unsentBytes > 0 ? POLLIN | POLLOUT : POLLIN)
+        // A negative descriptor is passed over; one that is asked for nothing still reports its end.
+        var entries = [
+            pollfd(fd: stream.descriptor, events: wanted, revents: 0),
+            pollfd(fd: input ?? -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: output ?? -1, events: 0, revents: 0),
+        ]
+        var ready: Int32 = 0
+        repeat {
+            ready = poll(&entries, nfds_t(entries.count), deadline.pollTimeout)
+        } while ready < 0 || (ready == 0 && !deadline.hasPassed)
+        var wakeup = Wakeup()
+        if entries[0].revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
+            try readSome()
+            if hasEnded, incoming.count == 0 { throw Self.ended }
+            wakeup.incoming = true
+        }
+        try sendSome()
+        wakeup.input = entries[1].revents != 0
+        wakeup.outputClosed = entries[2].revents & Int16(POLLERR | POLLNVAL | POLLHUP) != 0
+        return wakeup
+    }
+
+    private func sendSome() throws(BusError) {
+        while unsentBytes > 0 {
+            let count = try stream.write(UnsafeRawBufferPointer(rebasing: outgoing.bytes[sent...]))
+            if count == 0 { return }
+            sent += count
+        }
+        outgoing.clear()
+        sent = 0
+    }
+
+    private func readSome() throws(BusError) {
+        guard !hasEnded else { return }
+        if try stream.read(into: &incoming) == .end { hasEnded = true }
+        if incoming.count > Self.longestLine, !incoming.hasLine {
+            throw BusError(
+                .unexpectedReply, "A line longer than \(Self.longestLine) bytes came: no bus sends that.")
+        }
+    }
+
+    private static let timedOut = BusError(.timedOut, "The bus did not answer in the time allowed.")
+    private static let ended = BusError(.closed, "The bus ended the connection.")
+}

@@ -1,0 +1,70 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Bytes that have arrived and are not yet taken as lines.
+///
+/// A line ends at `\n`; a `\r` before it is dropped; empty lines are skipped. Each byte is searched once,
+/// however small the pieces in which a long line arrives.
+package struct LineBuffer {
+    package init() {}
+
+    private var bytes: [UInt8] = []
+    /// Where the first untaken line starts.
+    private var start = 0
+    /// Up to where no `\n` was found.
+    private var searched = 0
+
+    package var count: Int { bytes.count - start }
+
+    package mutating func append(_ piece: UnsafeRawBufferPointer) {
+        // What was taken is cut off only when it is most of the storage, so each byte moves at most once.
+        if start > 65536, start > bytes.count / 2 {
+            bytes.removeSubrange(..<start)
+            searched -= start
+            start = 0
+        }
+        bytes.append(contentsOf: piece)
+    }
+
+    /// True when a whole line, or an empty one, is there to be taken.
+    package var hasLine: Bool { bytes[searched...].contains(UInt8(ascii: "\n")) }
+
+    /// The next whole line without its end; nil when none is complete.
+    package mutating func next() -> [UInt8]? {
+        while let end = nextNewline() {
+            var last = end
+            if last > start, bytes[last - 1] == UInt8(ascii: "\r") { last -= 1 }
+            let line = start..<last
+            start = end + 1
+            searched = start
+            if !line.isEmpty {
+                let taken = Array(bytes[line])
+                forgetIfEmpty()
+                return taken
+            }
+        }
+        forgetIfEmpty()
+        return nil
+    }
+
+    private mutating func nextNewline() -> Int? {
+        let from = searched
+        let found = bytes.withUnsafeBytes { buffer -> Int? in
+            guard let base = buffer.baseAddress, from < buffer.count else { return nil }
+            guard let hit = memchr(base + from, 0x0a, buffer.count - from) else { return nil }
+            return UnsafeRawPointer(hit) - base
+        }
+        if found == nil { searched = bytes.count }
+        return found
+    }
+
+    private mutating func forgetIfEmpty() {
+        guard start == bytes.count else { return }
+        bytes.removeAll(keepingCapacity: true)
+        start = 0
+        searched = 0
+    }
+}

@@ -1,0 +1,59 @@
+#if canImport(Glibc)
+    internal import CLinux
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// One address in the form the kernel takes.
+struct SocketEndpoint {
+    let family: Int32
+    /// The bytes of a `sockaddr` of that family.
+    private let bytes: [UInt8]
+
+    func withAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        bytes.withUnsafeBytes { raw in
+            body(raw.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t(raw.count))
+        }
+    }
+
+    /// Every kernel address that `address` stands for, in the resolver's order; one for a Unix socket.
+    static func all(of address: BusAddress) throws(BusError) -> [SocketEndpoint] {
+        switch address {
+        case .unix(let path): [unix(path)]
+        case .tcp(let host, let port): try resolve(host: host, port: port)
+        }
+    }
+
+    private static func unix(_ path: String) -> SocketEndpoint {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { field in
+            field.copyBytes(from: path.utf8.prefix(field.count - 1))
+        }
+        return SocketEndpoint(family: AF_UNIX, bytes: withUnsafeBytes(of: &address) { Array($0) })
+    }
+
+    private static func resolve(host: String, port: UInt16) throws(BusError) -> [SocketEndpoint] {
+        var hints = addrinfo()
+        hints.ai_socktype = linux_stream
+        hints.ai_flags = AI_NUMERICSERV
+        var list: UnsafeMutablePointer<addrinfo>?
+        let failure = getaddrinfo(host, String(port), &hints, &list)
+        defer { if let list { freeaddrinfo(list) } }
+        guard failure == 0 else {
+            let reason = String(cString: gai_strerror(failure))
+            throw BusError(.unreachable, "The host “\(host)” can't be found (\(reason)).")
+        }
+        var endpoints: [SocketEndpoint] = []
+        var next = list
+        while let entry = next?.pointee {
+            if let bytes = entry.ai_addr {
+                let raw = UnsafeRawBufferPointer(start: bytes, count: Int(entry.ai_addrlen))
+                endpoints.append(SocketEndpoint(family: entry.ai_family, bytes: Array(raw)))
+            }
+            next = entry.ai_next
+        }
+        return endpoints
+    }
+}

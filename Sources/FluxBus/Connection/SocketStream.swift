@@ -1,0 +1,127 @@
+internal import CLinux
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// A connected stream socket: the one place of this library where the system is called.
+///
+/// The descriptor never blocks; waiting is `poll` with a deadline. EINTR is retried, EAGAIN is a value, and a
+/// write to a closed peer is an error, not a signal.
+final class SocketStream {
+    enum ReadOutcome {
+        case bytes
+        case nothingYet
+        case end
+    }
+
+    let descriptor: Int32
+
+    private init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Connects, trying each address of a host in turn.
+    static func connect(to address: BusAddress, until deadline: Deadline) throws(BusError) -> SocketStream {
+        var reason = "no address"
+        for endpoint in try SocketEndpoint.all(of: address) {
+            let descriptor = linux_stream_socket(endpoint.family, 1)
+            guard descriptor >= 0 else {
+                throw BusError(.unreachable, "No socket can be opened: \(systemReason(errno)).")
+            }
+            let stream = SocketStream(descriptor: descriptor)
+            let failure = stream.connect(to: endpoint, until: deadline)
+            if failure == 0 {
+                stream.sendWithoutDelay(endpoint)
+                return stream
+            }
+            if failure == EACCES || failure == EPERM {
+                throw BusError(.forbidden, "This user may not connect to the bus at \(address).")
+            }
+            reason = systemReason(failure)
+        }
+        throw BusError(.unreachable, "No bus answers at \(address) (\(reason)).")
+    }
+
+    /// Gives 0 or the `errno` that stopped it.
+    private func connect(to endpoint: SocketEndpoint, until deadline: Deadline) -> Int32 {
+        while true {
+            if endpoint.withAddress({ sockaddr, length in Glibc.connect(descriptor, sockaddr, length) }) == 0
+            {
+                return 0
+            }
+            switch errno {
+            case EINTR: continue
+            case EISCONN: return 0
+            case EAGAIN:
+                // A Unix listener whose queue is full; there is no event to wait for.
+                if deadline.hasPassed { return ETIMEDOUT }
+                _ = poll(nil, 0, 2)
+            case EINPROGRESS, EALREADY:
+                guard wait(for: Int16(POLLOUT), until: deadline) != 0 else { return ETIMEDOUT }
+                var failure: Int32 = 0
+                var length = socklen_t(MemoryLayout<Int32>.size)
+                getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &failure, &length)
+                return failure
+            default: return errno
+            }
+        }
+    }
+
+    private func sendWithoutDelay(_ endpoint: SocketEndpoint) {
+        guard endpoint.family != AF_UNIX else { return }
+        var on: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// Writes what fits; 0 when the socket takes nothing now.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(BusError) -> Int {
+        while true {
+            let sent = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            if sent >= 0 { return sent }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return 0
+            default: throw BusError(.closed, "The bus ended the connection (\(systemReason(errno))).")
+            }
+        }
+    }
+
+    /// Reads what is there into `buffer`.
+    func read(into buffer: inout LineBuffer) throws(BusError) -> ReadOutcome {
+        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 131_072, alignment: 16)
+        defer { space.deallocate() }
+        while true {
+            let count = recv(descriptor, space.baseAddress, space.count, 0)
+            if count > 0 {
+                buffer.append(UnsafeRawBufferPointer(rebasing: space[..<count]))
+                return .bytes
+            }
+            if count == 0 { return .end }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .nothingYet
+            case ECONNRESET: return .end
+            default: throw BusError(.closed, "The bus ended the connection (\(systemReason(errno))).")
+            }
+        }
+    }
+
+    /// Says that nothing more will be sent; what was sent is still answered.
+    func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Waits for `events`; gives those that came, 0 when the deadline passed.
+    func wait(for events: Int16, until deadline: Deadline) -> Int16 {
+        var entry = pollfd(fd: descriptor, events: events, revents: 0)
+        while true {
+            let ready = poll(&entry, 1, deadline.pollTimeout)
+            if ready > 0 { return entry.revents }
+            if ready == 0, deadline.hasPassed { return 0 }
+        }
+    }
+}
+
+/// The system's words for an `errno`.
+func systemReason(_ code: Int32) -> String { String(cString: strerror(code)) }

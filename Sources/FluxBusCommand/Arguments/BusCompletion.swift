@@ -1,0 +1,45 @@
+import BusJSON
+import FluxBus
+
+/// Names a shell offers while a command is typed, asked of the running bus. No bus, no names: a shell must not
+/// wait, and an error would only disturb the line.
+enum BusCompletion {
+    /// How long a shell may hang before it gets nothing.
+    private static let patience = Duration.milliseconds(300)
+    /// How many stores are offered: more is no help.
+    private static let mostStores = 200
+
+    /// Types and stores.
+    @Sendable static func targets(arguments: [String], index: Int, prefix: String) -> [String] {
+        (prefix.contains("/") ? [] : types(arguments: arguments, index: index, prefix: prefix))
+            + stores(arguments: arguments, index: index, prefix: prefix)
+    }
+
+    @Sendable static func types(arguments: [String], index: Int, prefix: String) -> [String] {
+        ask(BusRequest("types"), arguments)?["types"]?.array?.compactMap { $0["type"]?.string } ?? []
+    }
+
+    @Sendable static func stores(arguments: [String], index: Int, prefix: String) -> [String] {
+        let request = BusRequest("stores", ["limit": .int(mostStores)])
+        return ask(request, arguments)?["stores"]?.array?.compactMap { $0["store"]?.string } ?? []
+    }
+
+    /// The actions of the type whose name, or store's address, stands before.
+    @Sendable static func actions(arguments: [String], index: Int, prefix: String) -> [String] {
+        guard let start = arguments.lastIndex(of: "dispatch") else { return [] }
+        let words = arguments[(start + 1)...].filter { !$0.hasPrefix("-") }
+        guard let type = words.first?.split(separator: "/").first else { return [] }
+        let reply = ask(BusRequest("types", ["type": .string(String(type))]), arguments)
+        return reply?["types"]?[0]?["actions"]?.object?.keys ?? []
+    }
+
+    private static func ask(_ request: BusRequest, _ arguments: [String]) -> JSONObject? {
+        guard var options = try? GlobalOptions.parse([]) else { return nil }
+        if let place = arguments.lastIndex(of: "--address"), arguments.indices.contains(place + 1) {
+            options.address = arguments[place + 1]
+        }
+        options.timeout = TimeSpan(duration: patience)
+        let session = CommandSession(options: options, context: .process())
+        return try? session.ask(request)
+    }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+
+/// The options every subcommand takes, before or after its name.
+package struct GlobalOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Where the bus listens: unix:/PATH or tcp:HOST:PORT.",
+            discussion: "Default: $FLUXBUS_ADDRESS, $XDG_RUNTIME_DIR/fluxbus/bus.sock, /run/fluxbus/bus.sock."
+        ))
+    package var address: String?
+
+    @Option(
+        help: ArgumentHelp("A file with the token for a bus on TCP (or $FLUXBUS_TOKEN).", valueName: "file"),
+        completion: .file())
+    package var tokenFile: String?
+
+    @Flag(help: "Print NDJSON, one object per line; the default when standard output is no terminal.")
+    package var json = false
+
+    @Flag(help: "Print text for people; the default on a terminal.")
+    package var human = false
+
+    @Option(help: ArgumentHelp("Colour the text.", valueName: "when"))
+    package var color = ColorMode.auto
+
+    @Option(help: ArgumentHelp("How long to wait for the bus, as in 500ms, 30s, 2m.", valueName: "time"))
+    package var timeout = TimeSpan(duration: .seconds(30))
+
+    @Flag(name: .shortAndLong, help: "Print no notes; results and errors still come.")
+    package var quiet = false
+
+    package init() {}
+
+    package func validate() throws {
+        if json && human { throw ValidationError("Give either --json or --human.") }
+    }
+}
+
+/// When text is coloured.
+package enum ColorMode: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case auto, always, never
+}

@@ -1,0 +1,81 @@
+import BusJSON
+
+/// The members of a payload or state, as written on a command line: `key=string`, `key:=json`, a whole JSON object,
+/// or `-` for an object on standard input. They add up; one member given twice is a mistake.
+package enum MemberArguments {
+    /// Reads all of them. Mistakes of the command line are usage errors; what comes from `input` is refused data.
+    package static func parse(_ arguments: [String], input: Int32) throws -> JSONObject {
+        var members = JSONObject()
+        var tookInput = false
+        for argument in arguments {
+            if argument == "-" {
+                guard !tookInput else {
+                    throw CommandFailure(.usage, "Standard input can be read once only: give one “-”.")
+                }
+                tookInput = true
+                try add(object(from: input), to: &members)
+            } else if argument.first == "{" {
+                try add(object(argument), to: &members)
+            } else {
+                let (key, value) = try member(argument)
+                try add(JSONObject(sorted: [JSONObject.Member(key: key, value: value)]), to: &members)
+            }
+        }
+        return members
+    }
+
+    private static func add(_ more: JSONObject, to members: inout JSONObject) throws {
+        for member in more {
+            guard members[member.key] == nil else {
+                throw CommandFailure(.usage, "The member “\(member.key)” is given twice: leave one out.")
+            }
+            members[member.key] = member.value
+        }
+    }
+
+    /// One `key=string` or `key:=json`.
+    static func member(_ argument: String) throws -> (key: String, value: JSON) {
+        guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
+            throw CommandFailure(
+                .usage, "“\(argument)” is no member: write key=text, key:=json, or a JSON object in quotes.")
+        }
+        let text = String(argument[argument.index(after: equals)...])
+        let before = argument.index(before: equals)
+        guard argument[before] == ":" else { return (String(argument[..<equals]), .string(text)) }
+        let key = String(argument[..<before])
+        guard !key.isEmpty else {
+            throw CommandFailure(.usage, "“\(argument)” has no key: write key:=json.")
+        }
+        do throws(JSONError) {
+            return (key, try JSON(parsing: text))
+        } catch {
+            throw CommandFailure(
+                .usage, "“\(text)” is no JSON (\(error)): write \(key)=\(text) if a string is meant.")
+        }
+    }
+
+    private static func object(_ text: String) throws -> JSONObject {
+        do throws(JSONError) {
+            // What starts with a brace is an object or no JSON at all.
+            return try JSON(parsing: text).object ?? [:]
+        } catch {
+            throw CommandFailure(.usage, "“\(text)” is no JSON object: \(error).")
+        }
+    }
+
+    private static func object(from input: Int32) throws -> JSONObject {
+        // A line to the bus may have 1 MiB by default; what is far above that is a mistake.
+        let bytes = try FileReader.readAll(input, limit: 64 << 20, name: "standard input")
+        let value: JSON
+        do throws(JSONError) {
+            value = try JSON(parsing: bytes)
+        } catch {
+            throw CommandFailure(.refused, "Standard input is no JSON object: \(error).")
+        }
+        guard let object = value.object else {
+            throw CommandFailure(
+                .refused, "Standard input is no JSON object but a value of kind \(value.kind).")
+        }
+        return object
+    }
+}

@@ -1,0 +1,43 @@
+import BusJSON
+import FluxBus
+
+/// One run of a command: its options resolved against the environment, its console, its way to the bus.
+package struct CommandSession {
+    package let options: GlobalOptions
+    package let context: CommandContext
+    package let console: Console
+
+    package init(options: GlobalOptions, context: CommandContext) {
+        self.options = options
+        self.context = context
+        console = Console(context: context, options: options)
+    }
+
+    package func address() throws(BusError) -> BusAddress {
+        try BusAddress.resolve(options.address, environment: context.environment)
+    }
+
+    /// When a reply that is asked for now must have come.
+    package var replyDeadline: Deadline { Deadline(after: options.timeout.duration) }
+
+    package func connect(until deadline: Deadline? = nil) throws -> BusConnection {
+        let address = try address()
+        var token: String?
+        if case .tcp = address {
+            token = try TokenSource(file: options.tokenFile, environment: context.environment).token()
+        }
+        return try BusConnection(
+            to: address, token: token, client: "fluxbus", until: deadline ?? replyDeadline)
+    }
+
+    /// Connects, asks once, and gives the reply without the members that only matter on the wire.
+    package func ask(_ request: BusRequest) throws -> JSONObject {
+        try ask(request, on: connect())
+    }
+
+    package func ask(_ request: BusRequest, on connection: BusConnection) throws -> JSONObject {
+        var reply = try connection.request(request, until: replyDeadline)
+        reply["id"] = nil
+        return reply
+    }
+}

@@ -1,0 +1,38 @@
+import FluxBus
+
+/// How a command ends, for scripts and units. The numbers are a contract (those from 64 on are sysexits).
+package enum CommandStatus: Int32, Sendable, CaseIterable {
+    case success = 0
+    /// `unknown_store`, `exists`, `conflict`, or a condition that is false.
+    case no = 1
+    /// The command line is wrong.
+    case usage = 64
+    /// The bus, or this command, refuses the data: `rejected`, `invalid_…`, unknown names, `parse_error`, `too_large`.
+    case refused = 65
+    /// Nobody answers, or the connection ended.
+    case unreachable = 69
+    case `internal` = 70
+    /// `unavailable`, `limit`, or the time allowed has passed: try again later.
+    case temporary = 75
+    /// `forbidden`, `unauthorized`.
+    case forbidden = 77
+
+    /// The status that stands for an error of the bus. A code that this version does not know counts as internal.
+    package init(_ code: BusError.Code) {
+        self =
+            switch code {
+            case .unknownStore, .exists, .conflict: .no
+            case .invalidAddress: .usage
+            case .rejected, .invalidPayload, .invalidRequest, .unknownType, .unknownAction, .unknownOperation,
+                .parseError, .tooLarge:
+                .refused
+            case .unreachable, .closed: .unreachable
+            case .timedOut, .unavailable, .limit: .temporary
+            case .forbidden, .unauthorized: .forbidden
+            default: .internal
+            }
+    }
+
+    /// Of several results the worst: the higher number.
+    package func worse(_ other: CommandStatus) -> CommandStatus { rawValue >= other.rawValue ? self : other }
+}

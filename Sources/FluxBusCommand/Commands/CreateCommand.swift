@@ -1,0 +1,80 @@
+import ArgumentParser
+import BusJSON
+import FluxBus
+
+/// `fluxbus create`: a new store.
+package struct CreateCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Create a store.",
+        discussion: """
+            Examples:
+              fluxbus create counter/kitchen
+              fluxbus create counter/kitchen count:=5         with members other than the type's initial ones
+              fluxbus create counter/kitchen --if-missing     no error when it is there already
+              fluxbus create presence/me user=ada --ephemeral
+
+            An ephemeral store lives as long as the connection that made it: with --ephemeral the command keeps \
+            running until it is ended (Ctrl-C), and the store goes with it.
+            """)
+
+    @Argument(help: "The address: TYPE/NAME.", completion: .custom(BusCompletion.targets))
+    package var store: String
+
+    @Argument(help: "Members of its state: key=text, key:=json, a JSON object, or “-” for standard input.")
+    package var state: [String] = []
+
+    @Flag(help: "Drop the store when this command ends, and keep running until then.")
+    package var ephemeral = false
+
+    @Flag(help: "Succeed when the store exists already, and leave it as it is.")
+    package var ifMissing = false
+
+    @Option(help: "A unique key: sent again with it, the store is not created twice.")
+    package var key: String?
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func validate() throws {
+        guard store.contains("/") else {
+            throw ValidationError("A store's address is TYPE/NAME, as in: fluxbus create \(store)/main")
+        }
+    }
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let members = try MemberArguments.parse(state, input: session.context.input)
+        let request = BusRequest(
+            "create",
+            [
+                "store": .string(store), "state": members.isEmpty ? nil : .object(members),
+                "ephemeral": ephemeral ? true : nil, "ifMissing": ifMissing ? true : nil,
+                "key": key.map(JSON.string),
+            ])
+        let connection = try session.connect()
+        let reply = try session.ask(request, on: connection)
+        try show(reply, in: session.console)
+        guard ephemeral else { return .success }
+        try session.console.flush()
+        if reply["created"]?.bool == false {
+            try session.console.note("\(store) was there before, so it does not go with this command.")
+            return .success
+        }
+        try session.console.note("\(store) lives until this command ends (Ctrl-C).")
+        try waitForEnd(of: connection)
+        return .success
+    }
+
+    private func show(_ reply: JSONObject, in console: Console) throws {
+        guard console.form == .text else { return try console.line(.object(reply)) }
+        let revision = reply["revision"]?.encoded ?? "?"
+        let isNew = reply["created"]?.bool ?? true
+        try console.line(isNew ? "created \(store), revision \(revision)" : "\(store) exists already")
+    }
+
+    /// Keeps the connection. It ends with the process, or throws when the bus ends it.
+    private func waitForEnd(of connection: BusConnection) throws {
+        while true { _ = try connection.receiveLine() }
+    }
+}

@@ -1,0 +1,132 @@
+import ArgumentParser
+import BusJSON
+import FluxBus
+
+/// `fluxbus dispatch`: one action, or a stream of requests.
+package struct DispatchCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "dispatch",
+        abstract: "Send an action to every store of a type, or to one store.",
+        discussion: """
+            Examples:
+              fluxbus dispatch counter increment                 every counter
+              fluxbus dispatch counter/kitchen increment by:=2   one store; by is the number 2
+              fluxbus dispatch todo add title='Buy milk'         title is a string
+              fluxbus dispatch todo add '{"title": "Buy milk"}'
+              jq -n '{title: "Buy milk"}' | fluxbus dispatch todo add -
+              fluxbus dispatch '*' reset                         every type that has this action
+
+            With “-” instead of a target, requests are read from standard input, one JSON object per line, sent \
+            without waiting for each other, and their replies printed in order. A line without “op” is a dispatch. \
+            The exit code is that of the worst reply, the one with the highest number.
+              printf '%s\\n' '{"type":"counter","action":"increment"}' | fluxbus dispatch -
+            """)
+
+    @Argument(
+        help: "A type, a store, “*”, or “-” for requests from standard input.",
+        completion: .custom(BusCompletion.targets))
+    package var target: String
+
+    @Argument(help: "The action's name.", completion: .custom(BusCompletion.actions))
+    package var action: String?
+
+    @Argument(
+        help: "The payload: key=text, key:=json, a JSON object, or “-” for an object from standard input.")
+    package var payload: [String] = []
+
+    @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
+    package var ifRevision: Int?
+
+    @Option(help: "A unique key: sent again with it, the same action is not committed twice.")
+    package var key: String?
+
+    @Flag(help: "Show what would change, and change nothing.")
+    package var dryRun = false
+
+    @Flag(help: "Ask for no reply, and print nothing unless the bus refuses.")
+    package var noAck = false
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func validate() throws {
+        if target == "-" {
+            guard action == nil else {
+                throw ValidationError(
+                    "With “-” the actions come from standard input: leave “\(action ?? "")” out.")
+            }
+            guard ifRevision == nil, key == nil, !dryRun else {
+                throw ValidationError(
+                    "With “-” write ifRevision, key and dryRun into the requests on standard input.")
+            }
+            return
+        }
+        guard action != nil else {
+            throw ValidationError("Name the action as well, as in: fluxbus dispatch counter increment")
+        }
+        guard ifRevision == nil || target.contains("/") else {
+            throw ValidationError("--if-revision needs one store as the target, as in counter/kitchen.")
+        }
+    }
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        guard target != "-" else {
+            return try RequestStream(session: session, withoutAcknowledgement: noAck).run()
+        }
+        let request = try request(input: session.context.input)
+        if noAck { return try sendWithoutAcknowledgement(request, in: session) }
+        let reply = try session.ask(request)
+        try show(reply, in: session.console)
+        return .success
+    }
+
+    private func request(input: Int32) throws -> BusRequest {
+        let members = try MemberArguments.parse(payload, input: input)
+        return BusRequest(
+            "dispatch",
+            [
+                target.contains("/") ? "store" : "type": .string(target),
+                "action": action.map(JSON.string),
+                "payload": members.isEmpty ? nil : .object(members),
+                "ifRevision": ifRevision.map(JSON.int),
+                "key": key.map(JSON.string),
+                "dryRun": dryRun ? true : nil,
+                "ack": noAck ? false : nil,
+            ])
+    }
+
+    /// The dispatch is followed by a ping, so that a refusal is known when the ping's reply comes.
+    private func sendWithoutAcknowledgement(
+        _ request: BusRequest, in session: CommandSession
+    ) throws -> CommandStatus {
+        let connection = try session.connect()
+        connection.queue(request)
+        try connection.request(BusRequest("ping"), until: session.replyDeadline)
+        return .success
+    }
+
+    private func show(_ reply: JSONObject, in console: Console) throws {
+        guard console.form == .text else { return try console.line(.object(reply)) }
+        let matched = reply["matched"]?.int ?? 0
+        let changed = reply["changed"]?.int ?? 0
+        let revision = reply["revision"]?.int.map { "revision \($0)" } ?? "done"
+        let again = reply["duplicate"]?.bool == true ? ", already committed before" : ""
+        let lead = dryRun ? "would be committed" : revision
+        try console.line(
+            "\(lead): \(Self.count(matched, "store")) matched, \(changed) changed\(again)")
+        guard dryRun else { return }
+        var table = Table()
+        for member in reply["states"]?.object ?? [:] {
+            table.add(.init("  " + member.key, .address), .init(member.value.encoded))
+        }
+        for member in reply["changes"]?.object ?? [:] {
+            table.add(.init("  " + member.key, .address), .init(member.value.encoded))
+        }
+        try console.table(table)
+    }
+
+    static func count(_ number: Int, _ noun: String) -> String {
+        "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+}

@@ -1,0 +1,53 @@
+import ArgumentParser
+import BusJSON
+import FluxBus
+
+/// `fluxbus ping`: does the bus answer, who is it, where does it stand.
+package struct PingCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "ping",
+        abstract: "Ask whether the bus answers, and where it stands.",
+        discussion: """
+            Examples:
+              fluxbus ping
+              fluxbus ping --json | jq -r .epoch
+            """)
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let address = try session.address()
+        let connection = try session.connect()
+        var reply = try connection.hello(
+            token: nil, client: "fluxbus", until: session.replyDeadline)
+        let start = ContinuousClock.now
+        try connection.request(BusRequest("ping"), until: session.replyDeadline)
+        let microseconds = Self.microseconds(ContinuousClock.now - start)
+        reply["id"] = nil
+        guard session.console.form == .text else {
+            reply["address"] = .string(address.description)
+            reply["microseconds"] = .int(microseconds)
+            try session.console.line(.object(reply))
+            return .success
+        }
+        var table = Table()
+        table.add(.init("address", .faint), .init(address.description, .address))
+        let version = reply["version"]?.string.map { " " + $0 } ?? ""
+        table.add(.init("server", .faint), .init((reply["server"]?.string ?? "") + version))
+        table.add(.init("epoch", .faint), .init(reply["epoch"]?.string ?? ""))
+        table.add(.init("revision", .faint), .init(reply["revision"]?.encoded ?? ""))
+        if let identity = reply["identity"] {
+            table.add(.init("you are", .faint), .init(ChangeText.identity(identity)))
+        }
+        table.add(.init("answered in", .faint), .init("\(microseconds) µs"))
+        try session.console.table(table)
+        return .success
+    }
+
+    private static func microseconds(_ duration: Duration) -> Int {
+        let (seconds, attoseconds) = duration.components
+        return Int(seconds) * 1_000_000 + Int(attoseconds / 1_000_000_000_000)
+    }
+}

@@ -1,0 +1,105 @@
+import BusJSON
+import FluxBus
+
+/// `fluxbus dispatch -`: requests from standard input to the bus, replies to standard output, in order.
+///
+/// Both directions move at once, and at most `window` requests are unanswered, so neither side's memory grows
+/// however fast the other is. Lines pass as they are (also malformed ones: the bus answers them), but for those
+/// without an `op`, which become dispatches.
+///
+/// Every request has one reply, so counting replies tells which are answered. Once a request has asked for no
+/// acknowledgement that no longer holds; from then on a ping of our own follows every few requests, and its reply
+/// settles all before it.
+final class RequestStream {
+    /// How many requests may be unanswered: enough to keep a bus busy over any local distance.
+    static let window = 1024
+    /// After how many requests a ping follows once replies can't be counted.
+    private static let markerInterval = 256
+    /// An `id` no request of a user has.
+    private static let markerName = "fluxbus:marker:"
+
+    private let session: CommandSession
+    private let connection: BusConnection
+    private let withoutAcknowledgement: Bool
+
+    /// Requests sent, and how many of those are known to be answered.
+    private var sent = 0
+    private var settled = 0
+    private var countsReplies = true
+    private var lastMarker = 0
+    private var input = InputLines()
+    private var worst = CommandStatus.success
+
+    init(session: CommandSession, withoutAcknowledgement: Bool) throws {
+        self.session = session
+        self.withoutAcknowledgement = withoutAcknowledgement
+        connection = try session.connect()
+    }
+
+    func run() throws -> CommandStatus {
+        var deadline = Deadline.never
+        while true {
+            try takeReplies()
+            try sendRequests()
+            if input.hasEnded, sent == settled { return worst }
+            try session.console.flush()
+            let wantsInput = !input.hasEnded && sent - settled < Self.window
+            // Time runs only while the bus owes an answer.
+            deadline = sent == settled ? .never : session.replyDeadline
+            let wakeup = try connection.wait(
+                input: wantsInput ? session.context.input : nil,
+                output: session.console.output.descriptor, until: deadline)
+            if wakeup.outputClosed { return worst }
+            if wakeup.input { try input.read(session.context.input) }
+            if !wakeup.incoming, !wakeup.input, deadline.hasPassed {
+                throw BusError(.timedOut, "The bus did not answer within \(session.options.timeout).")
+            }
+        }
+    }
+
+    // MARK: - Out
+
+    private func sendRequests() throws {
+        while sent - settled < Self.window, let line = input.next() {
+            try send(line)
+        }
+        if input.hasEnded, !countsReplies, lastMarker < sent { sendMarker() }
+    }
+
+    private func send(_ line: [UInt8]) throws {
+        let request = RequestLine(line, withoutAcknowledgement: withoutAcknowledgement)
+        request.bytes.withUnsafeBytes { connection.queue(line: $0) }
+        sent += 1
+        if !request.isAcknowledged, countsReplies {
+            countsReplies = false
+            lastMarker = settled
+        }
+        if !countsReplies, sent - lastMarker >= Self.markerInterval { sendMarker() }
+    }
+
+    private func sendMarker() {
+        lastMarker = sent
+        let line = "{\"op\":\"ping\",\"id\":\"\(Self.markerName)\(sent)\"}"
+        Array(line.utf8).withUnsafeBytes { connection.queue(line: $0) }
+    }
+
+    // MARK: - In
+
+    private func takeReplies() throws {
+        while let line = connection.receiveLineIfReady() {
+            guard case .reply(let reply) = try BusMessage(parsing: line) else { continue }
+            if let marker = reply["id"]?.string, marker.hasPrefix(Self.markerName) {
+                settled = Int(marker.dropFirst(Self.markerName.count)) ?? settled
+                continue
+            }
+            if countsReplies { settled += 1 }
+            try show(line, reply)
+        }
+    }
+
+    private func show(_ line: [UInt8], _ reply: JSONObject) throws {
+        try session.console.output.write(line: line)
+        guard reply["ok"]?.bool != true else { return }
+        worst = worst.worse(CommandStatus(BusError(reply: reply["error"]).code))
+    }
+}

@@ -1,0 +1,71 @@
+import BusJSON
+import FluxBus
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Waits for a bus, and on it for a store, within one span of time.
+///
+/// While nobody answers it tries again with growing pauses; once connected it subscribes and is told. When a
+/// connection ends it starts over.
+struct Waiter {
+    private static let shortestPause = 10
+    private static let longestPause = 500
+    /// What one exchange may take when `--timeout 0` asks to look once.
+    private static let onceTimeout = Duration.seconds(5)
+
+    let session: CommandSession
+    let store: String?
+
+    private var looksOnce: Bool { session.options.timeout.duration == .zero }
+
+    func run() throws -> CommandStatus {
+        let deadline = Deadline(after: looksOnce ? Self.onceTimeout : session.options.timeout.duration)
+        var pause = Self.shortestPause
+        while true {
+            do {
+                return try attempt(until: deadline)
+            } catch let error as BusError {
+                guard Self.mayPass(error), !looksOnce else { throw error }
+                guard !deadline.hasPassed else { throw timedOut(error) }
+            }
+            var left = Int(deadline.pollTimeout)
+            if left < 0 { left = pause }
+            _ = poll(nil, 0, Int32(min(pause, left)))
+            pause = min(pause * 2, Self.longestPause)
+        }
+    }
+
+    /// Whether trying again can help.
+    private static func mayPass(_ error: BusError) -> Bool {
+        [.unreachable, .closed, .timedOut, .unavailable].contains(error.code)
+    }
+
+    private func attempt(until deadline: Deadline) throws -> CommandStatus {
+        let connection = try session.connect(until: deadline)
+        guard let store else {
+            try connection.request(BusRequest("ping"), until: deadline)
+            return .success
+        }
+        try connection.request(BusRequest("subscribe", ["store": .string(store)]), until: deadline)
+        var mirror = Mirror()
+        while true {
+            guard
+                case .event(_, let event) = try BusMessage(parsing: connection.receiveLine(until: deadline)),
+                try mirror.fold(event) != nil
+            else { continue }
+            if mirror.states[store] != nil { return .success }
+            if looksOnce { return .no }
+        }
+    }
+
+    private func timedOut(_ error: BusError) -> CommandFailure {
+        let span = session.options.timeout
+        let awaited = store.map { "\($0) did not come to exist" } ?? "No bus answered"
+        let reason = error.code == .timedOut ? "" : ": \(error.message)"
+        return CommandFailure(.temporary, "\(awaited) within \(span)\(reason.isEmpty ? "." : reason)")
+    }
+}

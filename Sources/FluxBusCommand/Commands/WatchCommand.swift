@@ -1,0 +1,103 @@
+import ArgumentParser
+import BusJSON
+import FluxBus
+
+/// `fluxbus watch`: changes as they are committed.
+package struct WatchCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Show what changes, as it changes.",
+        discussion: """
+            Examples:
+              fluxbus watch                              everything
+              fluxbus watch counter                      every store of a type
+              fluxbus watch counter/kitchen 'todo/*'
+              fluxbus watch thermostat --select /target --select /heating
+              fluxbus watch door --actions --cause       who rang, also when no state changed
+              fluxbus watch counter --count 1            the state now, and no more
+
+            A store that does not exist yet may be watched. In a pipe every event is printed as the bus sends it. \
+            To go on later from where you were, give the last event's revision as --since and the epoch that \
+            `fluxbus ping` tells as --epoch; if that history is gone, the first event is a reset. Ctrl-C ends it.
+            """)
+
+    @Argument(
+        help: "Stores (counter/kitchen), types (counter) or patterns ('counter/*'); everything without any.",
+        completion: .custom(BusCompletion.targets))
+    package var patterns: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Only this part of the states, a JSON Pointer; may be repeated.", valueName: "pointer"))
+    package var select: [String] = []
+
+    @Option(help: ArgumentHelp("How changes are sent: merge, patch or state.", valueName: "format"))
+    package var format = FormatArgument.merge
+
+    @Option(help: ArgumentHelp("Go on after this revision; needs --epoch.", valueName: "revision"))
+    package var since: Int?
+
+    @Option(help: "The epoch that --since belongs to.")
+    package var epoch: String?
+
+    @Flag(help: "Tell which action caused a change, and who sent it.")
+    package var cause = false
+
+    @Flag(help: "Show the actions themselves instead of the changes.")
+    package var actions = false
+
+    @Flag(help: "Leave the first state out; start with the next change.")
+    package var noInitial = false
+
+    @Option(help: ArgumentHelp("End after so many events; bookmarks don't count.", valueName: "number"))
+    package var count: Int?
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func validate() throws {
+        guard (since == nil) == (epoch == nil) else {
+            throw ValidationError(
+                "--since and --epoch belong together: a revision means something in its epoch only.")
+        }
+        guard count ?? 1 > 0 else { throw ValidationError("--count must be at least 1.") }
+        if since != nil && noInitial { throw ValidationError("Give either --since or --no-initial.") }
+    }
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let connection = try session.connect()
+        let watcher = Watcher(session: session, connection: connection, limit: count)
+        for pattern in patterns.isEmpty ? ["*/*"] : patterns {
+            let reply = try connection.request(request(StoreSelector(pattern)), until: session.replyDeadline)
+            watcher.add(subscription: reply, mirror: mirror(for: reply))
+        }
+        try watcher.run()
+        return .success
+    }
+
+    private func request(_ selector: StoreSelector) -> BusRequest {
+        BusRequest(
+            "subscribe",
+            [
+                selector.member.name: selector.member.value,
+                "select": select.isEmpty ? nil : .array(select.map(JSON.string)),
+                "format": format == .merge ? nil : .string(format.rawValue),
+                "initial": noInitial ? false : nil,
+                "since": since.map(JSON.int),
+                "epoch": epoch.map(JSON.string),
+                "cause": cause ? true : nil,
+                "actions": actions ? true : nil,
+            ])
+    }
+
+    private func mirror(for reply: JSONObject) -> Mirror {
+        let start = since ?? (noInitial ? reply["revision"]?.int ?? 0 : nil)
+        return Mirror(format: Mirror.Format(rawValue: format.rawValue) ?? .merge, startingAt: start)
+    }
+}
+
+/// The wire's change formats as an option's values.
+package enum FormatArgument: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case merge, patch, state
+}

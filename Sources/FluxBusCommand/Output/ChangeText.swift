@@ -1,0 +1,158 @@
+import BusJSON
+import FluxBus
+
+/// Changes and actions as `watch` shows them to people:
+///
+///     14:05:12.072  counter/kitchen  count 2 → 3
+///                                    even true → false
+///                   counter/hall     dropped
+///
+/// The time stands once per event, the address once per store, and each changed part has its own line.
+package struct ChangeText {
+    private let style: Style
+    private let width: Int?
+    /// The widest address so far, so that columns stay where they are.
+    private var addressWidth = 0
+
+    /// An address longer than this does not push the column further.
+    private static let widestColumn = 32
+    private static let timeWidth = 12
+
+    package init(style: Style, width: Int?) {
+        self.style = style
+        self.width = width
+    }
+
+    // MARK: - Changes
+
+    /// The lines of one change; none when nothing is to be shown.
+    package mutating func lines(_ change: MirrorChange, cause: JSON? = nil, at time: Int) -> [String] {
+        widen(for: change.stores.map(\.address))
+        var blocks: [(address: String, lines: [String])] = []
+        for store in change.stores {
+            blocks.append((ScreenText.safe(store.address), texts(of: store, isReset: change.isReset)))
+        }
+        var notes: [String] = []
+        if change.isReset, change.stores.isEmpty { notes.append("no stores yet") }
+        if let count = change.coalesced, count > 1 { notes.append("\(count) commits in one") }
+        if let cause { notes.append(contentsOf: causes(cause)) }
+        guard !blocks.isEmpty || !notes.isEmpty else { return [] }
+        var result: [String] = []
+        for block in blocks {
+            for (index, text) in block.lines.enumerated() {
+                let stamp = result.isEmpty ? ClockText.time(milliseconds: time) : ""
+                result.append(row(stamp, index == 0 ? block.address : "", text))
+            }
+        }
+        for note in notes {
+            let stamp = result.isEmpty ? ClockText.time(milliseconds: time) : ""
+            result.append(row(stamp, "", style.paint("· " + note, .faint)))
+        }
+        return result
+    }
+
+    private func texts(of store: MirrorChange.Store, isReset: Bool) -> [String] {
+        if store.isDropped { return [style.paint("dropped", .old)] }
+        switch (store.old, store.new) {
+        case (nil, let new?):
+            let word = isReset ? "" : style.paint("created ", .note)
+            return [word + cut(ScreenText.value(new), used: isReset ? 0 : 8)]
+        case (let old?, let new?):
+            let differences = StateDifference.between(old, new)
+            return differences.isEmpty
+                ? [style.paint("replaced by an equal state", .faint)] : differences.map(text)
+        case (_, nil):
+            // The mirror can't know the whole state: the change itself says what it says.
+            return [style.paint("changed ", .note) + cut(ScreenText.value(store.patch ?? .null), used: 8)]
+        }
+    }
+
+    private func text(of difference: StateDifference) -> String {
+        let path = ScreenText.path(difference.path)
+        let label = path.isEmpty ? "" : path + " "
+        switch (difference.old, difference.new) {
+        case (let old?, let new?):
+            // Half of what is left for each side, so that both can be seen.
+            let side = room(used: label.count + 3).map { max(8, $0 / 2) }
+            let before = ScreenText.value(old)
+            let after = ScreenText.value(new)
+            return label + style.paint(side.map { ScreenText.cut(before, to: $0) } ?? before, .old) + " → "
+                + style.paint(side.map { ScreenText.cut(after, to: $0) } ?? after, .new)
+        case (nil, let new?):
+            return label + style.paint("+ " + cut(ScreenText.value(new), used: label.count + 2), .new)
+        case (let old?, nil):
+            return label + style.paint("− " + cut(ScreenText.value(old), used: label.count + 2), .old)
+        case (nil, nil): return label
+        }
+    }
+
+    private func causes(_ cause: JSON) -> [String] {
+        let by = cause["by"].map { " by " + Self.identity($0) } ?? ""
+        return (cause["actions"]?.array ?? []).map { action in
+            let target = action["store"]?.string ?? action["type"]?.string ?? ""
+            let payload = action["payload"]?.object.map {
+                $0.isEmpty ? "" : " " + ScreenText.value(.object($0))
+            }
+            let name = action["action"]?.string ?? action["op"]?.string ?? "?"
+            return ScreenText.safe("\(target) \(name)") + (payload ?? "") + by
+        }
+    }
+
+    // MARK: - Actions
+
+    /// The line of one action event.
+    package mutating func line(action event: JSONObject, at time: Int) -> String {
+        let target = ScreenText.safe(event["store"]?.string ?? event["type"]?.string ?? "")
+        widen(for: [target])
+        let name = ScreenText.safe(event["action"]?.string ?? "")
+        var text = style.paint(name, .new)
+        if let payload = event["payload"]?.object, !payload.isEmpty {
+            text += " " + cut(ScreenText.value(.object(payload)), used: name.count + 1)
+        }
+        if let by = event["by"] { text += style.paint("  by " + Self.identity(by), .faint) }
+        let milliseconds = event["time"]?.double.map { Int($0 * 1000) } ?? time
+        return row(ClockText.time(milliseconds: milliseconds), target, text)
+    }
+
+    /// A remark that belongs to the stream, on a line of its own.
+    package func note(_ text: String, at time: Int) -> String {
+        row(ClockText.time(milliseconds: time), "", style.paint("· " + ScreenText.safe(text), .note))
+    }
+
+    /// Who caused something, from an event's `by`.
+    package static func identity(_ by: JSON) -> String {
+        if by["daemon"]?.bool == true { return "the daemon" }
+        if let token = by["token"]?.string {
+            return ScreenText.safe("token " + token + (by["address"]?.string.map { " from " + $0 } ?? ""))
+        }
+        var parts: [String] = []
+        if let unit = by["unit"]?.string { parts.append(unit) }
+        if let uid = by["uid"]?.int { parts.append("uid \(uid)") }
+        if let pid = by["pid"]?.int { parts.append("pid \(pid)") }
+        return parts.isEmpty ? ScreenText.value(by) : ScreenText.safe(parts.joined(separator: " "))
+    }
+
+    // MARK: - Columns
+
+    private mutating func widen(for addresses: [String]) {
+        let widest = addresses.map(\.count).max() ?? 0
+        addressWidth = max(addressWidth, min(widest, Self.widestColumn))
+    }
+
+    private func row(_ time: String, _ address: String, _ text: String) -> String {
+        let stamp = time.isEmpty ? String(repeating: " ", count: Self.timeWidth) : style.paint(time, .faint)
+        let gap = String(
+            repeating: " ", count: max(0, addressWidth - address.count) + (addressWidth > 0 ? 2 : 0))
+        return stamp + "  " + style.paint(address, .address) + gap + text
+    }
+
+    /// Columns left behind the address; nil when lines may have any length.
+    private func room(used: Int) -> Int? {
+        width.map { $0 - Self.timeWidth - 2 - addressWidth - 2 - used }
+    }
+
+    private func cut(_ text: String, used: Int) -> String {
+        guard let room = room(used: used), room >= 8 else { return text }
+        return ScreenText.cut(text, to: room)
+    }
+}

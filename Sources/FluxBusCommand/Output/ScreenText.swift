@@ -1,0 +1,59 @@
+import BusJSON
+
+/// Text from the bus made fit for a terminal: nothing in it can move the cursor or change colours, and it can be
+/// cut to a width.
+package enum ScreenText {
+    /// `text` with control characters written as escapes.
+    package static func safe(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if isUnsafe(scalar) {
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// Controls, and the marks that reverse the direction of writing.
+    private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7f...0x9f, 0x202a...0x202e, 0x2066...0x2069: true
+        default: false
+        }
+    }
+
+    /// A value in its canonical encoding.
+    package static func value(_ value: JSON) -> String { safe(value.encoded) }
+
+    /// `text` cut to `width` columns, with an ellipsis where something is missing.
+    package static func cut(_ text: String, to width: Int) -> String {
+        guard text.count > width else { return text }
+        return String(text.prefix(max(0, width - 1))) + "…"
+    }
+
+    /// A member's path as people write it, `items[2].name`; a name that would be ambiguous stands in quotes.
+    package static func path(_ segments: [PathSegment]) -> String {
+        var result = ""
+        for segment in segments {
+            switch segment {
+            case .index(let index): result += "[\(index)]"
+            case .key(let key):
+                let isPlain =
+                    !key.isEmpty && key.unicodeScalars.allSatisfy { $0.properties.isXIDContinue || $0 == "-" }
+                if !result.isEmpty { result += "." }
+                result += isPlain ? key : value(.string(key))
+            }
+        }
+        return result
+    }
+}
+
+/// One step from a state into it.
+package enum PathSegment: Equatable, Sendable {
+    case key(String)
+    case index(Int)
+}

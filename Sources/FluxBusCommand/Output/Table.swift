@@ -1,0 +1,58 @@
+/// Rows with aligned columns. The last column takes what is left of a terminal's width; without a terminal
+/// nothing is cut.
+package struct Table {
+    package struct Cell {
+        let text: String
+        let role: Style.Role
+
+        package init(_ text: String, _ role: Style.Role = .plain) {
+            self.text = ScreenText.safe(text)
+            self.role = role
+        }
+    }
+
+    private let headings: [String]
+    private var rows: [[Cell]] = []
+
+    package init(_ headings: String...) { self.headings = headings }
+
+    package mutating func add(_ cells: Cell...) { rows.append(cells) }
+
+    package var isEmpty: Bool { rows.isEmpty }
+
+    /// The lines, headings first (if there are any), without spaces at their ends.
+    package func lines(style: Style, width: Int?) -> [String] {
+        let heading = headings.map { Cell($0, .heading) }
+        let all = (headings.isEmpty ? [] : [heading]) + rows
+        let columns = all.map(\.count).max() ?? 0
+        let widths = (0..<columns).map { column in
+            all.map { $0.indices.contains(column) ? $0[column].text.count : 0 }.max() ?? 0
+        }
+        return all.map { row in
+            var line = ""
+            var used = 0
+            let shown = row[...(row.lastIndex { !$0.text.isEmpty } ?? 0)]
+            for (column, cell) in shown.enumerated() {
+                let isLast = column == shown.count - 1
+                let text = isLast ? fit(cell.text, after: used, width: width) : cell.text
+                line += style.paint(text, cell.role)
+                guard !isLast else { break }
+                line += String(repeating: " ", count: widths[column] - text.count + 2)
+                used += widths[column] + 2
+            }
+            return line
+        }
+    }
+
+    private func fit(_ text: String, after used: Int, width: Int?) -> String {
+        // A column too narrow to tell anything is not worth cutting for.
+        guard let width, width - used >= 8 else { return text }
+        return ScreenText.cut(text, to: width - used)
+    }
+}
+
+extension Console {
+    package func table(_ table: Table) throws {
+        for line in table.lines(style: style, width: width) { try self.line(line) }
+    }
+}

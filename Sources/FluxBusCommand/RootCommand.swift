@@ -1,0 +1,50 @@
+import ArgumentParser
+
+/// `fluxbus`, the command line of the bus.
+package struct RootCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "fluxbus",
+        abstract: "Talk to a FluxBus daemon: dispatch actions, read stores, watch them change.",
+        discussion: """
+            Examples:
+              fluxbus dispatch counter increment by:=2       every counter
+              fluxbus dispatch counter/kitchen increment     one store
+              fluxbus watch 'counter/*'                      what changes, as it changes
+              fluxbus get counter/kitchen
+              fluxbus wait counter/kitchen '{">": [{"var": "count"}, 9]}' --timeout 1m
+
+            On a terminal results are tables; in a pipe, or with --json, they are one JSON object per line.
+
+            Exit codes: 0 success; 1 unknown store, exists already, conflict, or a condition is false; 64 wrong \
+            usage; 65 refused data; 69 the bus can't be reached; 70 internal error; 75 time-out, unavailable or \
+            over a limit; 77 not allowed.
+            """,
+        version: "0.1.0",
+        subcommands: [],
+        groupedSubcommands: [
+            CommandGroup(name: "Action", subcommands: [DispatchCommand.self]),
+            CommandGroup(
+                name: "Store",
+                subcommands: [
+                    WatchCommand.self, GetCommand.self, ListCommand.self, CreateCommand.self,
+                    DropCommand.self,
+                    WaitCommand.self, LogCommand.self,
+                ]),
+            CommandGroup(
+                name: "Bus",
+                subcommands: [TypesCommand.self, StatsCommand.self, PingCommand.self, ReloadCommand.self]),
+        ])
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+}
+
+/// Runs the process's command line. Never returns.
+package enum CommandLineEntry {
+    package static func run() -> Never {
+        CommandContext.prepareProcess()
+        RootCommand.main()
+        RootCommand.exit()
+    }
+}

@@ -1,0 +1,164 @@
+import BusJSON
+import CLinux
+import FluxBus
+
+/// One run: makes the stores, opens the connections, warms up, measures, and checks that all is accounted for.
+final class Bench {
+    /// How long any single exchange of the preparation may take.
+    private static let patience = Duration.seconds(30)
+    /// How far the subscribers may be behind, in bytes of one subscriber's events: well below what makes a bus
+    /// merge changes.
+    private static let longestLagBytes = 1 << 20
+    private static let longestLag = 4096
+    /// The share of the run's extent that warms up before it.
+    private static let warmUpShare = 0.1
+
+    private let load: Load
+    private let command: BenchCommand
+    private let address: BusAddress
+    private let token: String?
+    /// Owns the ephemeral stores, and asks what has to be asked.
+    private let control: BusConnection
+
+    init(load: Load, command: BenchCommand) throws {
+        self.load = load
+        self.command = command
+        let environment = BenchEnvironment.variables()
+        address = try BusAddress.resolve(command.address, environment: environment)
+        token = environment["FLUXBUS_TOKEN"]
+        control = try BusConnection(
+            to: address, token: token, client: "fluxbus-bench", until: Deadline(after: Self.patience))
+    }
+
+    func run() throws -> BenchResult {
+        let name = "bench-\(BenchEnvironment.processNumber)-\(UInt16.random(in: 0 ... .max))"
+        try makeStores(named: name)
+        let subscribers = try connect(load.subscribers)
+        let dispatchers = try connect(load.connections)
+        for subscriber in subscribers {
+            try ask(
+                BusRequest("subscribe", ["match": .string(pattern(name)), "initial": false]), on: subscriber)
+        }
+        let request = request(store: name)
+        let calibration = try calibrate(request, subscribers)
+        let writer = ByteWriter()
+        request.write(to: writer)
+        let line = Array(writer.bytes)
+
+        func measure(_ extent: LoadRunner.Extent) -> LoadRunner.Tally {
+            let runner = LoadRunner(
+                load: load, line: line, dispatchers: dispatchers.map(\.descriptor),
+                subscribers: subscribers.map(\.descriptor), extent: extent,
+                longestLag: calibration.longestLag,
+                isSpinning: command.spin)
+            return runner.run()
+        }
+
+        let warmUp = measure(extent(share: Self.warmUpShare))
+        if let shortfall = warmUp.shortfall {
+            return BenchResult(load: load, tally: warmUp, changed: calibration.changed, shortfall: shortfall)
+        }
+        let before = try revision()
+        let pid = serverProcess()
+        let server = pid.flatMap(ProcessUsage.seconds)
+        let own = ProcessUsage.ownSeconds()
+        let tally = measure(extent(share: 1))
+        var result = BenchResult(
+            load: load, tally: tally, changed: calibration.changed, shortfall: tally.shortfall)
+        result.ownSeconds = ProcessUsage.ownSeconds() - own
+        if let server, let after = pid.flatMap(ProcessUsage.seconds) { result.serverSeconds = after - server }
+        if result.shortfall == nil {
+            let commits = try revision() - before
+            if commits < tally.requests {
+                result.shortfall = "\(tally.requests - commits) dispatches were answered but not committed"
+            }
+        }
+        return result
+    }
+
+    // MARK: - Preparation
+
+    private func makeStores(named name: String) throws {
+        // Pipelined in pieces, so that a million stores are made in seconds and replies are read meanwhile.
+        for start in stride(from: 0, to: load.stores, by: 256) {
+            let piece = start..<min(start + 256, load.stores)
+            for number in piece {
+                control.queue(
+                    BusRequest(
+                        "create", ["store": .string("\(command.type)/\(name)-\(number)"), "ephemeral": true]))
+            }
+            let deadline = Deadline(after: Self.patience)
+            try control.flush(until: deadline)
+            for _ in piece {
+                guard case .reply(let reply) = try BusMessage(parsing: control.receiveLine(until: deadline))
+                else {
+                    continue
+                }
+                guard reply["ok"] == true else { throw BusError(reply: reply["error"]) }
+            }
+        }
+    }
+
+    private func pattern(_ name: String) -> String { "\(command.type)/\(name)-*" }
+
+    private func connect(_ count: Int) throws -> [BusConnection] {
+        try (0..<count).map { _ in
+            try BusConnection(
+                to: address, token: token, client: "fluxbus-bench", until: Deadline(after: Self.patience))
+        }
+    }
+
+    private func request(store name: String) -> BusRequest {
+        let isGlobal = load.isGlobal || load.stores > 1
+        let payload = (try? JSON(parsing: command.payload)) ?? [:]
+        return BusRequest(
+            "dispatch",
+            [
+                isGlobal ? "type" : "store": .string(isGlobal ? command.type : "\(command.type)/\(name)-0"),
+                "action": .string(command.action), "payload": payload == [:] ? nil : payload,
+            ])
+    }
+
+    @discardableResult
+    private func ask(_ request: BusRequest, on connection: BusConnection) throws -> JSONObject {
+        try connection.request(request, until: Deadline(after: Self.patience))
+    }
+
+    private func revision() throws -> Int { try ask(BusRequest("sync"), on: control)["revision"]?.int ?? 0 }
+
+    /// One action ahead of all others: is it accepted, how many stores does it change, how long are its events.
+    private func calibrate(
+        _ request: BusRequest, _ subscribers: [BusConnection]
+    ) throws -> (changed: Int, longestLag: Int) {
+        let reply = try ask(request, on: control)
+        let changed = reply["changed"]?.int ?? 0
+        guard !subscribers.isEmpty else { return (changed, Self.longestLag) }
+        guard changed > 0 else {
+            throw BusError(
+                .invalidRequest,
+                "The action \(command.action) changes nothing, so nothing is delivered: choose another.")
+        }
+        var bytes = 1
+        for subscriber in subscribers {
+            bytes = max(bytes, try subscriber.receiveLine(until: Deadline(after: Self.patience)).count)
+        }
+        return (changed, max(1, min(Self.longestLag, Self.longestLagBytes / bytes)))
+    }
+
+    private func extent(share: Double) -> LoadRunner.Extent {
+        if let requests = command.requests { return .requests(max(1, Int(Double(requests) * share))) }
+        return .nanoseconds(UInt64(command.duration * share * 1e9))
+    }
+
+    /// The process to charge: the one asked for, else whoever listens on the Unix socket. A socket passed by
+    /// systemd says systemd.
+    private func serverProcess() -> Int32? {
+        if let pid = command.pid { return pid }
+        guard case .unix = address else { return nil }
+        var pid: Int32 = 0
+        var uid: UInt32 = 0
+        var gid: UInt32 = 0
+        guard linux_peer_credentials(control.descriptor, &pid, &uid, &gid) == 0, pid > 1 else { return nil }
+        return pid
+    }
+}

@@ -1,0 +1,27 @@
+/// Numbers as people read them.
+enum Figure {
+    /// With so many places behind the point.
+    static func decimal(_ value: Double, _ places: Int) -> String {
+        var scale = 1.0
+        for _ in 0..<places { scale *= 10 }
+        let scaled = (value * scale).rounded()
+        guard scaled.magnitude < 9e15 else { return "\(value)" }
+        let digits = String(Int(scaled.magnitude))
+        guard places > 0 else { return (scaled < 0 ? "-" : "") + digits }
+        let padded = String(repeating: "0", count: max(0, places + 1 - digits.count)) + digits
+        return (scaled < 0 ? "-" : "") + padded.dropLast(places) + "." + padded.suffix(places)
+    }
+
+    /// Whole, its thousands apart.
+    static func rate(_ value: Double) -> String {
+        let digits = decimal(value, 0)
+        var result = ""
+        for (index, digit) in digits.enumerated() {
+            if index > 0, (digits.count - index) % 3 == 0 { result += " " }
+            result.append(digit)
+        }
+        return result
+    }
+
+    static func percent(_ share: Double) -> String { decimal(share * 100, 0) + " %" }
+}

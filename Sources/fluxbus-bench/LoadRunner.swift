@@ -1,0 +1,307 @@
+import CLinux
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// The measuring loop: one thread, one epoll, non-blocking sockets.
+///
+/// All requests are the same line, so what a connection still has to send is a number, and topping it up is one
+/// write from one shared block. Of what arrives only line ends are counted; times come from rings that the counts
+/// index. Nothing is allocated while it runs.
+final class LoadRunner {
+    /// When to stop sending.
+    enum Extent {
+        case requests(Int)
+        case nanoseconds(UInt64)
+    }
+
+    /// What came of it.
+    struct Tally {
+        var requests = 0
+        var replies = 0
+        var deliveries = 0
+        var elapsed: UInt64 = 0
+        var replyTimes: Histogram?
+        var deliveryTimes: Histogram?
+        /// Why it ended before everything was in, or what is wrong with the counts.
+        var shortfall: String?
+    }
+
+    /// Without progress for this long, what is missing will not come.
+    private static let patience: UInt64 = 3_000_000_000
+    /// How long to listen on for replies and deliveries that nobody asked for.
+    private static let surplusWait: UInt64 = 30_000_000
+
+    private let load: Load
+    /// The request line, repeated.
+    private let block: [UInt8]
+    private let lineLength: Int
+    private let extent: Extent
+    /// At most this many requests may be undelivered, so that the bus need not merge changes.
+    private let longestLag: Int
+    private let isSpinning: Bool
+    private let epoll: Int32
+
+    /// The dispatchers, then the subscribers. Plain memory: the loop touches nothing that is checked or counted.
+    private let links: UnsafeMutableBufferPointer<Link>
+    /// Send times of each dispatcher's requests.
+    private let times: [TimeRing]
+    /// Send times by request number; nil unless one connection sends, as only then order tells which is which.
+    private let history: TimeRing?
+    private var waiting: [Int] = []
+    private var tally = Tally()
+    private let replyTimes = Histogram()
+    private let deliveryTimes = Histogram()
+    private var limit = Int.max
+    private var stopAt = UInt64.max
+    private var lastArrival: UInt64 = 0
+    private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)
+
+    init(
+        load: Load, line: [UInt8], dispatchers: [Int32], subscribers: [Int32], extent: Extent,
+        longestLag: Int,
+        isSpinning: Bool
+    ) {
+        self.load = load
+        self.extent = extent
+        self.longestLag = longestLag
+        self.isSpinning = isSpinning
+        lineLength = line.count
+        block = Array(repeatElement(line, count: max(64, load.pipeline)).joined())
+        links = .allocate(capacity: dispatchers.count + subscribers.count)
+        _ = links.initialize(
+            from: dispatchers.map { Link(descriptor: $0, isSubscriber: false) }
+                + subscribers.map { Link(descriptor: $0, isSubscriber: true) })
+        times = dispatchers.map { _ in TimeRing(holding: load.pipeline) }
+        let knowsOrder = dispatchers.count == 1 && !subscribers.isEmpty
+        history = knowsOrder ? TimeRing(holding: 2 * (longestLag + load.pipeline + 2)) : nil
+        waiting.reserveCapacity(dispatchers.count)
+        epoll = linux_epoll_create()
+        for (index, link) in links.enumerated() {
+            linux_epoll_add(epoll, link.descriptor, linux_epoll_in, UInt64(index))
+        }
+    }
+
+    deinit {
+        close(epoll)
+        space.deallocate()
+        links.deallocate()
+    }
+
+    func run() -> Tally {
+        let start = nanoseconds()
+        lastArrival = start
+        switch extent {
+        case .requests(let count): limit = count
+        case .nanoseconds(let length): stopAt = start + length
+        }
+        for index in 0..<load.connections { queue(index) }
+        topUp()
+        loop()
+        tally.elapsed = max(1, lastArrival - start)
+        tally.replyTimes = replyTimes
+        tally.deliveryTimes = deliveryTimes
+        if tally.shortfall == nil { awaitSurplus() }
+        if tally.shortfall == nil { checkEach() }
+        return tally
+    }
+
+    private var isComplete: Bool {
+        tally.requests >= limit && tally.replies == tally.requests
+            && tally.deliveries == tally.requests * load.subscribers
+    }
+
+    private func loop() {
+        var events = [linux_epoll_event](repeating: linux_epoll_event(), count: 2048)
+        while !isComplete {
+            let ready = linux_epoll_wait(epoll, &events, Int32(events.count), isSpinning ? 0 : 100)
+            for position in 0..<max(0, Int(ready)) {
+                let index = Int(linux_epoll_token(&events[position]))
+                guard serve(index, linux_epoll_events(&events[position])) else { return }
+            }
+            topUp()
+            if ready <= 0 { noteSilence() }
+            if tally.shortfall != nil { return }
+        }
+    }
+
+    /// Reads and writes one connection; false when it is lost.
+    private func serve(_ index: Int, _ events: UInt32) -> Bool {
+        if events & (linux_epoll_in | linux_epoll_hup | linux_epoll_err) != 0 {
+            guard drain(index) else {
+                let who = links[index].isSubscriber ? "a subscriber" : "a dispatching connection"
+                tally.shortfall = "the bus ended \(who)"
+                return false
+            }
+        }
+        if !links[index].isSubscriber { queue(index) }
+        return true
+    }
+
+    private func noteSilence() {
+        let now = nanoseconds()
+        // The time may be over while nothing moves.
+        if now >= stopAt, limit == Int.max { limit = tally.requests }
+        guard now &- lastArrival > Self.patience, now > lastArrival else { return }
+        let deliveries = tally.requests * load.subscribers
+        tally.shortfall =
+            "\(tally.requests - tally.replies) replies and \(deliveries - tally.deliveries) deliveries are missing"
+    }
+
+    // MARK: - Out
+
+    private func queue(_ index: Int) {
+        guard !links[index].isQueued else { return }
+        links[index].isQueued = true
+        waiting.append(index)
+    }
+
+    /// Sends what may be sent on every connection that has room; after a whole batch of events, so that nobody is
+    /// served twice before others are once.
+    private func topUp() {
+        var kept = 0
+        for position in 0..<waiting.count {
+            let index = waiting[position]
+            fill(index)
+            let hasRoom = links[index].sent - links[index].done < load.pipeline
+            if hasRoom, tally.requests < limit {
+                // Held back by the lag: tried again after the next batch.
+                waiting[kept] = index
+                kept += 1
+            } else {
+                links[index].isQueued = false
+            }
+        }
+        waiting.removeSubrange(kept...)
+    }
+
+    private func fill(_ index: Int) {
+        let room = min(load.pipeline - (links[index].sent - links[index].done), allowance)
+        if room > 0 {
+            let now = nanoseconds()
+            if now >= stopAt {
+                limit = tally.requests
+            } else {
+                note(index, room, at: now)
+            }
+        }
+        if links[index].unsent > 0 { flush(index) }
+    }
+
+    /// How many requests may go out now, by the extent, the lag and lock-step.
+    private var allowance: Int {
+        let left = limit - tally.requests
+        if left <= 0 { return 0 }
+        if load.isLockStep {
+            let isSettled =
+                tally.replies == tally.requests && tally.deliveries == tally.requests * load.subscribers
+            return isSettled ? 1 : 0
+        }
+        guard load.subscribers > 0 else { return left }
+        let lag = tally.requests - tally.deliveries / load.subscribers
+        return min(left, longestLag - lag)
+    }
+
+    private func note(_ index: Int, _ count: Int, at now: UInt64) {
+        let sent = links[index].sent
+        times[index].set(sent..<sent + count, to: now)
+        history?.set(tally.requests..<tally.requests + count, to: now)
+        links[index].sent += count
+        links[index].unsent += count * lineLength
+        tally.requests += count
+    }
+
+    private func flush(_ index: Int) {
+        let descriptor = links[index].descriptor
+        while links[index].unsent > 0 {
+            // Where in the block the rest starts: every line is the same.
+            let phase = (lineLength - links[index].unsent % lineLength) % lineLength
+            let length = min(links[index].unsent, block.count - phase)
+            let count = block.withUnsafeBytes {
+                send(descriptor, $0.baseAddress! + phase, length, Int32(MSG_NOSIGNAL))
+            }
+            if count < 0 {
+                if errno == EINTR { continue }
+                break
+            }
+            links[index].unsent -= count
+        }
+        let awaitsRoom = links[index].unsent > 0
+        if awaitsRoom != links[index].awaitsRoom {
+            links[index].awaitsRoom = awaitsRoom
+            let events = awaitsRoom ? linux_epoll_in | linux_epoll_out : linux_epoll_in
+            linux_epoll_modify(epoll, descriptor, events, UInt64(index))
+        }
+    }
+
+    // MARK: - In
+
+    /// Reads all that is there; false at the end of the connection.
+    private func drain(_ index: Int) -> Bool {
+        while true {
+            let count = recv(links[index].descriptor, space.baseAddress, space.count, 0)
+            if count < 0 {
+                if errno == EINTR { continue }
+                return errno == EAGAIN
+            }
+            if count == 0 { return false }
+            let lines = newlineCount(UnsafeRawBufferPointer(rebasing: space[..<count]))
+            if lines > 0 { take(index, lines, at: nanoseconds()) }
+            if count < space.count { return true }
+        }
+    }
+
+    private func take(_ index: Int, _ lines: Int, at now: UInt64) {
+        lastArrival = now
+        let first = links[index].done
+        links[index].done += lines
+        if links[index].isSubscriber {
+            tally.deliveries += lines
+            history?.record(first..<min(first + lines, tally.requests), at: now, in: deliveryTimes)
+        } else {
+            tally.replies += lines
+            times[index].record(first..<min(first + lines, links[index].sent), at: now, in: replyTimes)
+        }
+    }
+
+    // MARK: - At the end
+
+    private func awaitSurplus() {
+        let replies = tally.replies
+        let deliveries = tally.deliveries
+        let arrival = lastArrival
+        var events = [linux_epoll_event](repeating: linux_epoll_event(), count: 64)
+        let end = nanoseconds() + Self.surplusWait
+        while true {
+            let now = nanoseconds()
+            if now >= end { break }
+            let ready = linux_epoll_wait(
+                epoll, &events, Int32(events.count), Int32((end - now) / 1_000_000) + 1)
+            for position in 0..<max(0, Int(ready)) {
+                guard drain(Int(linux_epoll_token(&events[position]))) else {
+                    tally.shortfall = "the bus ended a connection when all was done"
+                    return
+                }
+            }
+        }
+        lastArrival = arrival
+        if tally.replies != replies || tally.deliveries != deliveries {
+            tally.shortfall =
+                "\(tally.replies - replies) replies and \(tally.deliveries - deliveries) deliveries too many came"
+        }
+    }
+
+    /// The sums are right; so must be each connection's own.
+    private func checkEach() {
+        for link in links {
+            let wanted = link.isSubscriber ? tally.requests : link.sent
+            guard link.done != wanted else { continue }
+            let what = link.isSubscriber ? "deliveries" : "replies"
+            tally.shortfall = "a connection got \(link.done) \(what) instead of \(wanted)"
+            return
+        }
+    }
+}

@@ -1,0 +1,47 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// What processes have used so far, as the kernel counts it.
+enum ProcessUsage {
+    /// CPU seconds of all threads of a process; nil when there is no such process.
+    static func seconds(of pid: Int32) -> Double? {
+        guard let fields = stat(of: pid)?.fields, fields.count > 12 else { return nil }
+        // utime and stime are the 14th and 15th fields of the file, the 12th and 13th behind the name.
+        guard let user = Double(fields[11]), let system = Double(fields[12]) else { return nil }
+        return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    /// The process's name.
+    static func name(of pid: Int32) -> String? { stat(of: pid)?.name }
+
+    /// CPU seconds of this process.
+    static func ownSeconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    private static func stat(of pid: Int32) -> (name: String, fields: [Substring])? {
+        guard let file = fopen("/proc/\(pid)/stat", "r") else { return nil }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = fread(&bytes, 1, bytes.count, file)
+        let text = String(decoding: bytes[..<count], as: UTF8.self)
+        // The name stands in parentheses and may hold anything, also a closing one.
+        guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")") else { return nil }
+        let name = String(text[text.index(after: open)..<close])
+        return (name, text[text.index(after: close)...].split(whereSeparator: \.isWhitespace))
+    }
+}
+
+/// Nanoseconds of the clock that never goes back.
+@inline(__always)
+func nanoseconds() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(truncatingIfNeeded: time.tv_sec) &* 1_000_000_000
+        &+ UInt64(truncatingIfNeeded: time.tv_nsec)
+}

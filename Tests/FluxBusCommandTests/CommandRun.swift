@@ -1,0 +1,39 @@
+import FluxBusCommand
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// One run of a command line in this process: what it printed, and how it ended.
+struct CommandRun {
+    let status: CommandStatus
+    let output: String
+    let messages: String
+
+    var lines: [String] { output.split(separator: "\n").map(String.init) }
+
+    /// Parses and runs `arguments`; `input` is its standard input.
+    init(
+        _ arguments: [String], bus: String? = nil, input: String = "", terminal: Bool = false,
+        width: Int? = nil
+    ) throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        // Tests give less than a pipe holds, so nobody has to read meanwhile.
+        try #require(input.utf8.count <= 65536)
+        _ = Array(input.utf8).withUnsafeBytes { write(ends[1], $0.baseAddress, $0.count) }
+        close(ends[1])
+
+        let output = Channel(memoryAsTerminal: terminal, width: width)
+        let messages = Channel(memoryAsTerminal: false)
+        let context = CommandContext(
+            environment: bus.map { ["FLUXBUS_ADDRESS": $0] } ?? [:], input: ends[0], output: output,
+            messages: messages, now: { 1_795_219_985_072 })
+        let command = try #require(try RootCommand.parseAsRoot(arguments) as? any BusCommand)
+        status = command.execute(in: context)
+        self.output = output.text
+        self.messages = messages.text
+    }
+}

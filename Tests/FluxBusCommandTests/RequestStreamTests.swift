@@ -1,0 +1,129 @@
+import BusJSON
+import FluxBusCommand
+import Synchronization
+import Testing
+
+@Suite("Requests from standard input")
+struct RequestStreamTests {
+    /// Answers with a growing revision; `bad` actions are refused, and unacknowledged ones get no answer.
+    private static func answer(_ line: String) -> [String] {
+        guard let request = try? JSON(parsing: line) else {
+            return [#"{"ok":false,"error":{"code":"parse_error","message":"No JSON."}}"#]
+        }
+        if request["action"] == "bad" { return [ScriptedBus.refusal(of: line, "unknown_action")] }
+        if request["action"] == "denied" { return [ScriptedBus.refusal(of: line, "forbidden")] }
+        if request["ack"] == false { return [] }
+        return [ScriptedBus.reply(to: line)]
+    }
+
+    @Test func repliesComeInOrderAndLinesPassAsTheyAre() throws {
+        let bus = try ScriptedBus { Self.answer($0) }
+        let input = (1...2500).map { #"{"id":\#($0),"type":"c","action":"x"}"# }
+        let run = try CommandRun(
+            ["dispatch", "-"], bus: bus.address, input: input[..<1500].joined(separator: "\n") + "\n")
+        #expect(run.status == .success)
+        #expect(run.lines == (1...1500).map { #"{"id":\#($0),"ok":true}"# })
+        #expect(bus.received.first == #"{"op":"dispatch","id":1,"type":"c","action":"x"}"#)
+        #expect(bus.received.count == 1500)
+        bus.stop()
+    }
+
+    @Test func manyRequestsAreOnTheirWayAtOnceButNotAll() throws {
+        // The bus answers nothing before it holds this many: less in flight would never end. It must never hold more.
+        let window = 1024
+        let waiting = Mutex<[String]>([])
+        let most = Atomic(0)
+        let bus = try ScriptedBus { line in
+            waiting.withLock { lines in
+                lines.append(line)
+                most.store(max(most.load(ordering: .relaxed), lines.count), ordering: .relaxed)
+                guard lines.count == window else { return [] }
+                defer { lines.removeAll() }
+                return lines.map { ScriptedBus.reply(to: $0) }
+            }
+        }
+        let input = String(repeating: "{\"type\":\"c\",\"action\":\"x\"}\n", count: 2 * window)
+        let run = try CommandRun(["dispatch", "-", "--timeout", "5s"], bus: bus.address, input: input)
+        #expect(run.status == .success)
+        #expect(run.lines.count == 2 * window)
+        #expect(most.load(ordering: .relaxed) == window)
+        bus.stop()
+    }
+
+    @Test func theWorstReplyDecides() throws {
+        let bus = try ScriptedBus { Self.answer($0) }
+        let input = """
+            {"type":"c","action":"denied"}
+            {"type":"c","action":"bad"}
+
+            nonsense
+            {"op":"ping"}
+            """
+        let run = try CommandRun(["dispatch", "-"], bus: bus.address, input: input)
+        #expect(run.status == .forbidden)
+        #expect(run.lines.count == 4)
+        #expect(run.lines.last == #"{"ok":true}"#)
+        #expect(
+            bus.received == [
+                #"{"op":"dispatch","type":"c","action":"denied"}"#,
+                #"{"op":"dispatch","type":"c","action":"bad"}"#,
+                "nonsense", #"{"op":"ping"}"#,
+            ])
+        bus.stop()
+    }
+
+    @Test func withoutAcknowledgementOnlyRefusalsArePrinted() throws {
+        let bus = try ScriptedBus { Self.answer($0) }
+        let lines = (1...1300).map {
+            $0 == 700 ? #"{"type":"c","action":"bad"}"# : #"{"type":"c","action":"x"}"#
+        }
+        let run = try CommandRun(
+            ["dispatch", "-", "--no-ack"], bus: bus.address, input: lines.joined(separator: "\n"))
+        #expect(run.status == .refused)
+        #expect(run.lines.count == 1)
+        let dispatches = bus.received.filter { ScriptedBus.op(of: $0) == "dispatch" }
+        #expect(dispatches.count == 1300)
+        #expect(dispatches.allSatisfy { $0.contains(#""ack":false"#) })
+        bus.stop()
+    }
+
+    @Test func acknowledgedAndUnacknowledgedRequestsMix() throws {
+        let bus = try ScriptedBus { Self.answer($0) }
+        let lines = (1...900).map { number in
+            #"{"id":\#(number),"type":"c","action":"x","ack":\#(number % 3 == 0)}"#
+        }
+        let run = try CommandRun(["dispatch", "-"], bus: bus.address, input: lines.joined(separator: "\n"))
+        #expect(run.status == .success)
+        #expect(run.lines == (1...900).filter { $0 % 3 == 0 }.map { #"{"id":\#($0),"ok":true}"# })
+        bus.stop()
+    }
+
+    @Test func noInputIsNoWork() throws {
+        let bus = try ScriptedBus { Self.answer($0) }
+        let run = try CommandRun(["dispatch", "-"], bus: bus.address, input: "\n\n")
+        #expect(run.status == .success)
+        #expect(run.output.isEmpty)
+        #expect(bus.received.isEmpty)
+        bus.stop()
+    }
+
+    @Test func aBusThatEndsMidwayIsAnErrorAfterTheRepliesThatCame() throws {
+        let bus = try ScriptedBus { line in line.contains("\"last\"") ? nil : Self.answer(line) }
+        let input = """
+            {"id":1,"type":"c","action":"x"}
+            {"id":2,"type":"c","action":"last"}
+            """
+        let run = try CommandRun(["dispatch", "-"], bus: bus.address, input: input)
+        #expect(run.status == .unreachable)
+        #expect(run.lines == [#"{"id":1,"ok":true}"#])
+        bus.stop()
+    }
+
+    @Test func aBusThatStopsAnsweringIsATimeOut() throws {
+        let bus = try ScriptedBus { _ in [] }
+        let run = try CommandRun(
+            ["dispatch", "-", "--timeout", "20ms"], bus: bus.address, input: #"{"type":"c","action":"x"}"#)
+        #expect(run.status == .temporary)
+        bus.stop()
+    }
+}
