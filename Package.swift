@@ -63,6 +63,9 @@ let package = Package(
         .testTarget(
             name: "SimulationTests", dependencies: ["BusEngine", "BusJSON", "BusLogic", "TestSupport"]),
         .testTarget(name: "FluxBusCommandTests", dependencies: ["BusJSON", "FluxBus", "FluxBusCommand"]),
+        .testTarget(
+            name: "BusServerTests",
+            dependencies: ["BusEngine", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -11,6 +11,7 @@ import Logging
 /// `@unchecked Sendable`: everything that changes is touched on the bus queue only; `start` and `stop` enter it.
 package final class BusServer: @unchecked Sendable {
     private let setup: ServerSetup
+    private let grace: Grace
     private let logger: Logger
     private let queue = DispatchQueue(label: "fluxbus.bus", qos: .userInitiated)
     private let ended = DispatchGroup()
@@ -19,9 +20,12 @@ package final class BusServer: @unchecked Sendable {
     private var loop: EventLoop?
     private var readiness: (any DispatchSourceRead)?
     private var clientLog: ClientLog?
+    /// Also when it came before the start was finished.
+    private var isToStop = false
 
-    package init(_ setup: ServerSetup, logger: Logger) {
+    package init(_ setup: ServerSetup, grace: Grace = Grace(), logger: Logger) {
         self.setup = setup
+        self.grace = grace
         self.logger = logger
     }
 
@@ -56,6 +60,7 @@ package final class BusServer: @unchecked Sendable {
     /// Returns at once; `waitUntilStopped` returns when that is done.
     package func stop() {
         queue.async { [self] in
+            isToStop = true
             loop?.stop(.shutdown, "The bus is shutting down; connect again later.") { [self] in finish() }
         }
     }
@@ -69,7 +74,8 @@ package final class BusServer: @unchecked Sendable {
         }
     }
 
-    /// Blocks until the server, once started, has stopped.
+    /// Blocks until the server, once started, has stopped. Without a `stop` it never does: a server that was
+    /// started lives until then.
     package func waitUntilStopped() { ended.wait() }
 
     /// Reads the definitions anew and commits them, as the request `reload` does.
@@ -95,7 +101,8 @@ package final class BusServer: @unchecked Sendable {
         let engine = Engine(engineConfiguration(log), types: setup.types)
         let loop: EventLoop
         do throws(SystemError) {
-            loop = try EventLoop(queue: queue, engine: engine, limits: setup.configuration.limits, log: log)
+            loop = try EventLoop(
+                queue: queue, engine: engine, limits: setup.configuration.limits, grace: grace, log: log)
             for listener in listeners { try loop.add(listener) }
         } catch {
             throw StartFailure(.system, "epoll: \(error.description).")
@@ -106,6 +113,7 @@ package final class BusServer: @unchecked Sendable {
         clientLog = log
         ended.enter()
         watch(loop)
+        if isToStop { stop() }
     }
 
     /// One Dispatch source, on our own epoll descriptor.
@@ -138,6 +146,7 @@ package final class BusServer: @unchecked Sendable {
         var configuration = EngineConfiguration(
             epoch: Epoch.random(), ownUID: Int(geteuid()), version: Version.text)
         configuration.limits = setup.configuration.limits
+        configuration.hashSeed = .random(in: .min ... .max)
         configuration.tokenName = { [tokens = setup.tokens] in tokens.name(for: $0) }
         configuration.loadTypes = { [setup] () throws(ReloadFailure) in
             do throws(SourceError) {

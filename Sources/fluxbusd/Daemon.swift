@@ -76,15 +76,14 @@ struct Daemon: ParsableCommand {
         let environment = Environment.read()
         do throws(StartFailure) {
             let level = try level(environment)
-            let configuration = try ServerConfiguration.load(
+            let setup = try ServerSetup.load(
                 flags: ConfigurationOverrides(
                     config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit
                 ),
                 environment: ConfigurationOverrides(environment: environment))
-            let setup = try ServerSetup(configuration)
             if check {
-                FileStream.stdout.write(
-                    "fluxbusd: all is right: \(setup.summary(addresses: configuration.listen.map(\.text)))")
+                let addresses = setup.configuration.listen.map(\.text)
+                FileStream.stdout.write("fluxbusd: all is right: \(setup.summary(addresses: addresses))")
                 return
             }
             try serve(setup, Logger(label: "fluxbusd") { _ in LineLogHandler(level: level) })
@@ -96,12 +95,11 @@ struct Daemon: ParsableCommand {
 
     private func serve(_ setup: ServerSetup, _ logger: Logger) throws(StartFailure) {
         let server = BusServer(setup, logger: logger)
-        // Before anything is opened: a signal that comes now is not lost, and does not leave a socket behind.
         let signals = Signals(server)
+        defer { signals.end() }
         let addresses = try server.start()
         FileStream.stderr.write(
             "fluxbusd \(Version.text): listening on \(setup.summary(addresses: addresses))")
-        signals.activate()
         server.waitUntilStopped()
         logger.info("stopped")
     }

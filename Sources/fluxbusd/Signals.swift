@@ -2,8 +2,8 @@ import BusServer
 import Dispatch
 import Glibc
 
-/// The daemon's signals. They are blocked as soon as this is made, so that one that comes during the start waits,
-/// and handled from `activate` on.
+/// The daemon's signals, from the moment this is made until `end`: it is made before anything is opened,
+/// so that a signal during the start stops the daemon as it should.
 struct Signals {
     private static let handled = [SIGTERM, SIGINT, SIGHUP]
     private let sources: [any DispatchSourceSignal]
@@ -30,10 +30,12 @@ struct Signals {
                     server.stop()
                 }
             }
+            source.activate()
         }
     }
 
-    func activate() {
-        for source in sources { source.activate() }
+    /// The sources work as long as somebody holds them: until here.
+    func end() {
+        for source in sources { source.cancel() }
     }
 }

@@ -1,10 +1,11 @@
 import BusProtocol
+import BusProtocol
 import BusYAML
 
 /// Sizes as people write them: `65536`, `64KiB`, `1MiB`, `2GiB`.
 package enum ByteCount {
     private static let units: [(name: String, bytes: Int)] = [
-        ("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
+        ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40), ("B", 1),
     ]
 
     static func read(_ value: LocatedValue, _ name: String) throws(SourceError) -> Int {
@@ -33,9 +34,8 @@ package enum ByteCount {
 
     /// The size in the largest unit that it is a whole number of.
     package static func text(_ size: Int) -> String {
-        guard size > 0, let unit = units.last(where: { size % $0.bytes == 0 }), unit.bytes > 1 else {
-            return "\(size) bytes"
-        }
+        let fitting = units.filter { $0.bytes > 1 && size % $0.bytes == 0 }
+        guard size > 0, let unit = fitting.last else { return "\(size) bytes" }
         return "\(size / unit.bytes)\(unit.name)"
     }
 }

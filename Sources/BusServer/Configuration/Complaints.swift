@@ -18,6 +18,11 @@ struct Complaints {
         }
     }
 
+    /// Those about a file, in the order in which its lines are read.
+    mutating func addSorted(_ more: Complaints) {
+        errors += more.errors.sorted { ($0.line, $0.column) < ($1.line, $1.column) }
+    }
+
     func throwIfAny() throws(StartFailure) {
         if !errors.isEmpty { throw StartFailure(.configuration, errors.map(\.description)) }
     }

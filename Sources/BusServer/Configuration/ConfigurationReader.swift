@@ -1,5 +1,6 @@
 import BusEngine
 import BusProtocol
+import BusProtocol
 import BusYAML
 
 /// Reads `fluxbusd.yaml`. Every member is read even when another is wrong, and all complaints are kept.
@@ -59,15 +60,10 @@ struct ConfigurationReader {
 
     private mutating func path(_ object: LocatedObject, _ key: String) -> Located<String>? {
         guard let value = member(object, key) else { return nil }
-        return complaints.collect { () throws(SourceError) in
-            Located(resolve(try PathText.check(try value.string(key), key, at: value.place)), at: value.place)
+        return complaints.collect { [file] () throws(SourceError) in
+            let path = try PathText.check(try value.string(key), key, at: value.place)
+            return Located(PathText.resolve(path, beside: file), at: value.place)
         }
-    }
-
-    /// Paths in a file are meant from where the file is, so that a configuration can be moved as a whole.
-    private func resolve(_ path: String) -> String {
-        guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
-        return file[...slash] + path
     }
 
     // MARK: - Listening
@@ -79,10 +75,14 @@ struct ConfigurationReader {
             })
         else { return nil }
         let kinds = ["unix", "tcp", "systemd"]
-        refuseMembers(of: object, besides: kinds + ["mode", "group"], of: "an element of listen")
+        let known = kinds + ["mode", "group"]
+        refuseMembers(of: object, besides: known, of: "an element of listen")
         let named = object.members.filter { kinds.contains($0.key) }
         guard named.count == 1, let kind = named.first else {
-            complaints.add("An element of listen needs one of unix, tcp and systemd.", at: value.place)
+            // A misspelt one was told already.
+            if named.count > 1 || object.members.allSatisfy({ known.contains($0.key) }) {
+                complaints.add("An element of listen needs one of unix, tcp and systemd.", at: value.place)
+            }
             return nil
         }
         if kind.key != "unix" {
@@ -90,11 +90,12 @@ struct ConfigurationReader {
                 complaints.add("\(member.key) is for unix: only; remove it here.", at: member.place)
             }
         }
-        return complaints.collect { () throws(SourceError) in
+        return complaints.collect { [file] () throws(SourceError) in
             let text = try kind.value.string(kind.key)
             switch kind.key {
             case "unix":
-                let path = resolve(try PathText.check(text, "unix", at: kind.value.place))
+                let path = PathText.resolve(
+                    try PathText.check(text, "unix", at: kind.value.place), beside: file)
                 let mode = try object["mode"].map { mode throws(SourceError) in try FileMode.read(mode) }
                 let group = try object["group"].map { group throws(SourceError) in try group.string("group") }
                 return ListenAddress(

@@ -1,4 +1,5 @@
 import BusProtocol
+import BusProtocol
 import BusYAML
 
 /// Addresses to listen on, as flags and variables write them: `unix:/path`, `tcp:host:port`.

@@ -10,4 +10,10 @@ enum PathText {
         }
         return path
     }
+
+    /// Paths in a file are meant from where the file is, so that a configuration can be moved as a whole.
+    static func resolve(_ path: String, beside file: String) -> String {
+        guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
+        return file[...slash] + path
+    }
 }

@@ -29,10 +29,10 @@ package struct ServerConfiguration: Sendable {
 
     /// Reads the configuration: flags override the environment, which overrides the file. The file may be
     /// absent when nobody named it and an address to listen on was given otherwise.
-    package static func load(
-        flags: ConfigurationOverrides, environment: ConfigurationOverrides, defaultFile: String = defaultFile
-    ) throws(StartFailure) -> ServerConfiguration {
-        var complaints = Complaints()
+    static func load(
+        flags: ConfigurationOverrides, environment: ConfigurationOverrides, defaultFile: String,
+        _ complaints: inout Complaints
+    ) -> ServerConfiguration {
         var configuration = ServerConfiguration()
         let named = flags.config ?? environment.config
         let file = named ?? Located(defaultFile, at: Place(name: defaultFile))
@@ -44,7 +44,6 @@ package struct ServerConfiguration: Sendable {
         environment.apply(to: &configuration, &complaints)
         flags.apply(to: &configuration, &complaints)
         configuration.checkTogether(&complaints)
-        try complaints.throwIfAny()
         return configuration
     }
 
@@ -56,7 +55,7 @@ package struct ServerConfiguration: Sendable {
         guard let read else { return ServerConfiguration() }
         var reader = ConfigurationReader(file: file.value)
         let configuration = reader.configuration(read)
-        for error in reader.complaints.errors { complaints.add(error) }
+        complaints.addSorted(reader.complaints)
         return configuration
     }
 

@@ -13,11 +13,26 @@ package struct ServerSetup: Sendable {
     /// Types that the daemon has without a file.
     let natives: [any StateType]
 
-    /// Reads types and tokens, and checks the stores; finds everything that is wrong with them.
-    package init(
-        _ configuration: ServerConfiguration, natives: [any StateType] = []
-    ) throws(StartFailure) {
+    /// Reads the configuration and everything it names. Flags override the environment, which overrides the file.
+    package static func load(
+        flags: ConfigurationOverrides, environment: ConfigurationOverrides,
+        defaultFile: String = ServerConfiguration.defaultFile, natives: [any StateType] = []
+    ) throws(StartFailure) -> ServerSetup {
         var complaints = Complaints()
+        let configuration = ServerConfiguration.load(
+            flags: flags, environment: environment, defaultFile: defaultFile, &complaints)
+        return try ServerSetup(configuration, natives: natives, complaints)
+    }
+
+    /// Reads types and tokens, and checks the stores; finds everything that is wrong with them.
+    package init(_ configuration: ServerConfiguration, natives: [any StateType] = []) throws(StartFailure) {
+        try self.init(configuration, natives: natives, Complaints())
+    }
+
+    private init(
+        _ configuration: ServerConfiguration, natives: [any StateType], _ earlier: Complaints
+    ) throws(StartFailure) {
+        var complaints = earlier
         self.configuration = configuration
         self.natives = natives
         let tokens = configuration.tokens.map { TokenTable.read($0, &complaints) }
@@ -54,7 +69,7 @@ package struct ServerSetup: Sendable {
     ) {
         var seen: Set<String> = []
         for store in configuration.stores {
-            guard let type = typeName(of: store.value) else {
+            guard let type = StoreAddressText.type(of: store.value) else {
                 complaints.add(
                     "\(store.value) is no store's address; write TYPE/NAME, such as counter/main.",
                     at: store.place)
@@ -73,13 +88,6 @@ package struct ServerSetup: Sendable {
             complaints.add(
                 "There are \(configuration.stores.count) stores, but limits.stores allows "
                     + "\(configuration.limits.stores); raise it.", at: last.place)
-        }
-    }
-
-    private static func typeName(of address: String) -> String? {
-        var address = address
-        return address.withUTF8 { bytes in
-            AddressParts(UnsafeRawBufferPointer(bytes)).map { String(decoding: $0.type, as: UTF8.self) }
         }
     }
 

@@ -42,6 +42,7 @@ package struct TokenTable: Sendable {
     /// Reads the file; adds what is wrong to the complaints.
     static func read(_ path: Located<String>, _ complaints: inout Complaints) -> TokenTable {
         var table = TokenTable()
+        let before = complaints.errors.count
         let bytes = complaints.collect { () throws(SourceError) in
             try FileBytes.read(path, what: "the token file", accept: refusal)
         }
@@ -52,7 +53,7 @@ package struct TokenTable: Sendable {
                 try table.add(line, file: path.value, line: index + 1)
             }
         }
-        if table.entries.isEmpty, complaints.errors.isEmpty {
+        if table.entries.isEmpty, complaints.errors.count == before {
             complaints.add(
                 "There is no token in it; add a line NAME TOKEN.",
                 at: Place(file: path.value, line: 1, column: 1))

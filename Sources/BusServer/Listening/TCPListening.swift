@@ -27,10 +27,10 @@ enum TCPListening {
 
     /// `HOST:PORT` of a socket address; an IPv6 host stands in brackets.
     static func text(of address: sockaddr_storage) -> String? {
-        var address = address
+        let family = Int32(address.ss_family)
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        return withUnsafePointer(to: &address) { pointer -> String? in
-            switch Int32(address.ss_family) {
+        return withUnsafePointer(to: address) { pointer -> String? in
+            switch family {
             case AF_INET:
                 return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
                     var host = $0.pointee.sin_addr

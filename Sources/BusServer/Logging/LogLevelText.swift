@@ -1,5 +1,5 @@
 import BusProtocol
-import BusYAML
+import BusProtocol
 import Logging
 
 /// Levels of the log as flags and variables write them.

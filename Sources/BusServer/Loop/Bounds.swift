@@ -22,10 +22,6 @@ enum Bounds {
     /// Bytes thrown away from a connection that is being closed, so that its peer sees an end and no reset.
     static let drained = 1 << 20
 
-    /// Milliseconds in which a TCP client must have said hello.
-    static let hello = 10_000
-    /// Milliseconds for which a goodbye, and what stands before it, is tried.
-    static let goodbye = 5_000
     /// Milliseconds after which accepting is tried again when there was no descriptor for it.
     static let acceptPause = 100
 }

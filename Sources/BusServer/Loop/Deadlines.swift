@@ -8,18 +8,21 @@ struct Deadlines {
         let due: Int
     }
 
+    private let grace: Grace
     private var hellos = EntryQueue()
     private var goodbyes = EntryQueue()
     /// When accepting is tried again after a lack of descriptors.
     var acceptAgain: Int?
 
+    init(_ grace: Grace) { self.grace = grace }
+
     mutating func addHello(_ token: UInt64, now: Int) {
-        hellos.append(Entry(token: token, due: now + Bounds.hello))
+        hellos.append(Entry(token: token, due: now + grace.hello))
     }
 
     /// Returns when it is due.
     mutating func addGoodbye(_ token: UInt64, now: Int) -> Int {
-        let entry = Entry(token: token, due: now + Bounds.goodbye)
+        let entry = Entry(token: token, due: now + grace.goodbye)
         goodbyes.append(entry)
         return entry.due
     }

@@ -21,7 +21,7 @@ extension EventLoop {
         engine.tick()
         while let token = deadlines.takeDueHello(now: now) {
             guard let id = connections.find(token), connections[id]!.awaitsHello else { continue }
-            endUnlessEnding(id, .protocol, "Say hello within \(Bounds.hello / 1000) s of connecting.")
+            endUnlessEnding(id, .protocol, "Say hello with a token directly after connecting.")
         }
         while let token = deadlines.takeDueGoodbye(now: now) {
             if let id = connections.find(token) { close(id, .goodbyeTimedOut) }

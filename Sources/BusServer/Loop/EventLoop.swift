@@ -25,7 +25,7 @@ final class EventLoop {
     var connections = ConnectionTable()
     var acceptors: [Acceptor] = []
     var wall = WallClock()
-    var deadlines = Deadlines()
+    var deadlines: Deadlines
     var timer: DeadlineTimer?
     /// What the log says on behalf of clients.
     let clientLog: ClientLog
@@ -44,11 +44,14 @@ final class EventLoop {
     private var turn = 0
     private var patience = Patience()
 
-    init(queue: DispatchQueue, engine: Engine, limits: Limits, log: ClientLog) throws(SystemError) {
+    init(
+        queue: DispatchQueue, engine: Engine, limits: Limits, grace: Grace, log: ClientLog
+    ) throws(SystemError) {
         self.queue = queue
         self.engine = engine
         self.limits = limits
         clientLog = log
+        deadlines = Deadlines(grace)
         poller = try Poller()
     }
 

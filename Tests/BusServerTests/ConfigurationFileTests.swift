@@ -1,0 +1,202 @@
+import BusEngine
+import BusServer
+import Testing
+
+/// `fluxbusd.yaml`: what it may say, and that whatever is wrong is told with its line and the word that was meant.
+struct ConfigurationFileTests {
+    private let directory = TemporaryDirectory()
+
+    private func load(
+        _ text: String, flags: ConfigurationOverrides = ConfigurationOverrides(),
+        environment: [String: String] = [:]
+    ) throws -> ServerSetup {
+        try directory.writeCounter()
+        try directory.write("fluxbusd.yaml", text)
+        return try ServerSetup.load(
+            flags: flags, environment: ConfigurationOverrides(environment: environment),
+            defaultFile: "\(directory.path)/fluxbusd.yaml")
+    }
+
+    private func failure(_ text: String) -> StartFailure? {
+        do {
+            _ = try load(text)
+            return nil
+        } catch {
+            return error as? StartFailure
+        }
+    }
+
+    @Test func everythingThatTheDesignShowsIsTaken() throws {
+        try directory.write("tokens", "phone s3cret\n")
+        let setup = try load(
+            """
+            listen:
+              - unix: bus.sock
+                mode: "0600"
+                group: fluxbus
+              - tcp: 127.0.0.1:7411
+              - tcp: "[::1]:7411"
+              - tcp: localhost:7412
+            tokens: tokens
+            types: types
+            stores: [counter/main, counter/other]
+            log:
+            limits: { line: 1MiB, depth: 64, state: 64KiB, stores: 10, connections: 4096, subscriptions: 1024,
+                      outbox: 65536, batch: 7, memory: 2GiB }
+            """)
+        let configuration = setup.configuration
+        #expect(
+            configuration.listen.map(\.text) == [
+                "unix:\(directory.path)/bus.sock", "tcp:127.0.0.1:7411", "tcp:[::1]:7411",
+                "tcp:127.0.0.1:7412",
+            ])
+        #expect(
+            configuration.listen[0].kind
+                == .unix(path: "\(directory.path)/bus.sock", mode: 0o600, group: "fluxbus"))
+        #expect(configuration.stores.map(\.value) == ["counter/main", "counter/other"])
+        #expect(configuration.limits.state == 65536)
+        #expect(configuration.limits.outbox == 65536)
+        #expect(configuration.limits.batch == 7)
+        #expect(configuration.limits.memory == 2 << 30)
+        #expect(setup.types.map(\.name) == ["counter"])
+        #expect(setup.tokens.names == ["phone"])
+    }
+
+    @Test func modeIsForOwnerAndGroupWhenNothingIsSaid() throws {
+        let setup = try load("listen: [{ unix: /tmp/bus.sock }]")
+        #expect(setup.configuration.listen[0].kind == .unix(path: "/tmp/bus.sock", mode: 0o660, group: nil))
+        #expect(setup.configuration.limits == Limits())
+    }
+
+    /// The file, where the complaint stands, and what it says.
+    static let wrong: [(String, String, String)] = [
+        (
+            "listen: [{ unix: s }]\nlimit: {}", "2:1",
+            "limit is no member of the configuration; did you mean limits?"
+        ),
+        ("listen: [{ unix: s }]\nlisten: []", "2:1", "twice"),
+        ("listen: 7", "1:9", "listen must be a list, not an integer"),
+        ("listen: [s]", "1:10", "an element of listen must be an object"),
+        ("listen: [{ unx: s }]", "1:12", "did you mean unix?"),
+        ("listen: [{ mode: \"0660\" }]", "1:10", "needs one of unix, tcp and systemd"),
+        ("listen: [{ unix: s, tcp: 127.0.0.1:1 }]", "1:10", "needs one of"),
+        ("listen:\n  - unix: s\n    mode: 0660", "3:11", "in quotes, such as \"0660\""),
+        ("listen:\n  - unix: s\n    mode: \"0999\"", "3:11", "0999 is no mode"),
+        ("listen:\n  - unix: s\n    mode: \"7777\"", "3:11", "7777 is no mode"),
+        ("listen:\n  - unix: ''", "2:11", "is empty"),
+        ("listen:\n  - unix: 7", "2:11", "must be a string"),
+        ("listen:\n  - systemd: bus", "2:14", "come with the systemd integration"),
+        ("listen:\n  - tcp: 127.0.0.1:7411\n    mode: \"0660\"", "3:5", "mode is for unix: only"),
+        ("listen:\n  - tcp: 127.0.0.1:7411", "2:10", "TCP needs tokens"),
+        ("listen:\n  - tcp: 0.0.0.0:7411", "2:10", "Beyond this machine"),
+        ("listen:\n  - tcp: '[::]:7411'", "2:10", "Beyond this machine"),
+        ("listen:\n  - tcp: example.org:7411", "2:10", "Beyond this machine"),
+        ("listen:\n  - tcp: 192.168.0.1:7411", "2:10", "Beyond this machine"),
+        ("listen:\n  - tcp: ':7411'", "2:10", "Beyond this machine"),
+        ("listen:\n  - tcp: 127.0.0.1", "2:10", "write HOST:PORT"),
+        ("listen:\n  - tcp: 127.0.0.1:70000", "2:10", "write HOST:PORT"),
+        ("listen:\n  - unix: s\n  - unix: s", "3:11", "stands here twice"),
+        ("listen: [{ unix: s }]\ntypes: nowhere", "2:8", "No such file or directory"),
+        ("listen: [{ unix: s }]\ntokens: nowhere", "2:9", "No such file or directory"),
+        ("listen: [{ unix: s }]\nlog: { path: x }", "2:1", "no action log"),
+        ("listen: [{ unix: s }]\ntypes: types\nstores: [count/x]", "3:10", "did you mean counter?"),
+        ("listen: [{ unix: s }]\ntypes: types\nstores: [counter]", "3:10", "write TYPE/NAME"),
+        ("listen: [{ unix: s }]\ntypes: types\nstores: [counter/a, counter/a]", "3:21", "twice"),
+        ("listen: [{ unix: s }]\ntypes: types\nstores: [1]", "3:10", "must be a string"),
+        ("listen: [{ unix: s }]\nlimits: { lin: 1MiB }", "2:11", "did you mean line?"),
+        ("listen: [{ unix: s }]\nlimits: { line: 1MB }", "2:17", "did you mean MiB?"),
+        ("listen: [{ unix: s }]\nlimits: { line: 1 }", "2:17", "within 4KiB and 256MiB"),
+        ("listen: [{ unix: s }]\nlimits: { line: -1 }", "2:17", "within 4KiB"),
+        ("listen: [{ unix: s }]\nlimits: { line: 1.5MiB }", "2:17", "is no unit of size"),
+        ("listen: [{ unix: s }]\nlimits: { line: much }", "2:17", "must be a size"),
+        ("listen: [{ unix: s }]\nlimits: { line: 99999999999999TiB }", "2:17", "larger than any size"),
+        ("listen: [{ unix: s }]\nlimits: { line: true }", "2:17", "must be a size"),
+        ("listen: [{ unix: s }]\nlimits: { depth: 1MiB }", "2:18", "must be an integer"),
+        ("listen: [{ unix: s }]\nlimits: { connections: 0 }", "2:24", "within 1 and 1000000"),
+        ("listen: [{ unix: s }]\nlimits: 7", "2:9", "limits must be an object"),
+        (
+            "listen: [{ unix: s }]\nlimits: { stores: 1 }\ntypes: types\nstores: [counter/a, counter/b]",
+            "4:21", "raise it"
+        ),
+        ("7", "1:1", "the configuration must be an object"),
+        ("listen: [", "2:1", "This is not YAML"),
+        ("listen: &a []", "1:9", "Anchors are not taken"),
+    ]
+
+    @Test(arguments: wrong.indices)
+    func whatIsWrongIsToldWithItsLine(index: Int) throws {
+        let (text, place, words) = Self.wrong[index]
+        let failure = try #require(failure(text), "This was taken: \(text)")
+        #expect(failure.code == .configuration)
+        let expected = "\(directory.path)/fluxbusd.yaml:\(place): "
+        #expect(
+            failure.messages.contains { $0.hasPrefix(expected) && $0.contains(words) },
+            "\(text) gave \(failure.messages), not \(place) \(words)")
+    }
+
+    @Test func everythingThatIsWrongIsToldAtOnceInTheOrderOfTheLines() throws {
+        let failure = try #require(
+            failure("limits: { lin: 1 }\nlisten: [{ unx: s }]\nlog: {}\ntypes: nowhere\nstores: [nothing]"))
+        let lines = failure.messages.map { $0.split(separator: ":")[1] }
+        #expect(lines == ["1", "2", "3", "4", "5"])
+    }
+
+    @Test func aWrongDefinitionIsToldWithItsOwnLine() throws {
+        try directory.write("types/broken.yaml", "type: broken\ninitial: {}\nactons: {}\n")
+        let failure = try #require(failure("listen: [{ unix: s }]\ntypes: types"))
+        #expect(failure.messages.count == 1)
+        #expect(failure.messages[0].hasPrefix("\(directory.path)/types/broken.yaml:3:1: "))
+        #expect(failure.messages[0].contains("actions"))
+    }
+
+    @Test func nothingToListenOnIsRefused() throws {
+        let failure = try #require(failure("types: types"))
+        #expect(failure.messages[0].contains("no address to listen on"))
+        #expect(self.failure("") != nil)
+    }
+
+    @Test func flagsOverrideVariablesWhichOverrideTheFile() throws {
+        let text = "listen: [{ unix: /file }]\ntypes: types\nlimits: { depth: 10, batch: 10, stores: 10 }"
+        let environment = ["FLUXBUS_LISTEN": "unix:/one, unix:/two", "FLUXBUS_LIMITS": "batch=20 stores=20"]
+        let fromEnvironment = try load(text, environment: environment).configuration
+        #expect(fromEnvironment.listen.map(\.text) == ["unix:/one", "unix:/two"])
+        let both = try load(
+            text, flags: ConfigurationOverrides(listen: ["unix:/flag"], limits: ["stores=30"]),
+            environment: environment
+        ).configuration
+        #expect(both.listen.map(\.text) == ["unix:/flag"])
+        #expect([both.limits.depth, both.limits.batch, both.limits.stores] == [10, 20, 30])
+    }
+
+    @Test func wrongFlagsAndVariablesAreToldByName() throws {
+        let cases: [(ConfigurationOverrides, String)] = [
+            (
+                ConfigurationOverrides(listen: ["unx:/a"]),
+                "--listen: unx is no kind of address; did you mean unix?"
+            ),
+            (ConfigurationOverrides(listen: ["/a"]), "--listen: /a is no address"),
+            (ConfigurationOverrides(listen: ["tcp:1.2.3.4:5"]), "--listen: Beyond this machine"),
+            (ConfigurationOverrides(limits: ["line"]), "--limit: line sets no limit"),
+            (ConfigurationOverrides(limits: ["lime=1"]), "--limit: lime is no limit; did you mean line?"),
+            (ConfigurationOverrides(stores: ["nothing/x"]), "--store: There is no type nothing"),
+            (ConfigurationOverrides(environment: ["FLUXBUS_LISTEN": "x"]), "FLUXBUS_LISTEN: x is no address"),
+            (ConfigurationOverrides(environment: ["FLUXBUS_TYPES": "/nope"]), "FLUXBUS_TYPES: "),
+        ]
+        for (flags, words) in cases {
+            do {
+                _ = try load("listen: [{ unix: s }]\ntypes: types", flags: flags)
+                Issue.record("This was taken: \(words)")
+            } catch let failure as StartFailure {
+                #expect(failure.messages.contains { $0.hasPrefix(words) }, "\(failure.messages)")
+            }
+        }
+    }
+
+    @Test func aNamedFileMustBeThere() {
+        #expect(throws: StartFailure.self) {
+            try ServerSetup.load(
+                flags: ConfigurationOverrides(config: "\(directory.path)/nope", listen: ["unix:/tmp/x"]),
+                environment: ConfigurationOverrides(environment: [:]))
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import BusServer
+import Dispatch
+import Foundation
+import Logging
+import Testing
+
+/// Connections over real sockets: how they begin, go on and end.
+struct ConnectionTests {
+    private static let pong = #"{"ok":true}"#
+    private static let ping = #"{"op":"ping"}"#
+
+    @Test func aRequestIsAnswered() throws {
+        let bus = try TestBus()
+        let client = try bus.client()
+        #expect(try client.ask(#"{"op":"ping","id":7}"#) == #"{"id":7,"ok":true}"#)
+        #expect(try client.ask(#"{"op":"hello"}"#).contains("\"uid\":\(getuid())"))
+    }
+
+    @Test func severalBusesLiveInOneProcess() throws {
+        let first = try TestBus()
+        let second = try TestBus()
+        _ = try first.client().ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#)
+        let states = #""states":{"counter/main":{"count":0,"note":""}}"#
+        #expect(try second.client().ask(#"{"op":"get","type":"counter"}"#).contains(states))
+    }
+
+    @Test func requestsArriveByteByByte() throws {
+        let bus = try TestBus()
+        let client = try bus.client()
+        for byte in #"{"op":"ping","id":"é"}"#.utf8 + [10] {
+            var byte = byte
+            #expect(send(client.descriptor, &byte, 1, 0) == 1)
+        }
+        #expect(try client.line() == #"{"id":"é","ok":true}"#)
+    }
+
+    @Test func repliesAreReadByteByByte() throws {
+        let bus = try TestBus(limits: ["outbox=4096"])
+        let client = try bus.client()
+        // Far more than the socket holds, so the daemon writes in parts and goes on when there is room.
+        let text = String(repeating: "x", count: 3000)
+        try client.send(
+            #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"},"ack":false}"#
+                + "\n")
+        let requests = 500
+        let sender = DispatchQueue(label: "sender")
+        nonisolated(unsafe) let sending = client
+        sender.async {
+            for id in 0..<requests {
+                try? sending.send(#"{"op":"get","store":"counter/main","id":\#(id)}"# + "\n")
+            }
+        }
+        for id in 0..<requests {
+            if id < 3 { for _ in 0..<100 { _ = try client.receive(1) } }
+            let reply = try #require(try client.line())
+            #expect(reply.hasPrefix("{\"id\":\(id),\"ok\":true"))
+            #expect(reply.contains(text))
+        }
+        sender.sync {}
+    }
+
+    @Test func aHalfClosedClientGetsItsReplies() throws {
+        let bus = try TestBus()
+        let client = try bus.client()
+        try client.send("\(Self.ping)\n\(Self.ping)\n{\"op\":\"pi")
+        client.finishSending()
+        // The unterminated line is discarded, and the connection ends.
+        #expect(try client.rest() == [Self.pong, Self.pong])
+    }
+
+    @Test func manyRepliesReachAHalfClosedClientThatReadsLate() throws {
+        let bus = try TestBus(limits: ["outbox=4096"])
+        let client = try bus.client()
+        let requests = 1000
+        try client.send(String(repeating: #"{"op":"types"}"# + "\n", count: requests))
+        client.finishSending()
+        #expect(try client.rest().count == requests)
+    }
+
+    @Test func whatAClientSentBeforeItVanishedCounts() throws {
+        let bus = try TestBus()
+        let watcher = try bus.client()
+        _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
+        let client = try bus.client()
+        let requests = 2000
+        try client.send(
+            String(
+                repeating: #"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n", count: requests
+            ))
+        client.close()
+        var last = ""
+        while !last.contains("{\"count\":\(requests)}") { last = try #require(try watcher.line()) }
+    }
+
+    @Test func aWillRunsWhenTheClientVanishes() throws {
+        let bus = try TestBus()
+        let watcher = try bus.client()
+        _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
+        let client = try bus.client()
+        _ = try client.ask(
+            #"{"op":"will","actions":[{"store":"counter/main","action":"increment","payload":{"by":7}}]}"#)
+        client.close()
+        #expect(try #require(try watcher.line()).contains(#""counter/main":{"count":7}"#))
+    }
+
+    @Test func aClientThatDoesNotReadCostsOthersNothing() throws {
+        let bus = try TestBus(limits: ["outbox=64KiB"])
+        let stuck = try bus.client()
+        _ = try stuck.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
+        let client = try bus.client()
+        let text = String(repeating: "x", count: 2000)
+        for number in 0..<2000 {
+            let reply = try client.ask(
+                #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":"\#(number)\#(text)"}}"#
+            )
+            #expect(reply.contains("\"ok\":true"))
+        }
+        // It reads at last, and gets the truth.
+        var last = ""
+        while !last.contains("1999xxx") { last = try #require(try stuck.line()) }
+    }
+
+    @Test func everybodyIsToldGoodbyeWhenTheDaemonStops() throws {
+        let bus = try TestBus()
+        let clients = try (0..<20).map { _ in try bus.client() }
+        for client in clients { _ = try client.ask(Self.ping) }
+        bus.stop()
+        for client in clients {
+            let lines = try client.rest()
+            #expect(lines.count == 1)
+            #expect(lines[0].hasPrefix(#"{"event":"goodbye","code":"shutdown","message":""#))
+        }
+        #expect(throws: Client.Failure.self) { try bus.client() }
+    }
+
+    @Test func aClientThatDoesNotTakeItsGoodbyeIsNotWaitedForLong() throws {
+        var grace = Grace()
+        grace.goodbye = 50
+        let bus = try TestBus(grace: grace)
+        let client = try bus.client()
+        // Its socket is full and stays so.
+        let text = String(repeating: "x", count: 60_000)
+        _ = try client.ask(
+            #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"}}"#)
+        try client.send(String(repeating: #"{"op":"get","store":"counter/main"}"# + "\n", count: 100))
+        _ = try bus.client().ask(Self.ping)
+        bus.stop()
+        #expect(throws: Client.Failure.self) { try bus.client() }
+    }
+
+    @Test func oneConnectionTooManyIsToldSo() throws {
+        let bus = try TestBus(limits: ["connections=3"])
+        let clients = try (0..<3).map { _ in try bus.client() }
+        for client in clients { _ = try client.ask(Self.ping) }
+        let refused = try bus.client().rest()
+        #expect(refused.count == 1)
+        #expect(refused[0].hasPrefix(#"{"event":"goodbye","code":"limit","message":""#))
+        // When one goes there is room for another; its end has been seen once the newcomer is served.
+        clients[0].finishSending()
+        #expect(try clients[0].rest().isEmpty)
+        #expect(try bus.client().ask(Self.ping) == Self.pong)
+    }
+
+    @Test func tcpNeedsHelloWithAToken() throws {
+        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret")
+        let client = try Client(bus.addresses[1])
+        let hello = try client.ask(#"{"op":"hello","token":"s3cret"}"#)
+        #expect(hello.contains(#""token":"phone""#) && hello.contains(#""address":"127.0.0.1:"#), "\(hello)")
+        #expect(try client.ask(Self.ping) == Self.pong)
+
+        for first in [Self.ping, #"{"op":"hello","token":"wrong"}"#, #"{"op":"hello"}"#, "nonsense"] {
+            let stranger = try Client(bus.addresses[1])
+            try stranger.send(first + "\n" + Self.ping + "\n")
+            let lines = try stranger.rest()
+            #expect(lines.first?.contains(#""code":"unauthorized""#) == true, "\(first) gave \(lines)")
+            #expect(!lines.contains(Self.pong))
+        }
+    }
+
+    @Test func aTCPClientThatSaysNothingIsSentAway() throws {
+        var grace = Grace()
+        grace.hello = 50
+        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret", grace: grace)
+        let known = try Client(bus.addresses[1])
+        #expect(try known.ask(#"{"op":"hello","token":"s3cret"}"#).contains("\"ok\":true"))
+        let silent = try Client(bus.addresses[1])
+        let lines = try silent.rest()
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains(#""code":"protocol""#) == true)
+        #expect(try known.ask(Self.ping) == Self.pong)
+    }
+}

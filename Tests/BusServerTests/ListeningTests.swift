@@ -1,0 +1,150 @@
+import BusServer
+import CLinux
+import Foundation
+import Logging
+import Testing
+
+/// Sockets and their files.
+struct ListeningTests {
+    private let directory = TemporaryDirectory()
+    private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func start(_ path: String, mode: String? = nil, group: String? = nil) throws -> BusServer {
+        var text = "listen:\n  - unix: \(path)\n"
+        if let mode { text += "    mode: \"\(mode)\"\n" }
+        if let group { text += "    group: \(group)\n" }
+        let file = try directory.write("\(UUID().uuidString).yaml", text)
+        let setup = try ServerSetup.load(
+            flags: ConfigurationOverrides(config: file), environment: ConfigurationOverrides(environment: [:])
+        )
+        let server = BusServer(setup, logger: quiet)
+        try server.start()
+        return server
+    }
+
+    private func startFailure(_ path: String, group: String? = nil) -> StartFailure? {
+        do {
+            let server = try start(path, group: group)
+            stop(server)
+            return nil
+        } catch {
+            return error as? StartFailure
+        }
+    }
+
+    private func stop(_ server: BusServer) {
+        server.stop()
+        server.waitUntilStopped()
+    }
+
+    private func mode(_ path: String) -> mode_t {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
+    }
+
+    @Test(arguments: ["0660", "0600", "0666", "777"])
+    func theSocketHasTheConfiguredMode(text: String) throws {
+        let path = "\(directory.path)/s"
+        let server = try start(path, mode: text)
+        #expect(mode(path) == mode_t(text, radix: 8))
+        stop(server)
+    }
+
+    @Test func theSocketBelongsToTheConfiguredGroup() throws {
+        let entry = try #require(getgrgid(getegid()))
+        let server = try start("\(directory.path)/s", group: String(cString: entry.pointee.gr_name))
+        var status = stat()
+        #expect(lstat("\(directory.path)/s", &status) == 0)
+        #expect(status.st_gid == getegid())
+        stop(server)
+    }
+
+    @Test func anUnknownGroupIsRefused() throws {
+        let failure = try #require(startFailure("\(directory.path)/s", group: "no-such-group"))
+        #expect(failure.code == .configuration)
+        #expect(failure.messages[0].contains(".yaml:2:11: "))
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/s"))
+    }
+
+    @Test func aStaleSocketIsReplaced() throws {
+        let path = "\(directory.path)/s"
+        var address = sockaddr_un()
+        let length = linux_unix_address(path, &address)
+        let dead = linux_stream_socket(AF_UNIX, 0)
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(dead, $0, length) }
+        }
+        try #require(bound == 0)
+        close(dead)
+        let server = try start(path)
+        #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        stop(server)
+    }
+
+    @Test func aLiveSocketRefusesTheStart() throws {
+        let path = "\(directory.path)/s"
+        let server = try start(path)
+        let failure = try #require(startFailure(path))
+        #expect(failure.code == .inUse)
+        #expect(failure.messages[0].contains("a daemon answers on it"))
+        #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        stop(server)
+    }
+
+    @Test func ofManyThatStartAtOnceOneWins() throws {
+        let path = "\(directory.path)/s"
+        nonisolated(unsafe) var servers: [BusServer?] = Array(repeating: nil, count: 8)
+        servers.withUnsafeMutableBufferPointer { slots in
+            nonisolated(unsafe) let slots = slots
+            DispatchQueue.concurrentPerform(iterations: 8) { slots[$0] = try? start(path) }
+        }
+        let started = servers.compactMap { $0 }
+        #expect(started.count == 1)
+        #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        for server in started { stop(server) }
+    }
+
+    @Test func aFileThatIsNoSocketIsLeftAlone() throws {
+        let path = try directory.write("s", "precious")
+        let failure = try #require(startFailure(path))
+        #expect(failure.code == .configuration)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
+    }
+
+    @Test func aLongPathAndAMissingDirectoryAreExplained() throws {
+        let long = try #require(startFailure(directory.path + "/" + String(repeating: "x", count: 100)))
+        #expect(long.code == .configuration)
+        #expect(long.messages[0].contains("the kernel takes 107"))
+        let missing = try #require(startFailure("\(directory.path)/nope/s"))
+        #expect(missing.code == .configuration)
+        #expect(
+            missing.messages[0].contains("\(directory.path)/nope: No such file or directory; create it first")
+        )
+    }
+
+    @Test func theSocketFileGoesWithTheDaemon() throws {
+        let path = "\(directory.path)/s"
+        stop(try start(path))
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func anotherDaemonsSocketFileStays() throws {
+        let path = "\(directory.path)/s"
+        let first = try start(path)
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
+        let second = try start(path)
+        stop(first)
+        #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        stop(second)
+    }
+
+    @Test func aTCPPortInUseRefusesTheStart() throws {
+        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "a b")
+        do {
+            _ = try TestBus(listen: [bus.addresses[1]], tokens: "a b")
+            Issue.record("Two listen on one port.")
+        } catch let failure as StartFailure {
+            #expect(failure.code == .inUse)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+
+/// The real `fluxbusd`, run as a process of its own.
+final class DaemonProcess {
+    struct Outcome {
+        let status: Int32
+        let output: String
+        let errors: String
+    }
+
+    let process = Process()
+    private let errors = Pipe()
+    private let output = Pipe()
+    private var collected = ""
+
+    /// The executables stand beside the test bundle.
+    static var executable: URL {
+        var link = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/exe", &link, link.count)
+        let path = String(decoding: link[..<max(0, count)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return URL(fileURLWithPath: path).deletingLastPathComponent().appendingPathComponent("fluxbusd")
+    }
+
+    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        process.executableURL = Self.executable
+        process.arguments = arguments
+        process.environment = environment
+        process.standardError = errors
+        process.standardOutput = output
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+    }
+
+    deinit {
+        if process.isRunning {
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
+    }
+
+    /// Runs it until it exits by itself.
+    static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Outcome {
+        let daemon = try DaemonProcess(arguments, environment: environment)
+        return try daemon.wait()
+    }
+
+    func wait() throws -> Outcome {
+        let output = try output.fileHandleForReading.readToEnd() ?? Data()
+        let errors = try errors.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        let status = process.terminationReason == .exit ? process.terminationStatus : -1
+        return Outcome(
+            status: status, output: String(decoding: output, as: UTF8.self),
+            errors: collected + String(decoding: errors, as: UTF8.self))
+    }
+
+    /// Reads its messages until one has this text; false when it ended before.
+    func waitFor(_ text: String) -> Bool {
+        while !collected.contains(text) {
+            let data = errors.fileHandleForReading.availableData
+            if data.isEmpty { return false }
+            collected += String(decoding: data, as: UTF8.self)
+        }
+        return true
+    }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    /// How many descriptors it has open.
+    func descriptorCount() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.processIdentifier)/fd").count
+    }
+}

@@ -1,0 +1,40 @@
+import BusEngine
+import BusServer
+import BusYAML
+import Logging
+
+/// A bus in this process, on a socket in a directory of its own. It is stopped when it is let go.
+final class TestBus {
+    let directory = TemporaryDirectory()
+    let server: BusServer
+    let addresses: [String]
+    private var isStopped = false
+
+    init(
+        listen: [String] = [], limits: [String] = [], tokens: String? = nil, grace: Grace = Grace(),
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ) throws {
+        try directory.writeCounter()
+        let tokenFile = try tokens.map { try directory.write("tokens", $0) }
+        let setup = try ServerSetup.load(
+            flags: ConfigurationOverrides(
+                listen: ["unix:\(directory.path)/s"] + listen, tokens: tokenFile,
+                types: "\(directory.path)/types", stores: ["counter/main"], limits: limits),
+            environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml")
+        server = BusServer(setup, grace: grace, logger: logger)
+        addresses = try server.start()
+    }
+
+    deinit { stop() }
+
+    var address: String { addresses[0] }
+
+    func stop() {
+        if isStopped { return }
+        isStopped = true
+        server.stop()
+        server.waitUntilStopped()
+    }
+
+    func client() throws -> Client { try Client(address) }
+}

@@ -1,0 +1,63 @@
+import BusServer
+import Testing
+
+/// The file of tokens.
+struct TokenTests {
+    private let directory = TemporaryDirectory()
+
+    private func load(_ text: String, mode: UInt32 = 0o600) throws -> TokenTable {
+        let file = try directory.write("tokens", text, mode: mode)
+        return try ServerSetup.load(
+            flags: ConfigurationOverrides(listen: ["tcp:127.0.0.1:0"], tokens: file),
+            environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent"
+        ).tokens
+    }
+
+    @Test func aTokenStandsForItsName() throws {
+        let tokens = try load("# clients\n\nphone  s3cret\nlaptop\tother-token\r\n")
+        #expect(tokens.names == ["phone", "laptop"])
+        #expect(tokens.name(for: "s3cret") == "phone")
+        #expect(tokens.name(for: "other-token") == "laptop")
+        for wrong in ["", "s3cre", "s3crets", "S3cret", "phone", "s3cret\u{0}"] {
+            #expect(tokens.name(for: wrong) == nil)
+        }
+    }
+
+    static let wrong: [(String, String, String)] = [
+        ("phone", ":1:1: ", "this one has 1 words"),
+        ("\n phone a b", ":2:2: ", "this one has 3 words"),
+        ("a one\na two", ":2:1: ", "The name a stands here twice"),
+        ("a one\nb one", ":2:3: ", "b has the token of a"),
+        ("a/b one", ":1:1: ", "letters, digits"),
+        ("a \u{e9}", ":1:3: ", "printable ASCII"),
+        ("# none\n", ":1:1: ", "There is no token in it"),
+    ]
+
+    @Test(arguments: wrong.indices)
+    func whatIsWrongIsToldWithItsLine(index: Int) throws {
+        let (text, place, words) = Self.wrong[index]
+        do {
+            _ = try load(text)
+            Issue.record("This was taken: \(text)")
+        } catch let failure as StartFailure {
+            #expect(failure.messages.count == 1)
+            #expect(failure.messages[0].contains("/tokens\(place)"), "\(failure)")
+            #expect(failure.messages[0].contains(words), "\(failure)")
+        }
+    }
+
+    @Test func aSecretIsNotShown() throws {
+        do {
+            _ = try load("a one secretWord\nb one\nc one")
+            Issue.record("This was taken.")
+        } catch let failure as StartFailure {
+            #expect(!failure.description.contains("secretWord"))
+        }
+    }
+
+    @Test(arguments: [0o640, 0o604, 0o666] as [UInt32])
+    func aFileThatOthersCanReadIsRefused(mode: UInt32) throws {
+        #expect(throws: StartFailure.self) { try load("a one", mode: mode) }
+        #expect(throws: Never.self) { try load("a one", mode: 0o400) }
+    }
+}
