@@ -203,6 +203,48 @@ struct CommandTests {
         bus.stop()
     }
 
+    @Test func anEphemeralStoreKeepsTheCommandRunning() throws {
+        let bus = try bus {
+            [ScriptedBus.reply(to: $0, ["revision": 3, "created": true]), ScriptedBus.hangUp]
+        }
+        // It would run for ever; here the bus ends it.
+        let run = try CommandRun(["create", "c/a", "--ephemeral"], bus: bus.address)
+        #expect(run.status == .unreachable)
+        #expect(run.lines == [#"{"created":true,"ok":true,"revision":3}"#])
+        #expect(run.messages.hasPrefix("c/a lives until this command ends (Ctrl-C).\n"))
+        bus.stop()
+    }
+
+    @Test func anEphemeralStoreThatWasThereBeforeIsNotHeld() throws {
+        let bus = try bus { [ScriptedBus.reply(to: $0, ["revision": 3, "created": false])] }
+        let run = try CommandRun(["create", "c/a", "--ephemeral", "--if-missing"], bus: bus.address)
+        #expect(run.status == .success)
+        #expect(run.messages == "c/a was there before, so it does not go with this command.\n")
+        bus.stop()
+    }
+
+    @Test func overTCPTheFirstLineIsAHelloWithTheToken() throws {
+        let bus = try ScriptedBus(overTCP: true) { [ScriptedBus.reply(to: $0)] }
+        let run = try CommandRun(["reload"], bus: bus.address, token: "secret")
+        #expect(run.status == .success)
+        #expect(
+            bus.received == [
+                #"{"op":"hello","id":1,"protocol":1,"client":"fluxbus","token":"secret"}"#,
+                #"{"op":"reload","id":2}"#,
+            ])
+        let refused = try CommandRun(["reload"], bus: bus.address)
+        #expect(refused.status == .forbidden)
+        #expect(refused.messages.contains("--token-file"))
+        bus.stop()
+    }
+
+    @Test(arguments: [
+        ("secret\n", "secret"), ("\n# comment\nkitchen secret \n", "secret"), ("", nil), ("# only\n", nil),
+    ])
+    func aTokenFileHoldsATokenOrANameAndAToken(_ text: String, _ token: String?) {
+        #expect(TokenSource.token(in: text) == token)
+    }
+
     @Test func tablesOfStoresAndTypes() throws {
         let bus = try bus { line in
             ScriptedBus.op(of: line) == "stores"
