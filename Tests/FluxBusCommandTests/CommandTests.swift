@@ -168,6 +168,26 @@ struct CommandTests {
         bus.stop()
     }
 
+    @Test func waitReturnsWhenTheExpressionHolds() throws {
+        let changes = (1...5).map {
+            #"{"event":"change","sub":1,"from":\#($0),"revision":\#($0 + 1),"changes":{"c/a":{"n":\#($0)}}}"#
+        }
+        let reset = #"{"event":"change","sub":1,"from":0,"revision":1,"reset":true,"states":{"c/a":{"n":0}}}"#
+        let bus = try bus { [ScriptedBus.reply(to: $0, ["sub": 1]), reset] + changes }
+        func wait(_ expression: String) throws -> CommandRun {
+            try CommandRun(["wait", "c/a", expression, "--timeout", "50ms"], bus: bus.address)
+        }
+        #expect(try wait(#"{">":[{"var":"n"},4]}"#).status == .success)
+        let never = try wait(#"{"==":[{"var":"n"},9]}"#)
+        #expect(never.status == .temporary)
+        #expect(never.messages == "fluxbus: The expression did not hold on c/a within 50ms.\n")
+        // Divides by zero at first, and has a value later.
+        #expect(try wait(#"{"==":[{"/":[6,{"var":"n"}]},2]}"#).status == .success)
+        #expect(try wait("{").status == .usage)
+        #expect(try wait(#"{"no such":[]}"#).status == .usage)
+        bus.stop()
+    }
+
     @Test func waitTimesOutWith75AndLooksOnceWith1() throws {
         let bus = try bus {
             [
