@@ -1,3 +1,4 @@
+import BusProtocol
 import BusJSON
 import BusYAML
 import Testing
