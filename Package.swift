@@ -62,6 +62,13 @@ let package = Package(
             dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestSupport"]),
         .testTarget(
             name: "SimulationTests", dependencies: ["BusEngine", "BusJSON", "BusLogic", "TestSupport"]),
+        // The guarantees, as somebody outside reads them.
+        .testTarget(
+            name: "ContractTests", dependencies: ["BusEngine", "BusJSON", "TestSupport"]),
+        // The examples of the protocol page, run.
+        .testTarget(
+            name: "TranscriptTests",
+            dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "TestSupport"]),
         .testTarget(name: "FluxBusCommandTests", dependencies: ["BusJSON", "FluxBus", "FluxBusCommand"]),
         .testTarget(
             name: "BusServerTests",

@@ -76,6 +76,7 @@ package final class Engine {
     @exclusivity(unchecked) private(set) var context: CommitContext!
     let plan = DispatchPlan()
     let touches = Stack<Touch>()
+    let furtherRecords = Stack<FurtherRecords>()
     let entries = Stack<DeltaEntry>()
     let restricted = Stack<DeltaEntry>()
     let publication = Publication()

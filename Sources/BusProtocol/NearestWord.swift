@@ -1,7 +1,7 @@
 /// Finds what somebody probably meant by a word that is not valid.
 
-/// The valid word with the fewest slips of the pen from `word`; nil when none is near enough to be meant.
-/// Of several equally near ones the first counts.
+/// The valid word with the fewest slips of the pen from `word`, or else one that it abbreviates; nil when none
+/// is near enough to be meant. Of several equally near ones the first counts.
 package func nearestWord(to word: String, among words: [String]) -> String? {
     let typed = Array(word.lowercased().unicodeScalars.prefix(longestCompared))
     let bound = max(1, (typed.count + 1) / 3)
@@ -16,6 +16,9 @@ package func nearestWord(to word: String, among words: [String]) -> String? {
             nearest = candidate
         }
     }
+    if nearest == nil, typed.count >= shortestAbbreviation {
+        nearest = words.first { $0.lowercased().hasPrefix(word.lowercased()) }
+    }
     return nearest
 }
 
@@ -25,6 +28,9 @@ package func suggestion(for word: String, among words: [String]) -> String {
     if words.isEmpty { return "none is valid here." }
     return "valid here: \(words.joined(separator: ", "))."
 }
+
+/// Fewer letters begin too many words.
+private let shortestAbbreviation = 3
 
 /// Longer words are compared by their beginnings only, so that a file can't make the comparison slow.
 private let longestCompared = 64

@@ -1,79 +1,96 @@
 /// A list that is filled and emptied over and over, as one commit follows the other: emptying keeps the
 /// storage and costs only what the elements cost. It belongs to one serial owner.
 package final class Stack<Element> {
+    @usableFromInline
+    struct Storage {
+        @usableFromInline var base: UnsafeMutablePointer<Element>
+        @usableFromInline var capacity: Int
+        @usableFromInline var count: Int
+
+        @usableFromInline
+        init(capacity: Int) {
+            base = .allocate(capacity: capacity)
+            self.capacity = capacity
+            count = 0
+        }
+    }
+
+    /// Behind a constant pointer, so that no access has to be checked at run time, in other modules either.
+    @usableFromInline let storage: UnsafeMutablePointer<Storage>
     @usableFromInline let initialCapacity: Int
-    @exclusivity(unchecked) @usableFromInline var base: UnsafeMutablePointer<Element>
-    @exclusivity(unchecked) @usableFromInline var capacity: Int
-    @exclusivity(unchecked) @usableFromInline var stored = 0
 
     @inlinable
     package init(capacity: Int = 16) {
         initialCapacity = capacity
-        self.capacity = capacity
-        base = .allocate(capacity: capacity)
+        storage = .allocate(capacity: 1)
+        storage.initialize(to: Storage(capacity: capacity))
     }
 
     deinit {
-        base.deinitialize(count: stored)
-        base.deallocate()
+        storage.pointee.base.deinitialize(count: storage.pointee.count)
+        storage.pointee.base.deallocate()
+        storage.deallocate()
     }
 
-    @inlinable package var count: Int { stored }
-    @inlinable package var isEmpty: Bool { stored == 0 }
-    @inlinable package var indices: Range<Int> { 0..<stored }
+    @inlinable package var count: Int { storage.pointee.count }
+    @inlinable package var isEmpty: Bool { storage.pointee.count == 0 }
+    @inlinable package var indices: Range<Int> { 0..<storage.pointee.count }
 
     @inlinable
     package subscript(index: Int) -> Element {
         @inline(__always) unsafeAddress {
-            precondition(index >= 0 && index < stored, "There is no such element.")
-            return UnsafePointer(base + index)
+            precondition(index >= 0 && index < storage.pointee.count, "There is no such element.")
+            return UnsafePointer(storage.pointee.base + index)
         }
         @inline(__always) unsafeMutableAddress {
-            precondition(index >= 0 && index < stored, "There is no such element.")
-            return base + index
+            precondition(index >= 0 && index < storage.pointee.count, "There is no such element.")
+            return storage.pointee.base + index
         }
     }
 
     /// The elements in place; valid until the next change.
     @inlinable
-    package var elements: UnsafeBufferPointer<Element> { UnsafeBufferPointer(start: base, count: stored) }
+    package var elements: UnsafeBufferPointer<Element> {
+        UnsafeBufferPointer(start: storage.pointee.base, count: storage.pointee.count)
+    }
 
-    @inlinable
+    @inlinable @inline(__always)
     package func append(_ element: consuming Element) {
-        if stored == capacity { grow() }
-        (base + stored).initialize(to: element)
-        stored &+= 1
+        if storage.pointee.count == storage.pointee.capacity { grow() }
+        (storage.pointee.base + storage.pointee.count).initialize(to: element)
+        storage.pointee.count &+= 1
     }
 
     @usableFromInline
     func grow() {
-        let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
-        larger.moveInitialize(from: base, count: stored)
-        base.deallocate()
-        base = larger
-        capacity *= 2
+        let larger = UnsafeMutablePointer<Element>.allocate(capacity: storage.pointee.capacity * 2)
+        larger.moveInitialize(from: storage.pointee.base, count: storage.pointee.count)
+        storage.pointee.base.deallocate()
+        storage.pointee.base = larger
+        storage.pointee.capacity *= 2
     }
 
     /// Takes away everything behind the first `count` elements.
-    @inlinable
+    @inlinable @inline(__always)
     package func cut(to count: Int) {
-        precondition(count >= 0 && count <= stored, "A stack can only be cut back to what it holds.")
-        (base + count).deinitialize(count: stored - count)
-        stored = count
+        precondition(count >= 0 && count <= storage.pointee.count, "A stack can only be cut back.")
+        while storage.pointee.count > count {
+            storage.pointee.count &-= 1
+            (storage.pointee.base + storage.pointee.count).deinitialize(count: 1)
+        }
     }
 
     /// Empties it; storage beyond `bound` elements is given back.
-    @inlinable
+    @inlinable @inline(__always)
     package func clear(keeping bound: Int = 65_536) {
-        base.deinitialize(count: stored)
-        stored = 0
-        if capacity > bound { shrink() }
+        cut(to: 0)
+        if storage.pointee.capacity > bound { shrink() }
     }
 
     @usableFromInline
     func shrink() {
-        base.deallocate()
-        capacity = initialCapacity
-        base = .allocate(capacity: capacity)
+        storage.pointee.base.deallocate()
+        storage.pointee.base = .allocate(capacity: initialCapacity)
+        storage.pointee.capacity = initialCapacity
     }
 }

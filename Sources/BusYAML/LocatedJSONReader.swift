@@ -24,8 +24,13 @@ struct LocatedJSONReader {
         let next = reader.peek()
         let place = source.place(of: reader.offset)
         guard next == UInt8(ascii: "{") || next == UInt8(ascii: "[") else {
-            let scalar = try check { (reader: inout JSONReader) throws(JSONError) in try reader.value() }
-            return LocatedValue(.scalar(scalar), at: place)
+            do throws(JSONError) {
+                return LocatedValue(.scalar(try reader.value()), at: place)
+            } catch {
+                // What is wrong with a number is wrong with the whole of it.
+                let isNumber = [.invalidNumber, .integerOutOfRange, .numberOutOfRange].contains(error.reason)
+                throw failure(error, at: isNumber ? place : source.place(of: error.offset))
+            }
         }
         guard levelsLeft > 0 else { throw SourceError(LocatedValue.tooDeep, at: place) }
         if next == UInt8(ascii: "[") {
@@ -69,8 +74,12 @@ struct LocatedJSONReader {
         do throws(JSONError) {
             return try step(&reader)
         } catch {
-            throw SourceError("This is not JSON: \(error.what).", at: source.place(of: error.offset))
+            throw failure(error, at: source.place(of: error.offset))
         }
+    }
+
+    private func failure(_ error: JSONError, at place: Place) -> SourceError {
+        SourceError("This is not JSON: \(error.what).", at: place)
     }
 }
 

@@ -34,18 +34,16 @@ struct SourceText {
         return Place(file: file, line: low + 1, column: column)
     }
 
+    /// Where the bytes stop being UTF-8. They are gone through scalar by scalar, which only a bad file costs.
     private func firstBadByte() -> Int {
-        var low = 0
-        var high = bytes.count
-        // The longest valid beginning ends at most three bytes before the first bad one.
-        while low < high {
-            let middle = (low + high + 1) / 2
-            let beginning = bytes[..<middle]
-            let whole = (0...3).contains { cut in
-                cut <= middle && String(validating: beginning.dropLast(cut), as: UTF8.self) != nil
-            }
-            if whole { low = middle } else { high = middle - 1 }
+        var offset = 0
+        while offset < bytes.count {
+            let lead = bytes[offset]
+            let length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+            let scalar = bytes[offset..<min(offset + length, bytes.count)]
+            guard String(validating: scalar, as: UTF8.self) != nil else { return offset }
+            offset += length
         }
-        return max(0, low - 1)
+        return offset
     }
 }

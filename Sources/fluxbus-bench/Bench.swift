@@ -140,7 +140,14 @@ final class Bench {
         }
         var bytes = 1
         for subscriber in subscribers {
-            bytes = max(bytes, try subscriber.receiveLine(until: Deadline(after: Self.patience)).count)
+            let line = try subscriber.receiveLine(until: Deadline(after: Self.patience))
+            bytes = max(bytes, line.count)
+            guard case .event(_, let event) = try BusMessage(parsing: line), event["more"] != true else {
+                // Then the number of lines would no longer be the number of deliveries.
+                throw BusError(
+                    .invalidRequest,
+                    "One event over \(changed) stores is split into parts: take fewer stores.")
+            }
         }
         return (changed, max(1, min(Self.longestLag, Self.longestLagBytes / bytes)))
     }

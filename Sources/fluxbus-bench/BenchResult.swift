@@ -78,29 +78,32 @@ struct BenchResult {
             "scenario": .string(load.name), "connections": .int(load.connections),
             "pipeline": .int(load.pipeline),
             "subscribers": .int(load.subscribers), "stores": .int(load.stores), "ok": .bool(shortfall == nil),
-            "seconds": .double(seconds), "requests": .int(tally.requests), "replies": .int(tally.replies),
+            "seconds": Self.number(seconds), "requests": .int(tally.requests), "replies": .int(tally.replies),
             "deliveries": .int(tally.deliveries), "storesChangedPerDispatch": .int(changed),
-            "dispatchesPerSecond": .double(dispatchRate), "deliveriesPerSecond": .double(deliveryRate),
+            "dispatchesPerSecond": Self.number(dispatchRate),
+            "deliveriesPerSecond": Self.number(deliveryRate),
             "replyMicroseconds": Self.json(tally.replyTimes),
             "deliveryMicroseconds": Self.json(tally.deliveryTimes),
-            "benchCPUSeconds": .double(ownSeconds),
+            "benchCPUSeconds": Self.number(ownSeconds),
         ]
         object["error"] = shortfall.map(JSON.string)
-        object["serverCPUSeconds"] = serverSeconds.map(JSON.double) ?? .null
-        object["serverMicrosecondsPerDispatch"] = cost(per: tally.replies).map(JSON.double) ?? .null
-        object["serverMicrosecondsPerDelivery"] = cost(per: tally.deliveries).map(JSON.double) ?? .null
+        object["serverCPUSeconds"] = serverSeconds.map(Self.number) ?? .null
+        object["serverMicrosecondsPerDispatch"] = cost(per: tally.replies).map(Self.number) ?? .null
+        object["serverMicrosecondsPerDelivery"] = cost(per: tally.deliveries).map(Self.number) ?? .null
         object["serverMicrosecondsPerStoreChanged"] =
-            cost(per: tally.replies * changed).map(JSON.double) ?? .null
+            cost(per: tally.replies * changed).map(Self.number) ?? .null
         return .object(object)
     }
+
+    private static func number(_ value: Double) -> JSON { .double(Figure.rounded(value)) }
 
     private static func json(_ histogram: Histogram?) -> JSON {
         guard let histogram, histogram.count > 0 else { return .null }
         return [
-            "p50": .double(histogram.microseconds(atShare: 0.5)),
-            "p99": .double(histogram.microseconds(atShare: 0.99)),
-            "p999": .double(histogram.microseconds(atShare: 0.999)),
-            "max": .double(Double(histogram.longest) / 1000),
+            "p50": number(histogram.microseconds(atShare: 0.5)),
+            "p99": number(histogram.microseconds(atShare: 0.99)),
+            "p999": number(histogram.microseconds(atShare: 0.999)),
+            "max": number(Double(histogram.longest) / 1000),
         ]
     }
 }

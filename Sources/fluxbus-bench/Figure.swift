@@ -1,7 +1,7 @@
 /// Numbers as people read them.
-enum Figure {
+package enum Figure {
     /// With so many places behind the point.
-    static func decimal(_ value: Double, _ places: Int) -> String {
+    package static func decimal(_ value: Double, _ places: Int) -> String {
         var scale = 1.0
         for _ in 0..<places { scale *= 10 }
         let scaled = (value * scale).rounded()
@@ -12,8 +12,11 @@ enum Figure {
         return (scaled < 0 ? "-" : "") + padded.dropLast(places) + "." + padded.suffix(places)
     }
 
+    /// Without the digits that a measurement does not have.
+    package static func rounded(_ value: Double) -> Double { (value * 10_000).rounded() / 10_000 }
+
     /// Whole, its thousands apart.
-    static func rate(_ value: Double) -> String {
+    package static func rate(_ value: Double) -> String {
         let digits = decimal(value, 0)
         var result = ""
         for (index, digit) in digits.enumerated() {
@@ -23,5 +26,5 @@ enum Figure {
         return result
     }
 
-    static func percent(_ share: Double) -> String { decimal(share * 100, 0) + " %" }
+    package static func percent(_ share: Double) -> String { decimal(share * 100, 0) + " %" }
 }

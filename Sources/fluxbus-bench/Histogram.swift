@@ -1,13 +1,13 @@
 /// A histogram of durations with 128 buckets an octave: constant size, no allocation, under 0.8 % error.
-final class Histogram {
+package final class Histogram {
     private static let subBits = 7
     private static let subCount = 1 << subBits
 
     private let buckets: UnsafeMutableBufferPointer<UInt64>
-    private(set) var count: UInt64 = 0
-    private(set) var longest: UInt64 = 0
+    package private(set) var count: UInt64 = 0
+    package private(set) var longest: UInt64 = 0
 
-    init() {
+    package init() {
         buckets = .allocate(capacity: (64 - Self.subBits + 1) << Self.subBits)
         buckets.initialize(repeating: 0)
     }
@@ -16,14 +16,14 @@ final class Histogram {
 
     /// Adds one duration that `times` requests had, in nanoseconds.
     @inline(__always)
-    func add(_ nanoseconds: UInt64, times: UInt64) {
+    package func add(_ nanoseconds: UInt64, times: UInt64) {
         buckets[Self.index(nanoseconds)] &+= times
         count &+= times
         if nanoseconds > longest { longest = nanoseconds }
     }
 
     /// The duration, in microseconds, that the given share of all is not above; 0 without any.
-    func microseconds(atShare share: Double) -> Double {
+    package func microseconds(atShare share: Double) -> Double {
         guard count > 0 else { return 0 }
         let wanted = max(1, UInt64(share * Double(count) + 0.5))
         var seen: UInt64 = 0

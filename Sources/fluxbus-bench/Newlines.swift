@@ -1,6 +1,6 @@
 /// Counts line ends, eight bytes at a time: all that the measuring loop does with what it receives.
 @inline(__always)
-func newlineCount(_ bytes: UnsafeRawBufferPointer) -> Int {
+package func newlineCount(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard let base = bytes.baseAddress else { return 0 }
     let ones: UInt64 = 0x0101_0101_0101_0101
     let low: UInt64 = 0x7f7f_7f7f_7f7f_7f7f

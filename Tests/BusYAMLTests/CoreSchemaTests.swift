@@ -16,8 +16,8 @@ struct CoreSchemaTests {
 
     @Test(
         arguments: [
-            ("true", true), ("True", true), ("FALSE", false), ("null", nil), ("Null", nil), ("~", nil),
-            ("", nil),
+            ("true", true), ("True", true), ("FALSE", false), ("null", .null), ("Null", .null), ("~", .null),
+            ("", .null),
             ("12", 12), ("-12", -12), ("+12", 12), ("012", 12), ("0o17", 15), ("0x1F", 31), ("0", 0),
             ("9223372036854775807", .int(.max)), ("-9223372036854775808", .int(.min)),
             ("1.0", 1.0), ("1.", 1.0), (".5", 0.5), ("-1e3", -1000.0), ("1E-2", 0.01), ("+.5e1", 5.0),

@@ -15,8 +15,8 @@ struct CommandRun {
 
     /// Parses and runs `arguments`; `input` is its standard input.
     init(
-        _ arguments: [String], bus: String? = nil, input: String = "", terminal: Bool = false,
-        width: Int? = nil
+        _ arguments: [String], bus: String? = nil, token: String? = nil, input: String = "",
+        terminal: Bool = false, width: Int? = nil
     ) throws {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
@@ -28,9 +28,12 @@ struct CommandRun {
 
         let output = Channel(memoryAsTerminal: terminal, width: width)
         let messages = Channel(memoryAsTerminal: false)
+        var environment: [String: String] = [:]
+        environment["FLUXBUS_ADDRESS"] = bus
+        environment["FLUXBUS_TOKEN"] = token
         let context = CommandContext(
-            environment: bus.map { ["FLUXBUS_ADDRESS": $0] } ?? [:], input: ends[0], output: output,
-            messages: messages, now: { 1_795_219_985_072 })
+            environment: environment, input: ends[0], output: output, messages: messages,
+            now: { 1_795_219_985_072 })
         let command = try #require(try RootCommand.parseAsRoot(arguments) as? any BusCommand)
         status = command.execute(in: context)
         self.output = output.text

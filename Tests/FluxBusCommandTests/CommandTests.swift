@@ -168,6 +168,26 @@ struct CommandTests {
         bus.stop()
     }
 
+    @Test func waitReturnsWhenTheExpressionHolds() throws {
+        let changes = (1...5).map {
+            #"{"event":"change","sub":1,"from":\#($0),"revision":\#($0 + 1),"changes":{"c/a":{"n":\#($0)}}}"#
+        }
+        let reset = #"{"event":"change","sub":1,"from":0,"revision":1,"reset":true,"states":{"c/a":{"n":0}}}"#
+        let bus = try bus { [ScriptedBus.reply(to: $0, ["sub": 1]), reset] + changes }
+        func wait(_ expression: String) throws -> CommandRun {
+            try CommandRun(["wait", "c/a", expression, "--timeout", "50ms"], bus: bus.address)
+        }
+        #expect(try wait(#"{">":[{"var":"n"},4]}"#).status == .success)
+        let never = try wait(#"{"==":[{"var":"n"},9]}"#)
+        #expect(never.status == .temporary)
+        #expect(never.messages == "fluxbus: The expression did not hold on c/a within 50ms.\n")
+        // Divides by zero at first, and has a value later.
+        #expect(try wait(#"{"==":[{"/":[6,{"var":"n"}]},2]}"#).status == .success)
+        #expect(try wait("{").status == .usage)
+        #expect(try wait(#"{"no such":[]}"#).status == .usage)
+        bus.stop()
+    }
+
     @Test func waitTimesOutWith75AndLooksOnceWith1() throws {
         let bus = try bus {
             [
@@ -201,6 +221,48 @@ struct CommandTests {
         #expect(run.output == #"{"created":true,"ok":true,"revision":3}"# + "\n")
         #expect(bus.received == [#"{"op":"create","id":1,"store":"c/a","state":{"n":1},"ifMissing":true}"#])
         bus.stop()
+    }
+
+    @Test func anEphemeralStoreKeepsTheCommandRunning() throws {
+        let bus = try bus {
+            [ScriptedBus.reply(to: $0, ["revision": 3, "created": true]), ScriptedBus.hangUp]
+        }
+        // It would run for ever; here the bus ends it.
+        let run = try CommandRun(["create", "c/a", "--ephemeral"], bus: bus.address)
+        #expect(run.status == .unreachable)
+        #expect(run.lines == [#"{"created":true,"ok":true,"revision":3}"#])
+        #expect(run.messages.hasPrefix("c/a lives until this command ends (Ctrl-C).\n"))
+        bus.stop()
+    }
+
+    @Test func anEphemeralStoreThatWasThereBeforeIsNotHeld() throws {
+        let bus = try bus { [ScriptedBus.reply(to: $0, ["revision": 3, "created": false])] }
+        let run = try CommandRun(["create", "c/a", "--ephemeral", "--if-missing"], bus: bus.address)
+        #expect(run.status == .success)
+        #expect(run.messages == "c/a was there before, so it does not go with this command.\n")
+        bus.stop()
+    }
+
+    @Test func overTCPTheFirstLineIsAHelloWithTheToken() throws {
+        let bus = try ScriptedBus(overTCP: true) { [ScriptedBus.reply(to: $0)] }
+        let run = try CommandRun(["reload"], bus: bus.address, token: "secret")
+        #expect(run.status == .success)
+        #expect(
+            bus.received == [
+                #"{"op":"hello","id":1,"protocol":1,"client":"fluxbus","token":"secret"}"#,
+                #"{"op":"reload","id":2}"#,
+            ])
+        let refused = try CommandRun(["reload"], bus: bus.address)
+        #expect(refused.status == .forbidden)
+        #expect(refused.messages.contains("--token-file"))
+        bus.stop()
+    }
+
+    @Test(arguments: [
+        ("secret\n", "secret"), ("\n# comment\nkitchen secret \n", "secret"), ("", nil), ("# only\n", nil),
+    ])
+    func aTokenFileHoldsATokenOrANameAndAToken(_ text: String, _ token: String?) {
+        #expect(TokenSource.token(in: text) == token)
     }
 
     @Test func tablesOfStoresAndTypes() throws {

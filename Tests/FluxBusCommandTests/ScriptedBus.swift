@@ -8,11 +8,12 @@ import Synchronization
 
 /// A Unix socket that answers each line by a script: what tests talk to where no daemon is needed.
 ///
-/// It takes connections one after the other. The script gets a line and gives the lines to answer with; nil ends
-/// the connection.
+/// It takes connections one after the other. The script gets a line and gives the lines to answer with; nil, or
+/// `hangUp` behind answers, ends the connection.
 final class ScriptedBus: Sendable {
     let address: String
-    private let path: String
+    /// Nil on TCP.
+    private let path: String?
     private let listener: Int32
     private let script: @Sendable (String) -> [String]?
     private let lines = Mutex<[String]>([])
@@ -21,21 +22,32 @@ final class ScriptedBus: Sendable {
     /// Every line received so far.
     var received: [String] { lines.withLock { $0 } }
 
-    init(_ script: @escaping @Sendable (String) -> [String]?) throws {
+    /// An answer that ends the connection.
+    static let hangUp = "hang up"
+
+    init(overTCP: Bool = false, _ script: @escaping @Sendable (String) -> [String]?) throws {
         self.script = script
-        path = Self.freshPath()
-        address = "unix:\(path)"
-        listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        guard listener >= 0, Self.bind(listener, path), listen(listener, 16) == 0 else {
-            throw SetupFailure(reason: String(cString: strerror(errno)))
+        if overTCP {
+            path = nil
+            listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            address = "tcp:127.0.0.1:\(Self.bindToFreePort(listener))"
+        } else {
+            let path = Self.freshPath()
+            self.path = path
+            listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            address = "unix:\(path)"
+            guard Self.bind(listener, path) else {
+                throw SetupFailure(reason: String(cString: strerror(errno)))
+            }
         }
+        guard listen(listener, 16) == 0 else { throw SetupFailure(reason: String(cString: strerror(errno))) }
         queue.async { self.serve() }
     }
 
     struct SetupFailure: Error { let reason: String }
 
     deinit {
-        unlink(path)
+        if let path { unlink(path) }
         close(listener)
     }
 
@@ -52,6 +64,21 @@ final class ScriptedBus: Sendable {
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
             }
+        }
+    }
+
+    /// Gives the port the kernel chose; 0 when it did not.
+    private static func bindToFreePort(_ listener: Int32) -> UInt16 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = Glibc.bind(listener, $0, length)
+                getsockname(listener, $0, &length)
+            }
+            return UInt16(bigEndian: pointer.pointee.sin_port)
         }
     }
 
@@ -76,7 +103,9 @@ final class ScriptedBus: Sendable {
                 pending.removeSubrange(...end)
                 lines.withLock { $0.append(line) }
                 guard let answers = script(line) else { return }
-                for answer in answers where !send(answer + "\n", to: client) { return }
+                for answer in answers {
+                    guard answer != Self.hangUp, send(answer + "\n", to: client) else { return }
+                }
             }
             let count = read(client, &space, space.count)
             guard count > 0 else { return }

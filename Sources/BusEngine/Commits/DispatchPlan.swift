@@ -6,24 +6,17 @@ import BusState
 final class DispatchPlan {
     /// One action as it was asked for, for events and the log.
     struct Action {
-        let target: Target
-        let name: String
-        /// With defaults filled in.
-        let payload: JSONObject
         /// Its steps, one per state type it reaches.
         let steps: Range<Int>
-    }
-
-    enum Target {
-        case everyType
-        case type(String)
-        case store(String)
+        /// For an action to every type that declares it: the payload as it was sent.
+        let payloadForEveryType: JSONObject?
     }
 
     /// One action on one store, or on all stores of one type.
     struct Step {
-        let type: TypeEntry
+        unowned(unsafe) let type: TypeEntry
         let action: Int
+        /// With defaults filled in.
         let payload: JSONObject
         /// The store; -1 for all of the type.
         let store: Int32
@@ -43,7 +36,16 @@ struct Touch {
     let store: Int32
     /// What the store's size was before.
     let size: Int32
-    /// Its journal records, per action: the first range, and further ones of a batch.
+    /// Its journal records.
     var records: Range<Int>
-    var further: [Range<Int>] = []
+    /// Where the last of its further records stand, if a batch reached it again; else -1.
+    var further: Int32 = -1
+}
+
+/// Records of a store that a batch reached again.
+struct FurtherRecords {
+    let touch: Int32
+    let records: Range<Int>
+    /// Where those before them stand; -1 when they are the first.
+    let before: Int32
 }

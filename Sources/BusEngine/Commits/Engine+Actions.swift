@@ -62,19 +62,20 @@ extension Engine {
 
     /// `"type":…,"action":…,"payload":…`, or with `store`.
     private func append(_ action: DispatchPlan.Action, to writer: ByteWriter) {
-        switch action.target {
-        case .everyType: writer.append("\"type\":\"*\"")
-        case .type(let name):
-            writer.append("\"type\":")
-            writer.append(quoted: name)
-        case .store(let address):
+        let step = plan.steps[action.steps.lowerBound]
+        if action.payloadForEveryType != nil {
+            writer.append("\"type\":\"*\"")
+        } else if step.store >= 0 {
             writer.append("\"store\":")
-            writer.append(quoted: address)
+            writer.append(quoted: address(of: Int(step.store)))
+        } else {
+            writer.append("\"type\":")
+            writer.append(quoted: step.type.name)
         }
         writer.append(",\"action\":")
-        writer.append(quoted: action.name)
+        writer.append(quoted: step.type.actionName(step.action))
         writer.append(",\"payload\":")
-        writer.append(jsonObject: action.payload)
+        writer.append(jsonObject: action.payloadForEveryType ?? step.payload)
     }
 
     /// Seconds since 1970 with three decimals.

@@ -86,16 +86,21 @@ extension Engine {
             if touches[Int(known)].records.isEmpty {
                 touches[Int(known)].records = records
             } else {
-                touches[Int(known)].further.append(records)
+                furtherRecords.append(
+                    FurtherRecords(touch: known, records: records, before: touches[Int(known)].further))
+                touches[Int(known)].further = Int32(truncatingIfNeeded: furtherRecords.count - 1)
             }
         }
     }
 
     /// Takes back everything since the last publication.
     func takeBack() {
+        for further in furtherRecords.elements.reversed() {
+            let record = stores.pointer(touches[Int(further.touch)].store)
+            journal.undo(further.records, in: &record.pointee.state)
+        }
         for touch in touches.elements {
             let record = stores.pointer(touch.store)
-            for range in touch.further.reversed() { journal.undo(range, in: &record.pointee.state) }
             journal.undo(touch.records, in: &record.pointee.state)
             stateBytes += Int(touch.size) - Int(record.pointee.size)
             record.pointee.size = touch.size
@@ -106,23 +111,33 @@ extension Engine {
 
     func forgetTouches() {
         touches.clear()
+        furtherRecords.clear()
         journal.clear()
     }
 
     /// The delta entries of one touched store, left in `entries`.
-    func gatherEntries(of touch: Touch) {
+    @inline(__always)
+    func gatherEntries(ofTouch index: Int) {
         entries.clear()
+        let touch = touches[index]
         if touch.records.isEmpty { return }
-        let state = stores.pointer(touch.store).pointee.state
-        if touch.further.isEmpty {
-            if touch.records.count == 1 {
-                DeltaBuilder.appendOnly(journal.records[touch.records.lowerBound], state, entries)
-            } else {
-                DeltaBuilder.append([touch.records], of: journal, state: state, to: entries)
-            }
+        let state = stores.pointer(touch.store)
+        if touch.records.count == 1, touch.further < 0 {
+            DeltaBuilder.appendOnly(
+                journal.records[touch.records.lowerBound], state.pointee.state, entries)
         } else {
-            DeltaBuilder.append([touch.records] + touch.further, of: journal, state: state, to: entries)
+            gatherSeveral(touch, state.pointee.state)
         }
+    }
+
+    private func gatherSeveral(_ touch: Touch, _ state: JSONObject) {
+        var ranges = [touch.records]
+        var further = Int(touch.further)
+        while further >= 0 {
+            ranges.append(furtherRecords[further].records)
+            further = Int(furtherRecords[further].before)
+        }
+        DeltaBuilder.append(ranges, of: journal, state: state, to: entries)
     }
 
     /// The reply to a dry run: what would have changed. Everything is taken back.
@@ -130,8 +145,9 @@ extension Engine {
         let changes = ByteWriter()
         let states = ByteWriter()
         var changed = 0
-        for touch in touches.elements where changes.count + states.count <= limits.line {
-            gatherEntries(of: touch)
+        for index in touches.indices where changes.count + states.count <= limits.line {
+            let touch = touches[index]
+            gatherEntries(ofTouch: index)
             if entries.isEmpty { continue }
             changed += 1
             let state = stores.pointer(touch.store).pointee.state

@@ -9,10 +9,8 @@ extension Engine {
     /// the actions that caused it.
     func publish(by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = []) {
         beginPublication()
-        for touch in touches.elements {
-            stores.pointer(touch.store).pointee.touch = -1
-            publishChange(of: touch, excluding: dropped)
-        }
+        let gone = Set(dropped)
+        for index in touches.indices { publishChange(ofTouch: index, excluding: gone) }
         for index in created { publishState(of: index) }
         for index in dropped { publishDrop(of: index) }
         if actions, actionShapeCount > 0 { publishActions(by: by) }
@@ -36,14 +34,15 @@ extension Engine {
     }
 
     @inline(__always)
-    private func publishChange(of touch: Touch, excluding dropped: [Int32]) {
-        if touch.records.isEmpty { return }
-        if !dropped.isEmpty, dropped.contains(touch.store) { return }
-        gatherEntries(of: touch)
+    private func publishChange(ofTouch index: Int, excluding dropped: Set<Int32>) {
+        let store = touches[index].store
+        let record = stores.pointer(store)
+        record.pointee.touch = -1
+        if !dropped.isEmpty, dropped.contains(store) { return }
+        gatherEntries(ofTouch: index)
         if entries.isEmpty { return }
-        let record = stores.pointer(touch.store)
         let type = types[Int(record.pointee.type)]
-        bump(touch.store, record, type)
+        bump(store, record, type)
         for shape in type.shapes { encodeChange(of: record, type, for: shape) }
         for shape in record.pointee.shapes { encodeChange(of: record, type, for: shape) }
     }

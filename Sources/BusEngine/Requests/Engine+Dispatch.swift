@@ -111,10 +111,7 @@ extension Engine {
         let actionIndex = try requireAction(action, of: entry)
         let accepted = try accept(payload, for: actionIndex, of: entry)
         let (_, index) = try requireStore(address)
-        plan.actions.append(
-            .init(
-                target: .store(self.address(of: Int(index))), name: entry.actionName(actionIndex),
-                payload: accepted, steps: plan.steps.count..<plan.steps.count + 1))
+        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
         plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: index))
         return index
     }
@@ -126,10 +123,7 @@ extension Engine {
         let entry = try requireType(type)
         let actionIndex = try requireAction(action, of: entry)
         let accepted = try accept(payload, for: actionIndex, of: entry)
-        plan.actions.append(
-            .init(
-                target: .type(entry.name), name: entry.actionName(actionIndex), payload: accepted,
-                steps: plan.steps.count..<plan.steps.count + 1))
+        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
         plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: -1))
     }
 
@@ -147,10 +141,7 @@ extension Engine {
                 .unknownAction, "No state type has an action \"\(name)\"; see what there is with types.")
         }
         // Types may fill in different defaults, so the event holds the payload as it was sent.
-        plan.actions.append(
-            .init(
-                target: .everyType, name: String(decoding: action, as: UTF8.self), payload: payload,
-                steps: first..<plan.steps.count))
+        plan.actions.append(.init(steps: first..<plan.steps.count, payloadForEveryType: payload))
     }
 
     @inline(__always)

@@ -72,7 +72,7 @@ public final class ByteWriter {
         capacity = larger
     }
 
-    @inlinable
+    @inlinable @inline(__always)
     public func append(_ byte: UInt8) {
         reserve(1)
         base[written] = byte
@@ -88,9 +88,12 @@ public final class ByteWriter {
     }
 
     /// Writes text that needs no escapes: punctuation and member names known when the program was built.
-    @inlinable
+    @inlinable @inline(__always)
     public func append(_ text: StaticString) {
-        append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        let count = text.utf8CodeUnitCount
+        reserve(count)
+        memcpy(base + written, text.utf8Start, count)
+        written &+= count
     }
 
     /// Writes the bytes of `text` as they are, without quotes or escapes.

@@ -1,8 +1,8 @@
 import BusJSON
 import BusState
 
-/// One action of a declared type, compiled.
-struct DeclaredAction: Sendable {
+/// One action of a declared type, compiled. A reference, so that a commit does not copy its parts.
+final class DeclaredAction: Sendable {
     struct Requirement: Sendable {
         let condition: ExpressionNode
         /// The reason that a client is told; a text or an expression that gives one.

@@ -1,10 +1,10 @@
 extension Budget {
-    /// What one store may spend in one action unless somebody says otherwise: some ten milliseconds of work,
+    /// What one store may spend in one action unless somebody says otherwise: a few milliseconds of work,
     /// and as much output as four of the largest states.
-    package static let ofStore = Budget(operations: 200_000, bytes: 4 << 20)
+    package static let ofStore = Budget(operations: 100_000, bytes: 4 << 20)
 
     /// What one computed value may spend, always: it must be the same for the same state on every bus.
-    package static let ofComputed = Budget(operations: 200_000, bytes: 4 << 20)
+    package static let ofComputed = Budget(operations: 100_000, bytes: 4 << 20)
 
     /// As much as both allow.
     static func smaller(_ one: Budget, _ other: Budget) -> Budget {

@@ -21,6 +21,9 @@ public final class BusConnection {
     /// no bus.
     static let longestLine = 256 << 20
 
+    /// The reply to the `hello` that opened the connection, where one did.
+    public private(set) var greeting: JSONObject?
+
     private let stream: SocketStream
     private var incoming = LineBuffer()
     /// Events that came while a reply was awaited, oldest first.
@@ -43,7 +46,7 @@ public final class BusConnection {
             guard let token else {
                 throw BusError(.unauthorized, "The bus at \(address) asks for a token.")
             }
-            try hello(token: token, client: client, until: deadline)
+            greeting = try hello(token: token, client: client, until: deadline)
         }
     }
 

@@ -19,9 +19,15 @@ final class SocketStream {
 
     let descriptor: Int32
 
+    /// Where a read puts what it gets, before it is known how much that is.
+    private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 131_072, alignment: 16)
+
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
-    deinit { close(descriptor) }
+    deinit {
+        close(descriptor)
+        space.deallocate()
+    }
 
     /// Connects, trying each address of a host in turn.
     static func connect(to address: BusAddress, until deadline: Deadline) throws(BusError) -> SocketStream {
@@ -91,8 +97,6 @@ final class SocketStream {
 
     /// Reads what is there into `buffer`.
     func read(into buffer: inout LineBuffer) throws(BusError) -> ReadOutcome {
-        let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 131_072, alignment: 16)
-        defer { space.deallocate() }
         while true {
             let count = recv(descriptor, space.baseAddress, space.count, 0)
             if count > 0 {

@@ -49,8 +49,10 @@ package enum MemberArguments {
         do throws(JSONError) {
             return (key, try JSON(parsing: text))
         } catch {
+            // Of a word the reason says nothing; of an object it does.
+            let reason = text.first.map { "{[\"".contains($0) } ?? false ? " because \(error)" : ""
             throw CommandFailure(
-                .usage, "“\(text)” is no JSON (\(error)): write \(key)=\(text) if a string is meant.")
+                .usage, "“\(text)” is no JSON\(reason): write \(key)=\(text) if a string is meant.")
         }
     }
 

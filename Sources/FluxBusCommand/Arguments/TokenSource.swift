@@ -8,7 +8,7 @@ import FluxBus
 
 /// Where the secret for a bus on TCP comes from: a file, else `$FLUXBUS_TOKEN`. It never stands on a command
 /// line, where every user of the machine could read it.
-struct TokenSource {
+package struct TokenSource {
     let file: String?
     let environment: [String: String]
 
@@ -34,7 +34,7 @@ struct TokenSource {
 
     /// The token of the first line that is neither empty nor a comment: alone, or behind a name as in the
     /// daemon's own file.
-    static func token(in text: String) -> String? {
+    package static func token(in text: String) -> String? {
         for line in text.split(whereSeparator: \.isNewline) {
             let words = line.split(whereSeparator: \.isWhitespace)
             guard let last = words.last, !line.hasPrefix("#") else { continue }

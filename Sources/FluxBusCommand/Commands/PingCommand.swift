@@ -20,8 +20,8 @@ package struct PingCommand: BusCommand {
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let address = try session.address()
         let connection = try session.connect()
-        var reply = try connection.hello(
-            token: nil, client: "fluxbus", until: session.replyDeadline)
+        var reply =
+            try connection.greeting ?? connection.hello(client: "fluxbus", until: session.replyDeadline)
         let start = ContinuousClock.now
         try connection.request(BusRequest("ping"), until: session.replyDeadline)
         let microseconds = Self.microseconds(ContinuousClock.now - start)

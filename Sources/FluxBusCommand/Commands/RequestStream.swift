@@ -13,6 +13,8 @@ import FluxBus
 final class RequestStream {
     /// How many requests may be unanswered: enough to keep a bus busy over any local distance.
     static let window = 1024
+    /// How many bytes may wait for the socket: a bus that takes nothing in must not fill our memory.
+    private static let mostUnsent = 1 << 20
     /// After how many requests a ping follows once replies can't be counted.
     private static let markerInterval = 256
     /// An `id` no request of a user has.
@@ -43,7 +45,7 @@ final class RequestStream {
             try sendRequests()
             if input.hasEnded, sent == settled { return worst }
             try session.console.flush()
-            let wantsInput = !input.hasEnded && sent - settled < Self.window
+            let wantsInput = !input.hasEnded && hasRoom
             // Time runs only while the bus owes an answer.
             deadline = sent == settled ? .never : session.replyDeadline
             let wakeup = try connection.wait(
@@ -57,10 +59,12 @@ final class RequestStream {
         }
     }
 
+    private var hasRoom: Bool { sent - settled < Self.window && connection.unsentBytes < Self.mostUnsent }
+
     // MARK: - Out
 
     private func sendRequests() throws {
-        while sent - settled < Self.window, let line = input.next() {
+        while hasRoom, let line = input.next() {
             try send(line)
         }
         if input.hasEnded, !countsReplies, lastMarker < sent { sendMarker() }

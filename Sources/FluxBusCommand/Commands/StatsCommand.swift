@@ -18,14 +18,14 @@ package struct StatsCommand: BusCommand {
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        var reply = try session.ask(BusRequest("stats"))
+        let reply = try session.ask(BusRequest("stats"))
+        let counters = reply["stats"] ?? .object(reply)
         guard session.console.form == .text else {
-            try session.console.line(.object(reply))
+            try session.console.line(counters)
             return .success
         }
-        reply["ok"] = nil
         var table = Table()
-        Self.flatten(.object(reply), name: "", into: &table)
+        Self.flatten(counters, name: "", into: &table)
         try session.console.table(table)
         return .success
     }

@@ -1,24 +1,29 @@
 import ArgumentParser
 import BusJSON
+import BusLogic
 import FluxBus
 
-/// `fluxbus wait`: until the bus answers, or a store exists.
+/// `fluxbus wait`: until the bus answers, a store exists, or an expression holds.
 package struct WaitCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "wait",
-        abstract: "Wait until the bus answers, or a store exists.",
+        abstract: "Wait until the bus answers, a store exists, or an expression holds.",
         discussion: """
             Examples:
               fluxbus wait                                   until the bus answers
               fluxbus wait counter/kitchen --timeout 1m      until the store exists
+              fluxbus wait counter/kitchen '{">": [{"var": "count"}, 9]}'
 
-            Made for scripts and units, as in ExecStartPre=. Nothing is polled: once connected, the bus says when it \
-            is so. After --timeout the code is 75. With --timeout 0 it looks once, and the code is 1 when it is \
-            not so.
+            The expression is JsonLogic over the store's state, computed values included. Made for scripts and \
+            units, as in ExecStartPre=. Nothing is polled: once connected, the bus says when it is so. After \
+            --timeout the code is 75. With --timeout 0 it looks once, and the code is 1 when it is not so.
             """)
 
     @Argument(help: "The store: TYPE/NAME.", completion: .custom(BusCompletion.targets))
     package var store: String?
+
+    @Argument(help: "JsonLogic that must hold on the store's state.")
+    package var expression: String?
 
     @OptionGroup package var options: GlobalOptions
 
@@ -31,6 +36,20 @@ package struct WaitCommand: BusCommand {
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        try Waiter(session: session, store: store).run()
+        try Waiter(session: session, store: store, expression: expression.map(Self.compile)).run()
+    }
+
+    private static func compile(_ text: String) throws -> Expression {
+        let json: JSON
+        do throws(JSONError) {
+            json = try JSON(parsing: text)
+        } catch {
+            throw CommandFailure(.usage, "“\(text)” is no JSON: \(error).")
+        }
+        do {
+            return try Expression.compile(json)
+        } catch {
+            throw CommandFailure(.usage, "“\(text)” is no expression: \(error.message)")
+        }
     }
 }

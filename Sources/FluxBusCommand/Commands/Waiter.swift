@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import FluxBus
 
 #if canImport(Glibc)
@@ -7,7 +8,7 @@ import FluxBus
     import Darwin
 #endif
 
-/// Waits for a bus, and on it for a store, within one span of time.
+/// Waits for a bus, on it for a store, and of that for an expression to hold, within one span of time.
 ///
 /// While nobody answers it tries again with growing pauses; once connected it subscribes and is told. When a
 /// connection ends it starts over.
@@ -19,6 +20,7 @@ struct Waiter {
 
     let session: CommandSession
     let store: String?
+    let expression: Expression?
 
     private var looksOnce: Bool { session.options.timeout.duration == .zero }
 
@@ -57,14 +59,25 @@ struct Waiter {
                 case .event(_, let event) = try BusMessage(parsing: connection.receiveLine(until: deadline)),
                 try mirror.fold(event) != nil
             else { continue }
-            if mirror.states[store] != nil { return .success }
+            if let state = mirror.states[store], holds(on: state) { return .success }
             if looksOnce { return .no }
         }
     }
 
+    /// An expression without a value, as a computed value without one, is not true: the next state may give it one.
+    private func holds(on state: JSON) -> Bool {
+        guard let expression else { return true }
+        return (try? expression.holds(on: state)) ?? false
+    }
+
     private func timedOut(_ error: BusError) -> CommandFailure {
         let span = session.options.timeout
-        let awaited = store.map { "\($0) did not come to exist" } ?? "No bus answered"
+        let awaited =
+            switch (store, expression) {
+            case (let store?, nil): "\(store) did not come to exist"
+            case (let store?, _): "The expression did not hold on \(store)"
+            case (nil, _): "No bus answered"
+            }
         let reason = error.code == .timedOut ? "" : ": \(error.message)"
         return CommandFailure(.temporary, "\(awaited) within \(span)\(reason.isEmpty ? "." : reason)")
     }

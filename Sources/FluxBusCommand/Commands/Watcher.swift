@@ -51,6 +51,7 @@ final class Watcher {
 
     private func show(_ name: String, _ event: JSONObject) throws {
         let now = session.context.now()
+        text.width = console.width
         switch name {
         case "change", "bookmark":
             guard let sub = event["sub"]?.int, mirrors[sub] != nil else { return }

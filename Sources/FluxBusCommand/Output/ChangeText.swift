@@ -10,7 +10,8 @@ import FluxBus
 /// The time stands once per event, the address once per store, and each changed part has its own line.
 package struct ChangeText {
     private let style: Style
-    private let width: Int?
+    /// Columns of the terminal; it may be resized.
+    package var width: Int?
     /// The widest address so far, so that columns stay where they are.
     private var addressWidth = 0
 

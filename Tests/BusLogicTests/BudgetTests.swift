@@ -1,0 +1,99 @@
+import BusJSON
+import BusLogic
+import Testing
+
+/// Whatever a definition says, its evaluation ends soon.
+struct BudgetTests {
+    private static let doubling =
+        "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"
+
+    @Test func doublingATextEndsAtTheBytes() throws {
+        let rule =
+            #"{"reduce":[\#(Self.doubling),{"cat":[{"var":"accumulator"},{"var":"accumulator"}]},"x"]}"#
+        try #expect(failure(of: rule) == .bytes)
+    }
+
+    @Test func doublingAnArrayEndsAtTheBytes() throws {
+        let twice = #"{"merge":[{"var":"accumulator"},{"var":"accumulator"}]}"#
+        try #expect(failure(of: #"{"reduce":[\#(Self.doubling),\#(twice),[1]]}"#) == .bytes)
+    }
+
+    /// The value shares its halves and takes no memory, but its encoding would be astronomically long.
+    @Test func sharedPartsAreCountedAsOftenAsTheyAreWritten() throws {
+        let twice = #"[{"var":"accumulator"},{"var":"accumulator"}]"#
+        try #expect(failure(of: #"{"reduce":[\#(Self.doubling),\#(twice),1]}"#) == .bytes)
+        let member = #"{"a":{"var":"accumulator"},"b":{"var":"accumulator"}}"#
+        try #expect(failure(of: #"{"reduce":[\#(Self.doubling),\#(member),1]}"#) == .bytes)
+        let merged = #"{"merge":[[{"var":"accumulator"}],[{"var":"accumulator"}]]}"#
+        try #expect(failure(of: #"{"reduce":[\#(Self.doubling),\#(merged),1]}"#) == .bytes)
+        let mapped = #"{"map":[[1,2],{"literal":["\#(String(repeating: "x", count: 1000))"]}]}"#
+        try #expect(failure(of: mapped, on: [1], budget: Budget(operations: 100, bytes: 1500)) == .bytes)
+    }
+
+    @Test func nestingEndsAtTheDepth() throws {
+        let list = JSON.array(Array(repeating: 1, count: 100))
+        try #expect(failure(of: #"{"reduce":[{"var":""},[{"var":"accumulator"}],1]}"#, on: list) == .tooDeep)
+    }
+
+    @Test func nestedIterationsEndAtTheOperations() throws {
+        let list = JSON.array(Array(repeating: 1, count: 1000))
+        var body = #"{"var":""}"#
+        for _ in 0..<3 { body = #"{"map":[{"literal":\#(list)},\#(body)]}"# }
+        let budget = Budget(operations: 100_000, bytes: 1 << 30)
+        try #expect(failure(of: body, on: list, budget: budget) == .operations)
+    }
+
+    @Test func comparingManyLongTextsEndsAtTheOperations() throws {
+        let long = String(repeating: "a", count: 1 << 20)
+        let data: JSON = [
+            "text": .string(long + "b"), "list": .array(Array(repeating: .string(long + "c"), count: 1000)),
+        ]
+        try #expect(failure(of: #"{"in":[{"var":"text"},{"var":"list"}]}"#, on: data) == .operations)
+    }
+
+    @Test func searchingAHardTextEndsAtTheOperations() throws {
+        let data: JSON = [
+            "hay": .string(String(repeating: "a", count: 1 << 20)),
+            "needle": .string(String(repeating: "a", count: 1 << 19) + "b"),
+        ]
+        try #expect(failure(of: #"{"in":[{"var":"needle"},{"var":"hay"}]}"#, on: data) == .operations)
+    }
+
+    @Test func aBombInAnActionIsRejectedAndChangesNothing() throws {
+        let bench = try StoreBench(
+            """
+            type: bomb
+            initial: { list: [1, 2, 3], text: "" }
+            actions:
+              explode:
+                set:
+                  text: { reduce: [{ literal: \(Self.doubling) }, { cat: [{ var: accumulator }, { var: accumulator }] }, x] }
+            """)
+        let rejection = try bench.rejection(of: "explode")
+        #expect(
+            rejection.message
+                == "bomb/kitchen refused explode: in set text, its expressions produce more bytes than the budget allows."
+        )
+        #expect(rejection.path == "text")
+    }
+
+    @Test func aStoreSpendsAtMostItsOwnShare() throws {
+        let yaml = """
+            type: sum
+            initial: { total: 0 }
+            actions:
+              add: { payload: { list: array }, set: { total: { reduce: [{ var: payload.list }, { "+": [{ var: current }, { var: accumulator }] }, 0] } } }
+            """
+        let list: JSONObject = ["list": .array(Array(repeating: 2, count: 100))]
+        let roomy = try StoreBench(yaml)
+        try roomy.dispatch("add", list)
+        #expect(roomy.state["total"] == 200)
+        // The list, and for each element itself, the sum and two reads.
+        #expect(roomy.spent.operations == 2 + 100 * 4)
+        let tight = try StoreBench(yaml, store: Budget(operations: 401, bytes: 1000))
+        #expect(try tight.rejection(of: "add", list).message.contains("more operations than the budget"))
+        let tightCommit = try StoreBench(yaml, commit: Budget(operations: 401, bytes: 1000))
+        #expect(
+            try tightCommit.rejection(of: "add", list).message.contains("more operations than the budget"))
+    }
+}

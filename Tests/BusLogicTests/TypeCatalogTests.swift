@@ -1,0 +1,81 @@
+import BusJSON
+import BusLogic
+import BusYAML
+import Foundation
+import Testing
+
+/// All types of a bus together.
+struct TypeCatalogTests {
+    private func catalog(_ files: [String: String]) throws -> TypeCatalog {
+        try TypeCatalog(files.map { .init(name: $0.key, bytes: Array($0.value.utf8)) })
+    }
+
+    private func error(_ files: [String: String]) throws -> SourceError {
+        try #require(#expect(throws: SourceError.self) { try catalog(files) })
+    }
+
+    @Test func typesAreSortedByName() throws {
+        let types = try catalog([
+            "b.yaml": "type: alpha\ninitial: {}",
+            "a.json": #"{"type":"zulu","initial":{},"waitFor":["alpha"]}"#,
+        ]).types
+        #expect(types.map(\.name) == ["alpha", "zulu"])
+    }
+
+    @Test func aNameCanBeTakenOnce() throws {
+        let error = try error([
+            "a.yaml": "type: x\ninitial: {}", "b.yaml": "summary: s\ntype: x\ninitial: {}",
+        ])
+        #expect(error.description == "b.yaml:2:7: The type x is defined in a.yaml too; rename one of them.")
+    }
+
+    @Test func waitForNamesTypesThatExist() throws {
+        let error = try error([
+            "a.yaml": "type: session\ninitial: {}", "b.yaml": "type: x\ninitial: {}\nwaitFor:\n  - sesion",
+        ])
+        #expect(
+            error.description == "b.yaml:4:5: waitFor names sesion, which is no type; did you mean session?")
+    }
+
+    @Test func typesDoNotWaitInACircle() throws {
+        let files = [
+            "a.yaml": "type: a\nwaitFor: [b]\ninitial: {}", "b.yaml": "type: b\nwaitFor: [d, c]\ninitial: {}",
+            "c.yaml": "type: c\nwaitFor: [a]\ninitial: {}", "d.yaml": "type: d\ninitial: {}",
+        ]
+        let error = try error(files)
+        #expect(
+            error.description
+                == "a.yaml:2:11: Types wait for each other in a circle: a → b → c → a; break it.")
+        let selfish = try self.error(["a.yaml": "type: a\nwaitFor: [a]\ninitial: {}"])
+        #expect(selfish.message.contains("a → a"))
+    }
+
+    @Test func aNativeTypeCanBeWaitedForButNotShadowed() throws {
+        let native = try DeclaredType(definition: ["type": "native", "initial": [:]])
+        let file = { (text: String) in [TypeCatalog.File(name: "a.yaml", bytes: Array(text.utf8))] }
+        let catalog = try TypeCatalog(file("type: a\nwaitFor: [native]\ninitial: {}"), beside: [native])
+        #expect(catalog.types.map(\.name) == ["a"])
+        #expect(throws: SourceError.self) {
+            try TypeCatalog(file("type: native\ninitial: {}"), beside: [native])
+        }
+    }
+
+    @Test func aDirectoryIsReadWithoutWhatIsNoDefinition() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "fluxbus-types-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        for (name, text) in [
+            ("a.yaml", "type: a\ninitial: {}"), ("b.yml", "type: b\ninitial: {}"),
+            ("c.json", #"{"type":"c","initial":{}}"#), ("README.md", "nothing"), (".hidden.yaml", "}"),
+            ("d.yaml~", "}"),
+        ] {
+            try text.write(toFile: "\(directory)/\(name)", atomically: false, encoding: .utf8)
+        }
+        #expect(try TypeCatalog(directory: directory).types.map(\.name) == ["a", "b", "c"])
+        try "type: e\ninitial: [}".write(toFile: "\(directory)/e.yaml", atomically: false, encoding: .utf8)
+        let error = #expect(throws: SourceError.self) { try TypeCatalog(directory: directory) }
+        #expect(error?.file == "\(directory)/e.yaml")
+        #expect(error?.line == 2)
+        #expect(throws: SourceError.self) { try TypeCatalog(directory: "\(directory)/gone") }
+    }
+}

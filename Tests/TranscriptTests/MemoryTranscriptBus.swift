@@ -1,0 +1,38 @@
+import BusEngine
+import TestSupport
+
+/// Runs transcripts without sockets.
+final class MemoryTranscriptBus: TranscriptBus {
+    private let bus: MemoryBus
+    private var clients: [Character: MemoryClient] = [:]
+
+    init(_ transcript: Transcript) throws {
+        var setup = MemoryBus.Setup()
+        setup.limits = transcript.limits
+        setup.stores = transcript.stores
+        setup.definitions = transcript.definitions
+        setup.tokens = Transcript.tokens
+        bus = try MemoryBus(setup)
+    }
+
+    var epoch: String { bus.epoch }
+
+    /// Clients of Unix sockets run as the daemon's own user, as they do in the live run.
+    func connect(_ client: Character, tcp: Bool) {
+        clients[client] =
+            tcp
+            ? bus.connect(.tcp(address: "127.0.0.1:50312")) : bus.connect(uid: MemoryBus.ownUID)
+    }
+
+    func send(_ client: Character, _ line: String) { clients[client]?.send(line) }
+
+    func receive(_ client: Character) -> Reception {
+        guard let client = clients[client] else { return .end }
+        if let line = client.nextLine() { return .line(line) }
+        return client.isEnded ? .end : .nothing
+    }
+
+    func close(_ client: Character) { clients.removeValue(forKey: client)?.close() }
+
+    func shutDown() { bus.shutDown() }
+}

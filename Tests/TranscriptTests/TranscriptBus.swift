@@ -1,0 +1,19 @@
+/// A bus that transcripts are run against, in memory or over sockets.
+protocol TranscriptBus {
+    var epoch: String { get }
+    func connect(_ client: Character, tcp: Bool) throws
+    func send(_ client: Character, _ line: String) throws
+    /// What the client receives next. Waits for it, but not for ever.
+    func receive(_ client: Character) throws -> Reception
+    func close(_ client: Character) throws
+    func shutDown() throws
+}
+
+/// What came to a client.
+enum Reception {
+    case line(String)
+    /// The daemon has ended the connection.
+    case end
+    /// Nothing, as long as anybody would wait.
+    case nothing
+}

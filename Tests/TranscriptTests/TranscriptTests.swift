@@ -1,0 +1,10 @@
+import Testing
+
+/// The examples of the protocol page do what the page says.
+@Suite struct TranscriptTests {
+    @Test(arguments: try TranscriptPage.transcripts())
+    func pageIsRightInMemory(_ transcript: Transcript) throws {
+        var runner = TranscriptRunner(transcript, on: try MemoryTranscriptBus(transcript))
+        try runner.run()
+    }
+}
