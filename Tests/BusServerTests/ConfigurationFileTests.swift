@@ -17,7 +17,7 @@ struct ConfigurationFileTests {
             defaultFile: "\(directory.path)/fluxbusd.yaml")
     }
 
-    private func failure(_ text: String) -> StartFailure? {
+    private func refusal(of text: String) -> StartFailure? {
         do {
             _ = try load(text)
             return nil
@@ -126,7 +126,7 @@ struct ConfigurationFileTests {
     @Test(arguments: wrong.indices)
     func whatIsWrongIsToldWithItsLine(index: Int) throws {
         let (text, place, words) = Self.wrong[index]
-        let failure = try #require(failure(text), "This was taken: \(text)")
+        let failure = try #require(refusal(of: text), "This was taken: \(text)")
         #expect(failure.code == .configuration)
         let expected = "\(directory.path)/fluxbusd.yaml:\(place): "
         #expect(
@@ -136,23 +136,24 @@ struct ConfigurationFileTests {
 
     @Test func everythingThatIsWrongIsToldAtOnceInTheOrderOfTheLines() throws {
         let failure = try #require(
-            failure("limits: { lin: 1 }\nlisten: [{ unx: s }]\nlog: {}\ntypes: nowhere\nstores: [nothing]"))
+            refusal(
+                of: "limits: { lin: 1 }\nlisten: [{ unx: s }]\nlog: {}\ntypes: nowhere\nstores: [nothing]"))
         let lines = failure.messages.map { $0.split(separator: ":")[1] }
         #expect(lines == ["1", "2", "3", "4", "5"])
     }
 
     @Test func aWrongDefinitionIsToldWithItsOwnLine() throws {
         try directory.write("types/broken.yaml", "type: broken\ninitial: {}\nactons: {}\n")
-        let failure = try #require(failure("listen: [{ unix: s }]\ntypes: types"))
+        let failure = try #require(refusal(of: "listen: [{ unix: s }]\ntypes: types"))
         #expect(failure.messages.count == 1)
         #expect(failure.messages[0].hasPrefix("\(directory.path)/types/broken.yaml:3:1: "))
         #expect(failure.messages[0].contains("actions"))
     }
 
     @Test func nothingToListenOnIsRefused() throws {
-        let failure = try #require(failure("types: types"))
+        let failure = try #require(refusal(of: "types: types"))
         #expect(failure.messages[0].contains("no address to listen on"))
-        #expect(self.failure("") != nil)
+        #expect(refusal(of: "") != nil)
     }
 
     @Test func flagsOverrideVariablesWhichOverrideTheFile() throws {

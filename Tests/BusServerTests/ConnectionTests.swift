@@ -168,7 +168,7 @@ struct ConnectionTests {
         #expect(hello.contains(#""token":"phone""#) && hello.contains(#""address":"127.0.0.1:"#), "\(hello)")
         #expect(try client.ask(Self.ping) == Self.pong)
 
-        for first in [Self.ping, #"{"op":"hello","token":"wrong"}"#, #"{"op":"hello"}"#, "nonsense"] {
+        for first in [Self.ping, #"{"op":"hello","token":"wrong"}"#, #"{"op":"hello"}"#] {
             let stranger = try Client(bus.addresses[1])
             try stranger.send(first + "\n" + Self.ping + "\n")
             let lines = try stranger.rest()

@@ -1,5 +1,4 @@
 import BusProtocol
-import BusProtocol
 import BusYAML
 
 /// Sizes as people write them: `65536`, `64KiB`, `1MiB`, `2GiB`.

@@ -1,6 +1,5 @@
 import BusEngine
 import BusProtocol
-import BusProtocol
 import BusYAML
 
 /// Reads `fluxbusd.yaml`. Every member is read even when another is wrong, and all complaints are kept.

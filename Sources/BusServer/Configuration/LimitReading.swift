@@ -1,6 +1,5 @@
 import BusEngine
 import BusProtocol
-import BusProtocol
 import BusYAML
 
 /// Reads the limits of the configuration: counts are integers, sizes may have a unit.

@@ -1,5 +1,4 @@
 import BusProtocol
-import BusProtocol
 import BusYAML
 
 /// Addresses to listen on, as flags and variables write them: `unix:/path`, `tcp:host:port`.

@@ -1,5 +1,4 @@
 import BusProtocol
-import BusProtocol
 import Logging
 
 /// Levels of the log as flags and variables write them.

@@ -10,7 +10,8 @@ final class DeadlineTimer {
 
     init(queue: DispatchQueue, _ fired: @escaping () -> Void) {
         source = DispatchSource.makeTimerSource(queue: queue)
-        source.schedule(deadline: .distantFuture)
+        // Fires once at the start: Dispatch opens its timer descriptor now, and not when none may be left.
+        source.schedule(deadline: .now())
         source.setEventHandler { [weak self] in
             self?.armedFor = nil
             fired()

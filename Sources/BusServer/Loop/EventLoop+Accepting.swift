@@ -19,8 +19,10 @@ extension EventLoop {
             case .wouldBlock:
                 return
             case .noDescriptor:
-                guard refuseWithSpare(acceptor.listener) else {
-                    return pauseAccepting("there is no descriptor left")
+                switch refuseWithSpare(acceptor.listener) {
+                case .refused: continue
+                case .nobodyWaits: return
+                case .noSpare: return pauseAccepting("there is no descriptor left")
                 }
             case .failed(let error):
                 return pauseAccepting(error.reason)
@@ -60,17 +62,25 @@ extension EventLoop {
         SystemCall.close(descriptor)
     }
 
-    /// Takes one waiting connection with the spare descriptor, to refuse it; false when that can't be done.
-    private func refuseWithSpare(_ listener: Listener) -> Bool {
-        guard spare.giveUp() else { return false }
+    private enum Refusal {
+        case refused, nobodyWaits, noSpare
+    }
+
+    /// Takes one waiting connection with the spare descriptor, to refuse it. Without a descriptor the kernel does
+    /// not even tell whether one waits.
+    private func refuseWithSpare(_ listener: Listener) -> Refusal {
+        guard spare.giveUp() else { return .noSpare }
         defer { spare.take() }
         var address = sockaddr_storage()
-        guard case .connection(let descriptor) = SystemCall.accept(listener.descriptor, address: &address)
-        else {
-            return false
+        switch SystemCall.accept(listener.descriptor, address: &address) {
+        case .connection(let descriptor):
+            refuse(descriptor, "This bus has no descriptor left; try again later.")
+            return .refused
+        case .wouldBlock:
+            return .nobodyWaits
+        case .noDescriptor, .failed:
+            return .noSpare
         }
-        refuse(descriptor, "This bus has no descriptor left; try again later.")
-        return true
     }
 
     /// Waiting connections keep a listener ready; the loop must not spin on one that it can't serve.

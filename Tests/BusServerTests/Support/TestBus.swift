@@ -5,7 +5,7 @@ import Logging
 
 /// A bus in this process, on a socket in a directory of its own. It is stopped when it is let go.
 final class TestBus {
-    let directory = TemporaryDirectory()
+    private let directory: TemporaryDirectory
     let server: BusServer
     let addresses: [String]
     private var isStopped = false
@@ -14,6 +14,8 @@ final class TestBus {
         listen: [String] = [], limits: [String] = [], tokens: String? = nil, grace: Grace = Grace(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
+        let directory = TemporaryDirectory()
+        self.directory = directory
         try directory.writeCounter()
         let tokenFile = try tokens.map { try directory.write("tokens", $0) }
         let setup = try ServerSetup.load(
