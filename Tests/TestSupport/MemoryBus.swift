@@ -25,7 +25,7 @@ package final class MemoryBus {
     package let engine: Engine
     /// Milliseconds since 1970.
     package private(set) var now = 1_795_000_000_000
-    private var clients: [MemoryClient] = []
+    private var endpoints: [MemoryEndpoint] = []
     private var nextProcess = 4711
 
     package init(_ setup: Setup = Setup(), epoch: String = "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90") throws {
@@ -60,9 +60,9 @@ package final class MemoryBus {
     }
 
     package func connect(_ peer: Peer) -> MemoryClient {
-        let client = MemoryClient(bus: self, connection: engine.connect(peer))
-        clients.append(client)
-        return client
+        let endpoint = MemoryEndpoint(engine: engine, connection: engine.connect(peer))
+        endpoints.append(endpoint)
+        return MemoryClient(bus: self, endpoint: endpoint)
     }
 
     /// Lets time pass.
@@ -73,8 +73,8 @@ package final class MemoryBus {
 
     /// Says goodbye to everybody, as a daemon that shuts down does.
     package func shutDown() {
-        for client in clients where !client.isEnded {
-            engine.goodbye(client.connection, .shutdown, "The bus ends.")
+        for endpoint in endpoints where !endpoint.isEnded {
+            engine.goodbye(endpoint.connection, .shutdown, "The bus ends.")
         }
         settle()
     }
@@ -87,12 +87,12 @@ package final class MemoryBus {
         while isBusy {
             isBusy = false
             engine.takeReady { _ in }
-            for client in clients where !client.isEnded {
-                if client.takeOutput() { isBusy = true }
-                if client.offerInput() { isBusy = true }
-                if client.endIfClosing() { isBusy = true }
+            for endpoint in endpoints where !endpoint.isEnded {
+                if endpoint.takeOutput() { isBusy = true }
+                if endpoint.offerInput() { isBusy = true }
+                if endpoint.endIfClosing() { isBusy = true }
             }
         }
-        clients.removeAll(where: \.isEnded)
+        endpoints.removeAll(where: \.isEnded)
     }
 }

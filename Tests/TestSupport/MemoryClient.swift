@@ -3,19 +3,25 @@ import BusJSON
 
 /// One client of a `MemoryBus`: it sends lines and keeps the lines it receives until the test looks at them.
 package final class MemoryClient {
-    private unowned let bus: MemoryBus
-    package let connection: ConnectionID
-    /// When false, nothing of what the engine has for it is taken, as from a client that does not read.
-    package var isReading = true { didSet { bus.settle() } }
-    package private(set) var isEnded = false
+    // The client keeps its bus alive; the bus knows only the endpoint.
+    private let bus: MemoryBus
+    private let endpoint: MemoryEndpoint
 
-    private var toSend: [UInt8] = []
-    private var received: [UInt8] = []
-    private var taken = 0
-
-    init(bus: MemoryBus, connection: ConnectionID) {
+    init(bus: MemoryBus, endpoint: MemoryEndpoint) {
         self.bus = bus
-        self.connection = connection
+        self.endpoint = endpoint
+    }
+
+    package var connection: ConnectionID { endpoint.connection }
+    /// The connection is closed, by whomever.
+    package var isEnded: Bool { endpoint.isEnded }
+    /// When false, nothing of what the engine has for it is taken, as from a client that does not read.
+    package var isReading: Bool {
+        get { endpoint.isReading }
+        set {
+            endpoint.isReading = newValue
+            bus.settle()
+        }
     }
 
     // MARK: Sending
@@ -24,15 +30,13 @@ package final class MemoryClient {
     package func send(_ line: String) { send(bytes: Array(line.utf8) + [10]) }
 
     package func send(bytes: [UInt8]) {
-        toSend += bytes
+        endpoint.toSend += bytes
         bus.settle()
     }
 
     /// Ends the connection as a process does that goes.
     package func close() {
-        guard !isEnded else { return }
-        isEnded = true
-        bus.engine.disconnect(connection)
+        endpoint.end()
         bus.settle()
     }
 
@@ -44,18 +48,8 @@ package final class MemoryClient {
 
     // MARK: Receiving
 
-    /// The next line, as bytes of text; nil when nothing has come.
-    package func nextLine() -> String? {
-        guard let end = received[taken...].firstIndex(of: 10) else { return nil }
-        defer {
-            taken = end + 1
-            if taken == received.count {
-                received = []
-                taken = 0
-            }
-        }
-        return String(decoding: received[taken..<end], as: UTF8.self)
-    }
+    /// The next line; nil when nothing has come.
+    package func nextLine() -> String? { endpoint.nextLine() }
 
     package func next() throws -> JSON? { try nextLine().map { try JSON(parsing: $0) } }
 
@@ -71,43 +65,5 @@ package final class MemoryClient {
     package func ask(_ line: String) throws -> [JSON] {
         send(line)
         return try all()
-    }
-
-    // MARK: For the bus
-
-    /// Takes what the engine has; true if there was something.
-    func takeOutput() -> Bool {
-        guard isReading, !isEnded, bus.engine.hasOutput(connection) else { return false }
-        withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 16) { pieces in
-            let filled = bus.engine.output(of: connection, into: pieces)
-            var count = 0
-            for piece in pieces.prefix(filled) {
-                received.append(contentsOf: UnsafeRawBufferPointer(start: piece.base, count: piece.count))
-                count += piece.count
-            }
-            bus.engine.sent(connection, count)
-        }
-        return true
-    }
-
-    /// Gives the engine what it is ready to read; true if there was something.
-    func offerInput() -> Bool {
-        guard !isEnded, !toSend.isEmpty, case .reading = bus.engine.status(of: connection) else {
-            return false
-        }
-        let bytes = toSend
-        toSend = []
-        bytes.withUnsafeBytes { bus.engine.receive(connection, $0) }
-        return true
-    }
-
-    /// Ends when the engine has said goodbye and everything is taken; true if so.
-    func endIfClosing() -> Bool {
-        guard !isEnded, case .closing = bus.engine.status(of: connection),
-            !bus.engine.hasOutput(connection)
-        else { return false }
-        isEnded = true
-        bus.engine.disconnect(connection)
-        return true
     }
 }

@@ -1,0 +1,101 @@
+import BusJSON
+import TestSupport
+import Testing
+
+/// Guarantee 8: who does not read costs the others nothing, and the daemon no more than its outbox.
+@Suite struct IsolationTests {
+    private func busWithSmallOutboxes(_ stores: String...) throws -> MemoryBus {
+        var setup = MemoryBus.Setup()
+        setup.limits.outbox = 4096
+        setup.stores = stores
+        return try MemoryBus(setup)
+    }
+
+    @Test(arguments: ["merge", "patch", "state"])
+    func slowReaderIsCoalescedAndOthersAreNot(_ format: String) throws {
+        let bus = try busWithSmallOutboxes("counter/a", "counter/b")
+        let (client, quick, slow) = (bus.connect(uid: 0), bus.connect(), bus.connect())
+        let subscribe = #"{"op":"subscribe","type":"counter","format":"\#(format)"}"#
+        var (quickMirror, slowMirror) = (ContractMirror(), ContractMirror())
+        try quickMirror.take(quick.ask(subscribe))
+        try slowMirror.take(slow.ask(subscribe))
+        slow.isReading = false
+        for _ in 0..<2000 { try client.increment() }
+        try client.revision(after: #"{"op":"create","store":"counter/c"}"#)
+        try client.ask(#"{"op":"drop","store":"counter/b"}"#)
+        let waiting = try client.reply(to: #"{"op":"stats"}"#)["stats"]?["outboxBytes"]?.int
+        #expect(try #require(waiting) < 8192)
+
+        let events = try quick.all()
+        #expect(events.count == 2002)
+        #expect(events.allSatisfy { $0["coalesced"] == nil })
+        try quickMirror.take(events)
+
+        slow.isReading = true
+        let late = try slow.all()
+        #expect(late.count < 200)
+        let coalesced = try #require(late.last)
+        #expect((coalesced["coalesced"]?.int ?? 0) > 1800)
+        #expect(
+            coalesced["coalesced"]?.int == (coalesced["revision"]?.int ?? 0) - (coalesced["from"]?.int ?? 0))
+        try slowMirror.take(late)
+        #expect(slowMirror.states == quickMirror.states)
+        #expect(slowMirror.states.keys.sorted() == ["counter/a", "counter/c"])
+
+        // It has caught up: the next change comes by itself.
+        try client.increment()
+        let next = try slow.all()
+        #expect(next.count == 1)
+        #expect(next[0]["coalesced"] == nil)
+    }
+
+    @Test func nothingMoreIsReadFromAClientThatDoesNotRead() throws {
+        let bus = try busWithSmallOutboxes("counter/a")
+        let (client, slow) = (bus.connect(), bus.connect())
+        slow.isReading = false
+        for _ in 0..<1000 { slow.send(#"{"op":"dispatch","store":"counter/a","action":"increment"}"#) }
+        let count = try #require(try client.state(of: "counter/a")?["count"]?.int)
+        #expect(count > 10)
+        #expect(count < 200)
+        // Nothing is lost: when it reads, everything it has sent is carried out and answered, in order.
+        slow.isReading = true
+        let replies = try slow.all()
+        #expect(replies.map { $0["revision"]?.int } == Array(2...1001))
+        #expect(try client.state(of: "counter/a")?["count"] == 1000)
+    }
+
+    /// A reply never overtakes the change it bears the revision of, even where the change waits for room.
+    @Test func repliesOfASlowReaderStandBehindItsChanges() throws {
+        let bus = try busWithSmallOutboxes("counter/a")
+        let (client, slow) = (bus.connect(), bus.connect())
+        var mirror = ContractMirror()
+        try mirror.take(slow.ask(#"{"op":"subscribe","type":"counter"}"#))
+        slow.isReading = false
+        for _ in 0..<300 { try client.increment() }
+        slow.send(#"{"id":1,"op":"dispatch","store":"counter/a","action":"increment"}"#)
+        slow.isReading = true
+        let lines = try slow.all()
+        let reply = try #require(lines.firstIndex { $0["id"] == 1 })
+        try mirror.take(Array(lines[..<reply]))
+        #expect(mirror.states["counter/a"]?["count"] == 301)
+        #expect(mirror.revision == lines[reply]["revision"]?.int)
+        #expect(try slow.isUsable())
+    }
+
+    @Test func slowReaderOfActionsIsEnded() throws {
+        let bus = try busWithSmallOutboxes("door/front")
+        let (client, slow, quick) = (bus.connect(), bus.connect(), bus.connect())
+        try slow.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
+        try quick.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
+        slow.isReading = false
+        for _ in 0..<100 { try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#) }
+        slow.isReading = true
+        let lines = try slow.all()
+        #expect(lines.last?["event"] == "goodbye")
+        #expect(lines.last?["code"] == "slow_consumer")
+        #expect(slow.isEnded)
+        #expect(bus.operatorNotes.count == 1)
+        #expect(try quick.all().count == 100)
+        #expect(try client.isUsable())
+    }
+}

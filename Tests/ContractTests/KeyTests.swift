@@ -1,0 +1,115 @@
+import BusJSON
+import TestSupport
+import Testing
+
+/// A request with a key is committed once, however often it is sent.
+@Suite struct KeyTests {
+    private let increment = #"{"op":"dispatch","store":"counter/a","action":"increment","key":"k""#
+
+    @Test func secondRequestGetsTheFirstOnesReply() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let client = bus.connect()
+        let first = try client.reply(to: increment + "}")
+        try client.increment()
+        let second = try client.reply(to: increment + "}")
+        #expect(first == ["ok": true, "revision": 2, "matched": 1, "changed": 1])
+        #expect(second == ["ok": true, "revision": 2, "matched": 1, "changed": 1, "duplicate": true])
+        #expect(try client.state(of: "counter/a")?["count"] == 2)
+        #expect(try client.revision(after: #"{"op":"sync"}"#) == 3)
+    }
+
+    @Test func keysBelongToAnIdentity() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let (one, sameUser, another) = (bus.connect(uid: 1), bus.connect(uid: 1), bus.connect(uid: 2))
+        #expect(try one.reply(to: increment + "}")["duplicate"] == nil)
+        #expect(try sameUser.reply(to: increment + "}")["duplicate"] == true)
+        #expect(try another.reply(to: increment + "}")["duplicate"] == nil)
+        #expect(try one.state(of: "counter/a")?["count"] == 2)
+    }
+
+    /// The same request, however it is written: members in another order, defaults left out or not.
+    @Test(arguments: [
+        #"{"key":"k","action":"increment","store":"counter/a","op":"dispatch"}"#,
+        #"{"op":"dispatch","store":"counter/a","action":"increment","payload":{},"key":"k"}"#,
+        #"{"op":"dispatch","store":"counter/a","action":"increment","key":"k","ack":true,"id":17}"#,
+    ])
+    func sameRequestWrittenOtherwiseIsADuplicate(_ request: String) throws {
+        let client = try MemoryBus.with("counter/a").connect()
+        try client.revision(after: increment + "}")
+        #expect(try client.reply(to: request)["duplicate"] == true)
+    }
+
+    @Test(arguments: [
+        #"{"op":"dispatch","store":"counter/a","action":"increment","payload":{"by":2},"key":"k"}"#,
+        #"{"op":"dispatch","store":"counter/a","action":"decrement","key":"k"}"#,
+        #"{"op":"dispatch","store":"counter/b","action":"increment","key":"k"}"#,
+        #"{"op":"dispatch","type":"counter","action":"increment","key":"k"}"#,
+        #"{"op":"create","store":"counter/c","key":"k"}"#, #"{"op":"drop","store":"counter/a","key":"k"}"#,
+    ])
+    func anotherRequestWithTheKeyIsAConflict(_ request: String) throws {
+        let client = try MemoryBus.with("counter/a", "counter/b").connect(uid: 0)
+        try client.revision(after: increment + "}")
+        #expect(try client.code(of: request) == "conflict")
+        #expect(try client.revision(after: #"{"op":"sync"}"#) == 3)
+    }
+
+    @Test func refusedRequestLeavesItsKeyFree() throws {
+        let client = try MemoryBus().connect()
+        #expect(try client.code(of: increment + "}") == "unknown_store")
+        try client.revision(after: #"{"op":"create","store":"counter/a"}"#)
+        #expect(try client.reply(to: increment + "}")["duplicate"] == nil)
+    }
+
+    @Test func anotherEpochIsAConflict() throws {
+        let client = try MemoryBus.with("counter/a").connect()
+        #expect(try client.code(of: increment + #","after":0,"epoch":"another"}"#) == "conflict")
+        #expect(try client.state(of: "counter/a")?["count"] == 0)
+    }
+
+    @Test func afterAndEpochOfNowAreAccepted() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let client = bus.connect()
+        let request = increment + #","after":1,"epoch":"\#(bus.epoch)"}"#
+        #expect(try client.reply(to: request)["duplicate"] == nil)
+        #expect(try client.reply(to: request)["duplicate"] == true)
+    }
+
+    @Test func forgottenKeysAreAConflictAndNeverASecondCommit() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let client = bus.connect()
+        let request = increment + #","after":1,"epoch":"\#(bus.epoch)"}"#
+        try client.revision(after: request)
+        for index in 0..<100_000 {
+            client.send(#"{"op":"dispatch","type":"door","action":"rang","key":"x\#(index)","ack":false}"#)
+        }
+        let again = try client.reply(to: request)
+        #expect(again["error"]?["code"] == "conflict" || again["duplicate"] == true)
+        #expect(try client.state(of: "counter/a")?["count"] == 1)
+    }
+
+    @Test func hundredThousandKeysAreRemembered() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let client = bus.connect()
+        try client.revision(after: increment + "}")
+        for index in 0..<99_999 {
+            client.send(#"{"op":"dispatch","type":"door","action":"rang","key":"x\#(index)","ack":false}"#)
+        }
+        #expect(try client.reply(to: increment + "}")["duplicate"] == true)
+    }
+
+    @Test(arguments: [#","key":"""#, #","key":5"#, #","after":1,"epoch":"e""#, #","key":"k","after":1"#])
+    func malformedKeyIsRefused(_ members: String) throws {
+        let client = try MemoryBus.with("counter/a").connect()
+        let request = #"{"op":"dispatch","store":"counter/a","action":"increment"\#(members)}"#
+        #expect(try client.code(of: request) == "invalid_request")
+    }
+
+    @Test func keyTooLongIsRefused() throws {
+        let client = try MemoryBus.with("counter/a").connect()
+        for (length, expected) in [(128, nil), (129, "invalid_request")] {
+            let key = String(repeating: "k", count: length)
+            let request = #"{"op":"dispatch","store":"counter/a","action":"increment","key":"\#(key)"}"#
+            #expect(try client.code(of: request) == expected)
+        }
+    }
+}
