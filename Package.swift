@@ -69,7 +69,9 @@ let package = Package(
         .testTarget(
             name: "TranscriptTests",
             dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "TestSupport"]),
-        .testTarget(name: "FluxBusCommandTests", dependencies: ["BusJSON", "FluxBus", "FluxBusCommand"]),
+        .testTarget(
+            name: "FluxBusCommandTests",
+            dependencies: ["BusJSON", "FluxBus", "FluxBusCommand", "fluxbus-bench"]),
         .testTarget(
             name: "BusServerTests",
             dependencies: ["BusEngine", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),

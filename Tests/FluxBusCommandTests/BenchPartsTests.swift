@@ -1,0 +1,44 @@
+import Testing
+import fluxbus_bench
+
+@Suite("The load generator's parts")
+struct BenchPartsTests {
+    @Test func newlinesAreCountedAtEveryLengthAndPlace() {
+        for length in 0..<600 {
+            // Neighbours of the newline in every bit, and the newline itself at changing places.
+            let bytes = (0..<length).map { index -> UInt8 in
+                index % 7 == length % 7 ? 0x0a : [0x0b, 0x8a, 0x09, 0x00, 0xff, 0x1a][index % 6]
+            }
+            let wanted = bytes.count { $0 == 0x0a }
+            #expect(bytes.withUnsafeBytes { newlineCount($0) } == wanted)
+        }
+        let all = [UInt8](repeating: 0x0a, count: 10_000)
+        #expect(all.withUnsafeBytes { newlineCount($0) } == 10_000)
+    }
+
+    @Test func percentilesAreWithinOnePercent() {
+        let histogram = Histogram()
+        for value in 1...100_000 { histogram.add(UInt64(value) * 100, times: 1) }
+        for (share, wanted) in [(0.5, 5000.0), (0.99, 9900.0), (0.999, 9990.0)] {
+            let found = histogram.microseconds(atShare: share)
+            #expect(abs(found - wanted) / wanted < 0.01)
+        }
+        #expect(histogram.count == 100_000)
+        #expect(histogram.longest == 10_000_000)
+        #expect(histogram.microseconds(atShare: 1) <= 10_000)
+    }
+
+    @Test func anEmptyHistogramHasNoPercentiles() {
+        #expect(Histogram().microseconds(atShare: 0.5) == 0)
+    }
+
+    @Test func figuresReadAsPeopleWriteThem() {
+        #expect(Figure.decimal(1.2345, 2) == "1.23")
+        #expect(Figure.decimal(0.005, 3) == "0.005")
+        #expect(Figure.decimal(-1.5, 1) == "-1.5")
+        #expect(Figure.decimal(12, 0) == "12")
+        #expect(Figure.rate(1_234_567.4) == "1 234 567")
+        #expect(Figure.rate(12) == "12")
+        #expect(Figure.percent(0.981) == "98 %")
+    }
+}
