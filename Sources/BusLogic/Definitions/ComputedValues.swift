@@ -6,7 +6,7 @@ import BusState
 /// After an action only those are worked out again that read a member which the action wrote, directly or
 /// through another computed value. One that fails, or costs more than its budget, is null.
 struct ComputedValues: Sendable {
-    struct Entry: Sendable {
+    private final class Entry: Sendable {
         let name: String
         let path: StatePath
         let expression: ExpressionNode
@@ -14,6 +14,20 @@ struct ComputedValues: Sendable {
         let reads: UInt64
         /// What its own change means to the others; 0 if none reads it.
         let bit: UInt64
+
+        init(_ name: String, hint: Int, _ expression: ExpressionNode, reads: UInt64, bit: UInt64) {
+            self.name = name
+            path = StatePath([name], hint: hint)
+            self.expression = expression
+            self.reads = reads
+            self.bit = bit
+        }
+
+        /// Whether the state has this value already.
+        func holds(_ value: JSON, in state: JSONObject) -> Bool {
+            guard let index = state.index(of: name, hint: path.hint) else { return false }
+            return state.members[index].value == value
+        }
     }
 
     /// The whole commit has no budget left; that rejects it.
@@ -26,6 +40,8 @@ struct ComputedValues: Sendable {
     /// The members that any of them reads, each with a bit. Beyond 63 several share one, and then some are
     /// worked out in vain.
     private let watched: [(name: String, bit: UInt64)]
+    /// What all of them together read.
+    private let allReads: UInt64
     /// Set by any write: those that read everything wait for it.
     private static let anything = UInt64(1) << 63
 
@@ -39,15 +55,12 @@ struct ComputedValues: Sendable {
         watched = bits
         entries = ordered.map { value in
             Entry(
-                name: value.name,
-                path: StatePath([value.name], hint: shape.position(of: value.name).index),
-                expression: value.expression,
+                value.name, hint: shape.position(of: value.name).index, value.expression,
                 reads: value.reads.everything ? Self.anything : mask(value.reads.names),
                 bit: mask([value.name]))
         }
+        allReads = entries.reduce(0) { $0 | $1.reads }
     }
-
-    var isEmpty: Bool { entries.isEmpty }
 
     func contains(_ name: String) -> Bool { entries.contains { UTF8Order.equal($0.name, name) } }
 
@@ -62,23 +75,34 @@ struct ComputedValues: Sendable {
         return state
     }
 
-    /// Brings a state's computed values up to date with the writes noted since `mark`.
+    /// What a change of a member means to the computed values.
+    func bits(of name: String) -> UInt64 {
+        watched.reduce(Self.anything) { UTF8Order.equal($1.name, name) ? $0 | $1.bit : $0 }
+    }
+
+    /// Whether any computed value reads what was written.
+    @inline(__always)
+    func areRead(by written: UInt64) -> Bool { allReads & written != 0 }
+
+    /// Brings a state's computed values up to date with writes that meant these bits.
     func refresh(
-        _ draft: inout Draft, since mark: Int, in context: CommitContext
+        _ draft: inout Draft, written: UInt64, in context: CommitContext
     ) throws(CommitBudgetFailure) {
-        var written = writtenBits(draft.journal, since: mark)
+        var written = written
+        var available = context.budget
+        defer { context.budget = available }
         for entry in entries where entry.reads & written != 0 {
-            let allowance = Budget.smaller(.ofComputed, context.budget)
+            let allowance = Budget.smaller(.ofComputed, available)
             var evaluation = Evaluation(budget: allowance)
             evaluation.state = draft.current
             let value = Self.value(of: entry, in: &evaluation)
             // Letting go of the state lets the write happen in place.
             evaluation.state = JSONObject()
-            context.charge(allowance, left: evaluation)
+            available = evaluation.rest(of: available, after: allowance)
             if value == nil, evaluation.overdrewLess(than: .ofComputed, allowance) {
                 throw CommitBudgetFailure(name: entry.name)
             }
-            if draft.current[entry.name] == value ?? .null { continue }
+            if entry.holds(value ?? .null, in: draft.current) { continue }
             do throws(WriteFailure) {
                 try draft.set(entry.path, to: value ?? .null)
             } catch {
@@ -86,15 +110,6 @@ struct ComputedValues: Sendable {
             }
             written |= entry.bit
         }
-    }
-
-    private func writtenBits(_ journal: Journal, since mark: Int) -> UInt64 {
-        var bits = Self.anything
-        for index in mark..<journal.count {
-            let name = journal.records[index].path[0]
-            for candidate in watched where UTF8Order.equal(candidate.name, name) { bits |= candidate.bit }
-        }
-        return bits
     }
 
     /// The value of a computed member; nil when it fails.

@@ -15,7 +15,7 @@ extension DefinitionLoader {
 
         let payload = try loadPayload(action["payload"])
         let scope = ExpressionScope(
-            data: .action, shape: shape, payload: payload.names, waitFor: parts.waitFor)
+            data: .action(waitFor: parts.waitFor), shape: shape, payload: payload.names)
         var compiler = ExpressionCompiler()
         var requirements: [DeclaredAction.Requirement] = []
         for element in try action["require"]?.array("require") ?? [] {
@@ -32,7 +32,8 @@ extension DefinitionLoader {
                 let value: ExpressionNode? =
                     if let expression = write.expression { try compiler.compile(expression, in: scope) } else
                     { nil }
-                steps.append(WriteStep(kind: kind, path: path, value: value))
+                let bits = path.first.map { parts.computed.bits(of: $0) }
+                steps.append(WriteStep(kind, path, value: value, bits: bits))
             }
             keepOrder(of: writes, kind, action: name)
         }

@@ -9,7 +9,9 @@ struct ExpressionScope {
     /// The declared payload members, ascending, of an action.
     var payload: [String] = []
     /// The types whose stores may be read.
-    var waitFor: [String] = []
+    var waitFor: [String] { if case .action(let waitFor) = data { waitFor } else { [] } }
+    var isAction: Bool { if case .action = data { true } else { false } }
+    var isState: Bool { if case .state = data { true } else { false } }
 
     /// The scope inside an iteration.
     static let element = ExpressionScope(data: .element)
