@@ -91,18 +91,22 @@ struct ComputedValues: Sendable {
         var written = written
         var available = context.budget
         defer { context.budget = available }
-        for entry in entries where entry.reads & written != 0 {
+        var evaluation = Evaluation(budget: .ofComputed)
+        for index in entries.indices where entries[index].reads & written != 0 {
+            let entry = entries[index]
             let allowance = Budget.smaller(.ofComputed, available)
-            var evaluation = Evaluation(budget: allowance)
+            evaluation.operations = allowance.operations
+            evaluation.bytes = allowance.bytes
             evaluation.state = draft.current
             let value = Self.value(of: entry, in: &evaluation)
-            // Letting go of the state lets the write happen in place.
-            evaluation.state = JSONObject()
             available = evaluation.rest(of: available, after: allowance)
             if value == nil, evaluation.overdrewLess(than: .ofComputed, allowance) {
                 throw CommitBudgetFailure(name: entry.name)
             }
-            if entry.holds(value ?? .null, in: draft.current) { continue }
+            let isSame = entry.holds(value ?? .null, in: evaluation.state)
+            // Letting go of the state lets the write happen in place.
+            evaluation.state = JSONObject()
+            if isSame { continue }
             do throws(WriteFailure) {
                 try draft.set(entry.path, to: value ?? .null)
             } catch {
@@ -116,7 +120,9 @@ struct ComputedValues: Sendable {
     private static func value(of entry: Entry, in evaluation: inout Evaluation) -> JSON? {
         do throws(EvaluationFailure) {
             // What looks at the whole state must not find its own last value there.
+            let whole = evaluation.state
             if entry.reads == anything { evaluation.state[entry.name] = nil }
+            defer { evaluation.state = whole }
             let value = try entry.expression.value(&evaluation)
             return value.nests(atMost: Evaluation.deepestValue - 1) ? value : nil
         } catch {

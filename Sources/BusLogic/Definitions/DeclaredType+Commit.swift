@@ -17,11 +17,13 @@ extension DeclaredType {
         }
         if action.steps.isEmpty { return true }
 
+        let isWatched = computed.areRead(by: .max)
         var written: UInt64 = 0
-        var count = draft.journal.count
+        var count = isWatched ? draft.journal.count : 0
         for index in action.steps.indices {
             let step = action.steps[index]
             let path = try write(step, values[index], payload, to: &draft, of: action, in: context)
+            guard isWatched else { continue }
             let newCount = draft.journal.count
             if newCount > count { written |= step.bits ?? computed.bits(of: path.segments[0]) }
             count = newCount
