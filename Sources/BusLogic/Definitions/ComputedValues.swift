@@ -47,10 +47,14 @@ struct ComputedValues: Sendable {
 
     /// Takes computed values in the order of their dependencies. `shape` has all members of a state.
     init(_ ordered: [(name: String, expression: ExpressionNode, reads: StateReads)], shape: JSONObject) {
-        let read = Set(ordered.flatMap(\.reads.names)).sorted(by: UTF8Order.precedes)
+        var read: [String] = []
+        for name in ordered.flatMap(\.reads.names).sorted(by: UTF8Order.precedes) {
+            if read.last.map({ UTF8Order.equal($0, name) }) != true { read.append(name) }
+        }
         let bits = read.enumerated().map { (name: $1, bit: UInt64(1) << UInt64(min($0, 62))) }
-        func mask(_ names: Set<String>) -> UInt64 {
-            bits.reduce(0) { names.contains($1.name) ? $0 | $1.bit : $0 }
+        func mask(_ names: [String]) -> UInt64 {
+            let reads = names.reduce(into: StateReads()) { $0.insert($1) }
+            return bits.reduce(0) { reads.contains($1.name) ? $0 | $1.bit : $0 }
         }
         watched = bits
         entries = ordered.map { value in

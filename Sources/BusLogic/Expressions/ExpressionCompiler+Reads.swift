@@ -37,11 +37,11 @@ extension ExpressionCompiler {
             known.append(key)
         }
         if known.count == segments.count { return try read(known, nil, in: scope, at: operation.place) }
-        // In an action the first two segments say what is read; without them only running tells.
-        guard known.count >= (scope.isAction ? 1 : 0), !known.isEmpty, known != ["meta"],
-            known != ["stores"]
-        else {
-            noteAll(in: scope)
+        if scope.isAction, known == ["stores"] { try check(stores: nil, in: scope, at: operation.place) }
+        // What follows these two is looked up in the commit and not in a value, so they are no start.
+        let isLookedUp = scope.isAction && (known == ["meta"] || known == ["stores"])
+        guard !known.isEmpty, !isLookedUp else {
+            if known.isEmpty { noteAll(in: scope) }
             return SegmentsReadNode(nil, segments, in: scope.data)
         }
         let start = try read(known, nil, in: scope, at: operation.place)

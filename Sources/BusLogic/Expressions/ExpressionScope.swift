@@ -23,8 +23,15 @@ struct ExpressionScope {
 }
 
 /// Which members of the state an expression reads.
-struct StateReads: Equatable {
-    var names: Set<String> = []
+struct StateReads {
+    private(set) var names: [String] = []
     /// It may read any: a path is computed, or the whole state is looked at.
     var everything = false
+
+    /// Names are compared by their bytes, as everywhere on the bus.
+    func contains(_ name: String) -> Bool { names.contains { UTF8Order.equal($0, name) } }
+
+    mutating func insert(_ name: String) {
+        if !contains(name) { names.append(name) }
+    }
 }
