@@ -30,7 +30,9 @@ struct DefinitionFuzzTests {
                 loaded += 1
                 try exercise(type, &generator)
             } catch let error as SourceError {
-                #expect(error.line > 0 && error.column > 0 && ".?".contains(error.message.last ?? " "), "\(error)")
+                #expect(
+                    error.line > 0 && error.column > 0 && ".?".contains(error.message.last ?? " "), "\(error)"
+                )
             }
         }
         #expect(loaded > 50)

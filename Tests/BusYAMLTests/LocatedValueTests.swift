@@ -1,5 +1,5 @@
-import BusProtocol
 import BusJSON
+import BusProtocol
 import BusYAML
 import Testing
 

@@ -6,7 +6,7 @@ import BusState
 /// After an action only those are worked out again that read a member which the action wrote, directly or
 /// through another computed value. One that fails, or costs more than its budget, is null.
 struct ComputedValues: Sendable {
-    struct Entry: Sendable {
+    private final class Entry: Sendable {
         let name: String
         let path: StatePath
         let expression: ExpressionNode
@@ -14,6 +14,20 @@ struct ComputedValues: Sendable {
         let reads: UInt64
         /// What its own change means to the others; 0 if none reads it.
         let bit: UInt64
+
+        init(_ name: String, hint: Int, _ expression: ExpressionNode, reads: UInt64, bit: UInt64) {
+            self.name = name
+            path = StatePath([name], hint: hint)
+            self.expression = expression
+            self.reads = reads
+            self.bit = bit
+        }
+
+        /// Whether the state has this value already.
+        func holds(_ value: JSON, in state: JSONObject) -> Bool {
+            guard let index = state.index(of: name, hint: path.hint) else { return false }
+            return state.members[index].value == value
+        }
     }
 
     /// The whole commit has no budget left; that rejects it.
@@ -26,28 +40,31 @@ struct ComputedValues: Sendable {
     /// The members that any of them reads, each with a bit. Beyond 63 several share one, and then some are
     /// worked out in vain.
     private let watched: [(name: String, bit: UInt64)]
+    /// What all of them together read.
+    private let allReads: UInt64
     /// Set by any write: those that read everything wait for it.
     private static let anything = UInt64(1) << 63
 
     /// Takes computed values in the order of their dependencies. `shape` has all members of a state.
     init(_ ordered: [(name: String, expression: ExpressionNode, reads: StateReads)], shape: JSONObject) {
-        let read = Set(ordered.flatMap(\.reads.names)).sorted(by: UTF8Order.precedes)
+        var read: [String] = []
+        for name in ordered.flatMap(\.reads.names).sorted(by: UTF8Order.precedes) {
+            if read.last.map({ UTF8Order.equal($0, name) }) != true { read.append(name) }
+        }
         let bits = read.enumerated().map { (name: $1, bit: UInt64(1) << UInt64(min($0, 62))) }
-        func mask(_ names: Set<String>) -> UInt64 {
-            bits.reduce(0) { names.contains($1.name) ? $0 | $1.bit : $0 }
+        func mask(_ names: [String]) -> UInt64 {
+            let reads = names.reduce(into: StateReads()) { $0.insert($1) }
+            return bits.reduce(0) { reads.contains($1.name) ? $0 | $1.bit : $0 }
         }
         watched = bits
         entries = ordered.map { value in
             Entry(
-                name: value.name,
-                path: StatePath([value.name], hint: shape.position(of: value.name).index),
-                expression: value.expression,
+                value.name, hint: shape.position(of: value.name).index, value.expression,
                 reads: value.reads.everything ? Self.anything : mask(value.reads.names),
                 bit: mask([value.name]))
         }
+        allReads = entries.reduce(0) { $0 | $1.reads }
     }
-
-    var isEmpty: Bool { entries.isEmpty }
 
     func contains(_ name: String) -> Bool { entries.contains { UTF8Order.equal($0.name, name) } }
 
@@ -62,23 +79,38 @@ struct ComputedValues: Sendable {
         return state
     }
 
-    /// Brings a state's computed values up to date with the writes noted since `mark`.
+    /// What a change of a member means to the computed values.
+    func bits(of name: String) -> UInt64 {
+        watched.reduce(Self.anything) { UTF8Order.equal($1.name, name) ? $0 | $1.bit : $0 }
+    }
+
+    /// Whether any computed value reads what was written.
+    @inline(__always)
+    func areRead(by written: UInt64) -> Bool { allReads & written != 0 }
+
+    /// Brings a state's computed values up to date with writes that meant these bits.
     func refresh(
-        _ draft: inout Draft, since mark: Int, in context: CommitContext
+        _ draft: inout Draft, written: UInt64, in context: CommitContext
     ) throws(CommitBudgetFailure) {
-        var written = writtenBits(draft.journal, since: mark)
-        for entry in entries where entry.reads & written != 0 {
-            let allowance = Budget.smaller(.ofComputed, context.budget)
-            var evaluation = Evaluation(budget: allowance)
+        var written = written
+        var available = context.budget
+        defer { context.budget = available }
+        var evaluation = Evaluation(budget: .ofComputed)
+        for index in entries.indices where entries[index].reads & written != 0 {
+            let entry = entries[index]
+            let allowance = Budget.smaller(.ofComputed, available)
+            evaluation.operations = allowance.operations
+            evaluation.bytes = allowance.bytes
             evaluation.state = draft.current
             let value = Self.value(of: entry, in: &evaluation)
-            // Letting go of the state lets the write happen in place.
-            evaluation.state = JSONObject()
-            context.charge(allowance, left: evaluation)
+            available = evaluation.rest(of: available, after: allowance)
             if value == nil, evaluation.overdrewLess(than: .ofComputed, allowance) {
                 throw CommitBudgetFailure(name: entry.name)
             }
-            if draft.current[entry.name] == value ?? .null { continue }
+            let isSame = entry.holds(value ?? .null, in: evaluation.state)
+            // Letting go of the state lets the write happen in place.
+            evaluation.state = JSONObject()
+            if isSame { continue }
             do throws(WriteFailure) {
                 try draft.set(entry.path, to: value ?? .null)
             } catch {
@@ -88,20 +120,13 @@ struct ComputedValues: Sendable {
         }
     }
 
-    private func writtenBits(_ journal: Journal, since mark: Int) -> UInt64 {
-        var bits = Self.anything
-        for index in mark..<journal.count {
-            let name = journal.records[index].path[0]
-            for candidate in watched where UTF8Order.equal(candidate.name, name) { bits |= candidate.bit }
-        }
-        return bits
-    }
-
     /// The value of a computed member; nil when it fails.
     private static func value(of entry: Entry, in evaluation: inout Evaluation) -> JSON? {
         do throws(EvaluationFailure) {
             // What looks at the whole state must not find its own last value there.
+            let whole = evaluation.state
             if entry.reads == anything { evaluation.state[entry.name] = nil }
+            defer { evaluation.state = whole }
             let value = try entry.expression.value(&evaluation)
             return value.nests(atMost: Evaluation.deepestValue - 1) ? value : nil
         } catch {

@@ -1,12 +1,17 @@
 import BusJSON
 import BusState
 
-/// One action of a declared type, compiled. A reference, so that a commit does not copy its parts.
+/// One action of a declared type, compiled.
 final class DeclaredAction: Sendable {
-    struct Requirement: Sendable {
+    final class Requirement: Sendable {
         let condition: ExpressionNode
         /// The reason that a client is told; a text or an expression that gives one.
         let otherwise: ExpressionNode
+
+        init(condition: ExpressionNode, otherwise: ExpressionNode) {
+            self.condition = condition
+            self.otherwise = otherwise
+        }
     }
 
     let name: String
@@ -27,8 +32,7 @@ final class DeclaredAction: Sendable {
         self.condition = condition
         self.steps = steps
         readsData =
-            !requirements.isEmpty || condition != nil
-            || steps.contains { $0.value != nil && $0.value?.constant == nil }
+            !requirements.isEmpty || condition != nil || steps.contains { $0.value.constant == nil }
     }
 }
 
@@ -38,10 +42,12 @@ struct WriteValues {
     private var rest: [JSON] = []
     private var count = 0
 
+    @inline(__always)
     mutating func append(_ value: JSON) {
         if count == 0 { first = value } else { rest.append(value) }
         count += 1
     }
 
+    @inline(__always)
     subscript(index: Int) -> JSON { index == 0 ? first : rest[index - 1] }
 }

@@ -6,7 +6,6 @@ extension DeclaredType {
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
         let action = actions[action]
-        let mark = draft.journal.count
         var values = WriteValues()
         if action.readsData {
             // The reference to the state ends with this call, so that the writes don't have to copy.
@@ -14,14 +13,24 @@ extension DeclaredType {
                 return false
             }
         } else {
-            for step in action.steps { values.append(step.value?.constant ?? .null) }
+            for step in action.steps { values.append(step.value.constant ?? .null) }
         }
+        if action.steps.isEmpty { return true }
+
+        let isWatched = computed.areRead(by: .max)
+        var written: UInt64 = 0
+        var count = isWatched ? draft.journal.count : 0
         for index in action.steps.indices {
-            try write(action.steps[index], values[index], payload, to: &draft, of: action, in: context)
+            let step = action.steps[index]
+            let path = try write(step, values[index], payload, to: &draft, of: action, in: context)
+            guard isWatched else { continue }
+            let newCount = draft.journal.count
+            if newCount > count { written |= step.bits ?? computed.bits(of: path.segments[0]) }
+            count = newCount
         }
-        if !computed.isEmpty && draft.journal.count > mark {
+        if computed.areRead(by: written) {
             do throws(ComputedValues.CommitBudgetFailure) {
-                try computed.refresh(&draft, since: mark, in: context)
+                try computed.refresh(&draft, written: written, in: context)
             } catch {
                 throw rejection(of: action, in: context, "the commit's budget is used up at \(error.name)")
             }
@@ -35,17 +44,19 @@ extension DeclaredType {
         _ action: DeclaredAction, _ payload: JSONObject, on state: JSONObject, in context: CommitContext,
         into values: inout WriteValues
     ) throws(Rejection) -> Bool {
-        let allowance = Budget.smaller(context.storeBudget, context.budget)
+        let available = context.budget
+        let allowance = Budget.smaller(context.storeBudget, available)
         var evaluation = Evaluation(budget: allowance)
         evaluation.state = state
         evaluation.payload = payload
         evaluation.context = context
-        evaluation.waitFor = waitFor
-        defer { context.charge(allowance, left: evaluation) }
 
         if let condition = action.condition {
             do throws(EvaluationFailure) {
-                guard try condition.truth(&evaluation) else { return false }
+                guard try condition.truth(&evaluation) else {
+                    context.budget = evaluation.rest(of: available, after: allowance)
+                    return false
+                }
             } catch {
                 throw rejection(of: action, in: context, "in when, \(error)")
             }
@@ -62,29 +73,35 @@ extension DeclaredType {
         }
         for step in action.steps {
             do throws(EvaluationFailure) {
-                values.append(try step.value?.value(&evaluation) ?? .null)
+                values.append(try step.value.value(&evaluation))
             } catch {
                 let path = step.path.text
                 throw rejection(of: action, in: context, "in \(step.kind) \(path), \(error)", path: path)
             }
         }
+        context.budget = evaluation.rest(of: available, after: allowance)
         return true
     }
 
+    /// Carries out one write and gives the path it went to.
     private func write(
         _ step: WriteStep, _ value: JSON, _ payload: JSONObject, to draft: inout Draft,
         of action: DeclaredAction, in context: CommitContext
-    ) throws(Rejection) {
+    ) throws(Rejection) -> StatePath {
         let path: StatePath
-        do throws(WritePath.PathFailure) {
-            path = try step.path.resolve(payload)
-        } catch {
-            throw rejection(of: action, in: context, error.reason, path: step.path.text)
-        }
-        // Where the first segment is known, this was checked when the definition was loaded.
-        if step.path.first == nil, computed.contains(path.segments[0]) {
-            let reason = "\(path) is computed and can't be written"
-            throw rejection(of: action, in: context, reason, path: path.description)
+        switch step.path {
+        case .fixed(let fixed): path = fixed
+        case .template(let template):
+            do throws(PathTemplate.Failure) {
+                path = try template.resolve(payload)
+            } catch {
+                throw rejection(of: action, in: context, error.reason, path: template.text)
+            }
+            // Where the first segment is known, this was checked when the definition was loaded.
+            if step.bits == nil, computed.contains(path.segments[0]) {
+                let reason = "\(path) is computed and can't be written"
+                throw rejection(of: action, in: context, reason, path: path.description)
+            }
         }
         guard step.mayHold(value, at: path) else {
             let reason = "the value for \(path) is nested too deeply"
@@ -96,8 +113,10 @@ extension DeclaredType {
             let place = error.path.joined(separator: ".")
             throw rejection(of: action, in: context, error.description, path: place)
         }
+        return path
     }
 
+    @inline(never)
     private func rejection(
         of action: DeclaredAction, in context: CommitContext, _ reason: String, path: String? = nil
     ) -> Rejection {

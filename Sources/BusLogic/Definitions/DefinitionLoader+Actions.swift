@@ -15,7 +15,7 @@ extension DefinitionLoader {
 
         let payload = try loadPayload(action["payload"])
         let scope = ExpressionScope(
-            data: .action, shape: shape, payload: payload.names, waitFor: parts.waitFor)
+            data: .action(waitFor: parts.waitFor), shape: shape, payload: payload.names)
         var compiler = ExpressionCompiler()
         var requirements: [DeclaredAction.Requirement] = []
         for element in try action["require"]?.array("require") ?? [] {
@@ -32,7 +32,8 @@ extension DefinitionLoader {
                 let value: ExpressionNode? =
                     if let expression = write.expression { try compiler.compile(expression, in: scope) } else
                     { nil }
-                steps.append(WriteStep(kind: kind, path: path, value: value))
+                let bits = path.first.map { parts.computed.bits(of: $0) }
+                steps.append(WriteStep(kind, path, value: value, bits: bits))
             }
             keepOrder(of: writes, kind, action: name)
         }
@@ -98,10 +99,13 @@ extension DefinitionLoader {
     /// that is passed on has a list instead.
     private mutating func keepOrder(of writes: [Write], _ kind: WriteStep.Kind, action: String) {
         guard kind.takesValue else { return }
-        var matters = false
-        for (index, write) in writes.enumerated() {
-            for later in writes[(index + 1)...] where !UTF8Order.precedes(write.path, later.path) {
-                matters = matters || Self.mayMeet(write.path, later.path)
+        let isSorted = zip(writes, writes.dropFirst()).allSatisfy { UTF8Order.precedes($0.path, $1.path) }
+        if isSorted { return }
+        // Comparing each with each is only worth it where people write by hand.
+        var matters = writes.count > 256
+        for (index, write) in writes.enumerated() where !matters {
+            matters = writes[(index + 1)...].contains {
+                !UTF8Order.precedes(write.path, $0.path) && Self.mayMeet(write.path, $0.path)
             }
         }
         guard matters else { return }

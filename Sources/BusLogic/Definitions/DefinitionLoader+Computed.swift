@@ -33,7 +33,7 @@ extension DefinitionLoader {
         let expression: ExpressionNode
         let reads: StateReads
 
-        func reads(_ other: Computed) -> Bool { reads.everything || reads.names.contains(other.name) }
+        func reads(_ other: Computed) -> Bool { reads.everything || reads.contains(other.name) }
     }
 
     /// Each value after those it reads. A value that reads everything comes after all others.
@@ -44,7 +44,7 @@ extension DefinitionLoader {
         for value in values {
             edges.append(
                 values.indices.filter {
-                    values[$0].name == value.name ? readsItself(value) : value.reads(values[$0])
+                    UTF8Order.equal(values[$0].name, value.name) ? readsItself(value) : value.reads(values[$0])
                 })
         }
         switch DependencyOrder.sort(edges) {
@@ -60,5 +60,5 @@ extension DefinitionLoader {
 
     /// Looking at the whole state from a computed value shows the value itself as it was; that is only refused
     /// where it is named.
-    private static func readsItself(_ value: Computed) -> Bool { value.reads.names.contains(value.name) }
+    private static func readsItself(_ value: Computed) -> Bool { value.reads.contains(value.name) }
 }

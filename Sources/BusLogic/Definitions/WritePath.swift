@@ -6,19 +6,13 @@ import BusYAML
 /// Where a write goes: known when the definition is loaded, or with segments that the payload names.
 enum WritePath: Sendable {
     case fixed(StatePath)
-    case template(segments: [Segment], text: String)
-
-    enum Segment: Sendable {
-        case key(String)
-        /// The value of this payload member, as one whole key or index whatever it contains.
-        case payload(String)
-    }
+    case template(PathTemplate)
 
     /// The dotted form, as the definition writes it.
     var text: String {
         switch self {
         case .fixed(let path): path.description
-        case .template(_, let text): text
+        case .template(let template): template.text
         }
     }
 
@@ -26,8 +20,8 @@ enum WritePath: Sendable {
     var first: String? {
         switch self {
         case .fixed(let path): return path.segments[0]
-        case .template(let segments, _):
-            if case .key(let name) = segments[0] { return name }
+        case .template(let template):
+            if case .key(let name) = template.segments[0] { return name }
             return nil
         }
     }
@@ -36,7 +30,7 @@ enum WritePath: Sendable {
     static func parse(
         _ text: String, payload: PayloadSchema, shape: JSONObject, at place: Place
     ) throws(SourceError) -> WritePath {
-        var segments: [Segment] = []
+        var segments: [PathTemplate.Segment] = []
         for part in parts(of: text) {
             guard !part.isEmpty else {
                 throw SourceError(
@@ -53,7 +47,7 @@ enum WritePath: Sendable {
                 "The path \(text) has more than \(longest) segments; write a shorter one.", at: place)
         }
         let keys = segments.compactMap { if case .key(let key) = $0 { key } else { nil } }
-        if keys.count < segments.count { return .template(segments: segments, text: text) }
+        if keys.count < segments.count { return .template(PathTemplate(segments, text: text)) }
         return .fixed(StatePath(keys, hint: shape.position(of: keys[0]).index))
     }
 
@@ -96,37 +90,5 @@ enum WritePath: Sendable {
                 at: place)
         }
         return name
-    }
-}
-
-extension WritePath {
-    /// The path with the payload's segments in it, or the sentence's end that says why there is none.
-    func resolve(_ payload: JSONObject) throws(PathFailure) -> StatePath {
-        switch self {
-        case .fixed(let path): return path
-        case .template(let segments, let text):
-            var keys: [String] = []
-            keys.reserveCapacity(segments.count)
-            for segment in segments {
-                switch segment {
-                case .key(let key): keys.append(key)
-                case .payload(let name):
-                    switch payload[name] {
-                    case .string(let key)?: keys.append(key)
-                    case .int(let index)?: keys.append(String(index))
-                    case let value:
-                        let found = value.map { "is \($0.phrase)" } ?? "is absent"
-                        throw PathFailure(
-                            reason: "payload.\(name) \(found), and the path \(text) "
-                                + "takes a string or an integer from it")
-                    }
-                }
-            }
-            return StatePath(keys)
-        }
-    }
-
-    struct PathFailure: Error {
-        let reason: String
     }
 }

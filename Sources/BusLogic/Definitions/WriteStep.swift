@@ -1,8 +1,8 @@
 import BusJSON
 import BusState
 
-/// One write of an action.
-struct WriteStep: Sendable {
+/// One write of an action. A class, so that going through an action's writes copies nothing.
+final class WriteStep: Sendable {
     /// The kinds of writes, in the order they run.
     enum Kind: String, CaseIterable, Sendable {
         case set, unset, increment, toggle, append, remove, merge
@@ -13,10 +13,19 @@ struct WriteStep: Sendable {
 
     let kind: Kind
     let path: WritePath
-    /// The expression; nil for kinds that take none.
-    let value: ExpressionNode?
+    /// The expression; null for kinds that take none.
+    let value: ExpressionNode
+    /// What a change at the path means to the computed values; nil where the payload names the first segment.
+    let bits: UInt64?
 
-    /// Writes to a state that the caller follows through the draft.
+    init(_ kind: Kind, _ path: WritePath, value: ExpressionNode?, bits: UInt64?) {
+        self.kind = kind
+        self.path = path
+        self.value = value ?? LiteralNode(.null)
+        self.bits = bits
+    }
+
+    /// Writes a value through the draft.
     @inline(__always)
     func write(_ value: JSON, at path: StatePath, to draft: inout Draft) throws(WriteFailure) {
         switch kind {

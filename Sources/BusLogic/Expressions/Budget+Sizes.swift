@@ -12,10 +12,12 @@ extension Budget {
     }
 }
 
-extension CommitContext {
-    /// Takes from the commit's budget what an evaluation that had `allowance` has spent of it.
-    func charge(_ allowance: Budget, left evaluation: borrowing Evaluation) {
-        budget.operations -= allowance.operations - max(evaluation.operations, 0)
-        budget.bytes -= allowance.bytes - max(evaluation.bytes, 0)
+extension Evaluation {
+    /// What is left of `available` after this evaluation, which was given `allowance` of it.
+    @inline(__always)
+    func rest(of available: Budget, after allowance: Budget) -> Budget {
+        Budget(
+            operations: available.operations - allowance.operations + max(operations, 0),
+            bytes: available.bytes - allowance.bytes + max(bytes, 0))
     }
 }

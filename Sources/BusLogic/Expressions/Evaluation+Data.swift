@@ -2,8 +2,8 @@ import BusJSON
 
 /// What the first segment of a path leads into.
 enum DataScope: Sendable {
-    /// `{state, payload, store, meta, stores}`.
-    case action
+    /// `{state, payload, store, meta, stores}`; `stores` shows the stores of the types that are waited for.
+    case action(waitFor: [String])
     /// The state itself: computed values.
     case state
     /// The element of an iteration, or the data of a free-standing expression.
@@ -43,8 +43,8 @@ extension Evaluation {
             case "current": return element.find(keys, from: 1)
             default: return nil
             }
-        case .action:
-            guard let first = keys.first else { return .object(try allData()) }
+        case .action(let waitFor):
+            guard let first = keys.first else { return .object(try allData(waitFor)) }
             switch first.name {
             case "state": return state.find(keys, from: 1)
             case "payload": return payload.find(keys, from: 1)
@@ -53,8 +53,8 @@ extension Evaluation {
                 guard keys.count > 1 else { return .object(allMeta) }
                 return meta(keys[1].name)?.find(keys, from: 2)
             case "stores":
-                guard keys.count > 1 else { return .object(try allStores()) }
-                return stateOfStore(at: keys[1].name)?.find(keys, from: 2)
+                guard keys.count > 1 else { return .object(try allStores(waitFor)) }
+                return stateOfStore(at: keys[1].name, waitFor)?.find(keys, from: 2)
             default: return nil
             }
         }
@@ -84,14 +84,14 @@ extension Evaluation {
     }
 
     /// The state of a store, if its type is waited for and it exists.
-    func stateOfStore(at address: String) -> JSON? {
+    func stateOfStore(at address: String, _ waitFor: [String]) -> JSON? {
         guard let context, let slash = address.utf8.firstIndex(of: UInt8(ascii: "/")) else { return nil }
         let type = String(address[..<slash])
         guard waitFor.contains(where: { UTF8Order.equal($0, type) }) else { return nil }
         return context.reader.state(at: address).map { .object($0) }
     }
 
-    private mutating func allStores() throws(EvaluationFailure) -> JSONObject {
+    private mutating func allStores(_ waitFor: [String]) throws(EvaluationFailure) -> JSONObject {
         var members: [JSONObject.Member] = []
         guard let context else { return JSONObject() }
         for type in waitFor {
@@ -106,11 +106,11 @@ extension Evaluation {
         return JSONObject(distinct: members) ?? JSONObject()
     }
 
-    private mutating func allData() throws(EvaluationFailure) -> JSONObject {
+    private mutating func allData(_ waitFor: [String]) throws(EvaluationFailure) -> JSONObject {
         try produce(5 * 16)
         return [
             "meta": .object(allMeta), "payload": .object(payload), "state": .object(state),
-            "store": storeAddress ?? .null, "stores": .object(try allStores()),
+            "store": storeAddress ?? .null, "stores": .object(try allStores(waitFor)),
         ]
     }
 }

@@ -17,9 +17,8 @@ struct Evaluation {
     var operations: Int
     var bytes: Int
     /// Where `meta`, `store` and `stores` come from; nil for computed values and free-standing expressions.
-    var context: CommitContext?
-    /// The types whose stores `stores` shows.
-    var waitFor: [String] = []
+    /// Whoever evaluates holds it for as long as that takes.
+    unowned(unsafe) var context: CommitContext?
 
     init(budget: Budget) {
         operations = budget.operations

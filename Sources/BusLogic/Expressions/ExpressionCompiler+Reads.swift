@@ -37,11 +37,11 @@ extension ExpressionCompiler {
             known.append(key)
         }
         if known.count == segments.count { return try read(known, nil, in: scope, at: operation.place) }
-        // In an action the first two segments say what is read; without them only running tells.
-        guard known.count >= (scope.data == .action ? 1 : 0), !known.isEmpty, known != ["meta"],
-            known != ["stores"]
-        else {
-            noteAll(in: scope)
+        if scope.isAction, known == ["stores"] { try check(stores: nil, in: scope, at: operation.place) }
+        // What follows these two is looked up in the commit and not in a value, so they are no start.
+        let isLookedUp = scope.isAction && (known == ["meta"] || known == ["stores"])
+        guard !known.isEmpty, !isLookedUp else {
+            if known.isEmpty { noteAll(in: scope) }
             return SegmentsReadNode(nil, segments, in: scope.data)
         }
         let start = try read(known, nil, in: scope, at: operation.place)
@@ -83,7 +83,7 @@ extension ExpressionCompiler {
     private func readAction(
         _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope, at place: Place
     ) throws(SourceError) -> ReadNode {
-        guard let root = keys.first else { return DataReadNode([], in: .action, fallback: fallback) }
+        guard let root = keys.first else { return DataReadNode([], in: scope.data, fallback: fallback) }
         let rest = Array(keys.dropFirst())
         switch root {
         case "state": return StateReadNode(Self.hinted(rest, in: .object(scope.shape)), fallback: fallback)
@@ -103,11 +103,11 @@ extension ExpressionCompiler {
         case "stores":
             try check(stores: rest.first, in: scope, at: place)
             if rest.isEmpty { break }
-            return StoresReadNode(rest.map { ReadKey($0) }, fallback: fallback)
+            return StoresReadNode(rest.map { ReadKey($0) }, waitFor: scope.waitFor, fallback: fallback)
         default:
             if fallback == nil { throw unknownRoot(root, in: scope, at: place) }
         }
-        return DataReadNode(keys.map { ReadKey($0) }, in: .action, fallback: fallback)
+        return DataReadNode(keys.map { ReadKey($0) }, in: scope.data, fallback: fallback)
     }
 
     private func check(payload name: String, in scope: ExpressionScope, at place: Place) throws(SourceError) {
@@ -168,12 +168,12 @@ extension ExpressionCompiler {
     }
 
     private mutating func noteAll(in scope: ExpressionScope) {
-        if scope.data == .state { note(read: nil) }
+        if scope.isState { note(read: nil) }
     }
 
     /// What `missing` looks at; unlike `var` it may ask for what is never there.
     private mutating func noteMissing(_ node: ExpressionNode, in scope: ExpressionScope) {
-        guard scope.data == .state else { return }
+        guard scope.isState else { return }
         let names: [JSON]
         switch node.constant {
         case .array(let all)?: names = all

@@ -47,7 +47,7 @@ struct ExpressionCompiler {
 
     /// Remembers that the expression reads a member of the state; nil: any.
     mutating func note(read name: String?) {
-        if let name { reads.names.insert(name) } else { reads.everything = true }
+        if let name { reads.insert(name) } else { reads.everything = true }
     }
 
     /// The value itself instead of an operation whose operands are all constant. What can't be worked out, or

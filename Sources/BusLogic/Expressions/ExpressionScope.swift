@@ -9,7 +9,9 @@ struct ExpressionScope {
     /// The declared payload members, ascending, of an action.
     var payload: [String] = []
     /// The types whose stores may be read.
-    var waitFor: [String] = []
+    var waitFor: [String] { if case .action(let waitFor) = data { waitFor } else { [] } }
+    var isAction: Bool { if case .action = data { true } else { false } }
+    var isState: Bool { if case .state = data { true } else { false } }
 
     /// The scope inside an iteration.
     static let element = ExpressionScope(data: .element)
@@ -21,8 +23,15 @@ struct ExpressionScope {
 }
 
 /// Which members of the state an expression reads.
-struct StateReads: Equatable {
-    var names: Set<String> = []
+struct StateReads {
+    private(set) var names: [String] = []
     /// It may read any: a path is computed, or the whole state is looked at.
     var everything = false
+
+    /// Names are compared by their bytes, as everywhere on the bus.
+    func contains(_ name: String) -> Bool { names.contains { UTF8Order.equal($0, name) } }
+
+    mutating func insert(_ name: String) {
+        if !contains(name) { names.append(name) }
+    }
 }

@@ -2,6 +2,9 @@ import BusJSON
 
 /// What expressions may read besides state and payload, the same for all stores of a commit but for `store`,
 /// and the budget they spend. The engine keeps one and fills it anew for each commit.
+///
+/// Its members are read and written whole and by one serial owner, so the run-time check for overlapping
+/// accesses, which costs as much as a small mutation, is left out.
 package final class CommitContext {
     /// The commit's time, in seconds since 1970.
     @exclusivity(unchecked) package var time: Double = 0

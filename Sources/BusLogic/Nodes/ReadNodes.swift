@@ -105,8 +105,15 @@ final class StoreReadNode: ReadNode, @unchecked Sendable {
 
 /// A store of a type that is waited for, by its address.
 final class StoresReadNode: ReadNode, @unchecked Sendable {
+    let waitFor: [String]
+
+    init(_ keys: [ReadKey], waitFor: [String], fallback: ExpressionNode?) {
+        self.waitFor = waitFor
+        super.init(keys, fallback: fallback)
+    }
+
     override func find(_ evaluation: inout Evaluation) -> JSON? {
-        evaluation.stateOfStore(at: keys[0].name)?.find(keys, from: 1)
+        evaluation.stateOfStore(at: keys[0].name, waitFor)?.find(keys, from: 1)
     }
 }
 
