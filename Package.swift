@@ -74,7 +74,7 @@ let package = Package(
             dependencies: ["BusJSON", "FluxBus", "FluxBusCommand", "fluxbus-bench"]),
         .testTarget(
             name: "BusServerTests",
-            dependencies: ["BusEngine", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),
+            dependencies: ["BusEngine", "BusJSON", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),
     ],
     swiftLanguageModes: [.v6]
 )

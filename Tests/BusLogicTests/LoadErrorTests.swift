@@ -75,7 +75,8 @@ struct LoadErrorTests {
         Case(
             action("when: { var: §stores.sesion/main }", head: head + "waitFor: [session]\n"),
             "did you mean session?"),
-        Case(action("when: { §val: [stores, { var: payload.who }] }"), "stores can only be read with waitFor"),
+        Case(
+            action("when: { §val: [stores, { var: payload.who }] }"), "stores can only be read with waitFor"),
         Case(action("when: { var: §stores }"), "stores can only be read with waitFor"),
         Case(action("set: §[count]"), "each element of set must be an object").moved(to: "set: [§count]"),
         Case(action("unset: §count"), "unset must be a list, not a string."),

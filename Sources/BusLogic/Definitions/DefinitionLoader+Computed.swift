@@ -44,7 +44,8 @@ extension DefinitionLoader {
         for value in values {
             edges.append(
                 values.indices.filter {
-                    UTF8Order.equal(values[$0].name, value.name) ? readsItself(value) : value.reads(values[$0])
+                    UTF8Order.equal(values[$0].name, value.name)
+                        ? readsItself(value) : value.reads(values[$0])
                 })
         }
         switch DependencyOrder.sort(edges) {

@@ -1,0 +1,80 @@
+import BusJSON
+import Foundation
+import Testing
+
+/// Readers that never read, beside one that does: they cost the others nothing and the daemon bounded memory.
+struct StuckReaderTests {
+    private let directory = TemporaryDirectory()
+
+    @Test func readersThatNeverReadCostTheOthersNothing() throws {
+        try directory.writeCounter()
+        let address = "unix:\(directory.path)/s"
+        let daemon = try DaemonProcess([
+            "--listen", address, "--types", "\(directory.path)/types", "--store", "counter/main",
+        ])
+        #expect(daemon.waitFor("listening on"))
+        let dispatcher = try Client(address)
+        let reader = try Client(address)
+        let subscribe = #"{"op":"subscribe","type":"counter"}"#
+        _ = try reader.ask(subscribe)
+        _ = try reader.line()
+        let stuck = try (0..<50).map { _ in
+            let client = try Client(address)
+            _ = try client.ask(subscribe)
+            return client
+        }
+        let before = try residentBytes(of: daemon)
+
+        let (commits, burst) = (20_000, 50)
+        var last = ""
+        var revision = 1
+        for first in stride(from: 0, to: commits, by: burst) {
+            var requests = ""
+            for number in first..<first + burst {
+                last = String(repeating: "\(number % 10)", count: 2000) + "\(number)"
+                requests +=
+                    #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(last)"}}"#
+                    + "\n"
+            }
+            try dispatcher.send(requests)
+            for _ in 0..<burst {
+                let reply = try #require(try dispatcher.line())
+                #expect(reply.contains(#""changed":1"#))
+                let event = try #require(try reader.line())
+                // Every change, each by itself.
+                guard event.contains(#""from":\#(revision),"revision":\#(revision + 1),"#) else {
+                    Issue.record("After revision \(revision) came \(event.prefix(80))")
+                    return
+                }
+                revision += 1
+            }
+        }
+        let growth = try residentBytes(of: daemon) - before
+        #expect(growth < stuck.count * 5 << 20, "grew by \(growth / stuck.count) bytes per stuck reader")
+
+        // One that wakes up gets the truth, with what it missed merged.
+        let sleeper = try #require(stuck.first)
+        var coalesced = 0
+        var state = JSON.null
+        while true {
+            let event = try JSON(parsing: try #require(try sleeper.line()))
+            state =
+                event["states"]?["counter/main"]
+                ?? MergePatch.apply(
+                    try #require(event["changes"]?["counter/main"]), to: state)
+            coalesced += event["coalesced"]?.int ?? 0
+            if event["revision"]?.int == revision { break }
+        }
+        #expect(coalesced > commits / 2)
+        #expect(state["note"]?.string == last)
+    }
+
+    /// What the daemon holds in memory.
+    private func residentBytes(of daemon: DaemonProcess) throws -> Int {
+        let file = "/proc/\(daemon.process.processIdentifier)/status"
+        let line = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+            .first { $0.hasPrefix("VmRSS:") }
+        return try #require(line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) })
+            << 10
+    }
+}
