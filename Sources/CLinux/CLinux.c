@@ -1,1 +1,87 @@
+#define _GNU_SOURCE 1
 #include "CLinux.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+
+int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+int linux_epoll_add(int epoll, int fd, uint32_t events, uint64_t token) {
+    struct epoll_event event = {.events = events, .data.u64 = token};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+int linux_epoll_modify(int epoll, int fd, uint32_t events, uint64_t token) {
+    struct epoll_event event = {.events = events, .data.u64 = token};
+    return epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
+}
+
+int linux_epoll_remove(int epoll, int fd) { return epoll_ctl(epoll, EPOLL_CTL_DEL, fd, 0); }
+
+int linux_epoll_wait(int epoll, linux_epoll_event *events, int most, int milliseconds) {
+    return epoll_wait(epoll, events, most, milliseconds);
+}
+
+int linux_accept(int listener, struct sockaddr *address, socklen_t *length) {
+    return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+int linux_stream_socket(int domain, int nonblocking) {
+    return socket(domain, SOCK_STREAM | SOCK_CLOEXEC | (nonblocking ? SOCK_NONBLOCK : 0), 0);
+}
+
+int linux_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
+    *pid = peer.pid; *uid = peer.uid; *gid = peer.gid;
+    return 0;
+}
+
+ssize_t linux_send_pieces(int fd, const struct iovec *pieces, size_t count) {
+    struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = count};
+    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+socklen_t linux_unix_address(const char *path, struct sockaddr_un *address) {
+    size_t length = strlen(path);
+    if (length > linux_unix_path_limit) return 0;
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, length + 1);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+}
+
+static int switch_on(int fd, int level, int name) {
+    int on = 1;
+    return setsockopt(fd, level, name, &on, sizeof on);
+}
+
+int linux_set_nodelay(int fd) { return switch_on(fd, IPPROTO_TCP, TCP_NODELAY); }
+int linux_set_reuse_address(int fd) { return switch_on(fd, SOL_SOCKET, SO_REUSEADDR); }
+int linux_set_only_version6(int fd) { return switch_on(fd, IPPROTO_IPV6, IPV6_V6ONLY); }
+
+int linux_set_nonblocking(int fd, int on) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0) return -1;
+    return fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
+int linux_try_lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
+
+int linux_get_descriptor_limit(uint64_t *soft, uint64_t *hard) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+    *soft = limit.rlim_cur; *hard = limit.rlim_max;
+    return 0;
+}
+
+int linux_set_descriptor_limit(uint64_t soft, uint64_t hard) {
+    struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
+    return setrlimit(RLIMIT_NOFILE, &limit);
+}
