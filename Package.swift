@@ -68,7 +68,10 @@ let package = Package(
         // The examples of the protocol page, run.
         .testTarget(
             name: "TranscriptTests",
-            dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "TestSupport"]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "CLinux", "TestSupport",
+                logging,
+            ]),
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: ["BusJSON", "FluxBus", "FluxBusCommand", "fluxbus-bench"]),

@@ -1,4 +1,5 @@
 import BusJSON
+import Foundation
 import TestSupport
 import Testing
 
@@ -29,6 +30,26 @@ struct FuzzTests {
         }
         // Neither nearly all nor nearly none are taken: the lines test both ways.
         #expect(taken > Self.linesForEachSeed / 20 && taken < Self.linesForEachSeed * 19 / 20)
+    }
+
+    @Test func refusedLinesLeaveNothingBehind() throws {
+        let text = String(repeating: "x", count: 4096)
+        let lines = ["{\"a\":\"\(text)\",\"b\":[\"\(text)\",", "[\"\(text)\",{\"\(text)\":1,\"\(text)\":2}]"]
+            .map {
+                Array($0.utf8)
+            }
+        let before = try residentPages()
+        for _ in 0..<10_000 {
+            for line in lines { _ = readExactly(line) }
+        }
+        // Kept, they would be 150 MiB.
+        let grown = try residentPages() - before
+        #expect(grown * Int(getpagesize()) < 64 << 20)
+    }
+
+    private func residentPages() throws -> Int {
+        let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+        return try #require(Int(text.split(separator: " ")[1]))
     }
 
     @Test func halvesOfLinesAreReadWithoutReadingOn() {

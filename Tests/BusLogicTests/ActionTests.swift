@@ -76,7 +76,7 @@ struct ActionTests {
         // set: [1,a,b,b] · unset: [1,b] · increment: [2,b] · append: [2,b,d] · remove: [2,d] · merge replaces it.
         try bench.dispatch("act")
         #expect(bench.state["log"] == ["done"])
-        let kinds = bench.journal.records.map(\.path)
+        let kinds = bench.written()
         #expect(
             kinds == [["log"], ["log", "3"], ["log"], ["log"], ["log", "0"], ["log"], ["log"], ["log"]])
     }

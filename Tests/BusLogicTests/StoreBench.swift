@@ -70,6 +70,11 @@ final class StoreBench: StoreReader {
         return try #require(failure)
     }
 
+    /// The paths that were written since `mark`, in order.
+    func written(since mark: Int = 0) -> [[String]] {
+        (mark..<journal.count).map { journal.records[$0].path }
+    }
+
     /// What the last commit spent.
     var spent: Budget {
         Budget(

@@ -36,6 +36,8 @@ struct Transcript: Sendable, CustomTestStringConvertible {
     let title: String
     var stores: [String] = []
     var limits = Limits()
+    /// The same as `NAME=VALUE`, for a daemon's command line.
+    var limitTexts: [String] = []
     /// Clients that come over TCP.
     var tcp: Set<Character> = []
     /// YAML of types beside the samples.

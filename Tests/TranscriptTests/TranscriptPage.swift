@@ -106,6 +106,7 @@ struct TranscriptPage {
         case ("limits", let rest) where rest.count == 2:
             guard let limit = Self.limits[words[1]], let value = Int(words[2]) else { fallthrough }
             current.limits[keyPath: limit] = value
+            current.limitTexts.append("\(words[1])=\(value)")
         default: throw Mistake(description: "\"= \(words.joined(separator: " "))\" sets up nothing known.")
         }
     }

@@ -7,4 +7,10 @@ import Testing
         var runner = TranscriptRunner(transcript, on: try MemoryTranscriptBus(transcript))
         try runner.run()
     }
+
+    @Test(arguments: try TranscriptPage.transcripts())
+    func pageIsRightOverSockets(_ transcript: Transcript) throws {
+        var runner = TranscriptRunner(transcript, on: try LiveTranscriptBus(transcript))
+        try runner.run()
+    }
 }

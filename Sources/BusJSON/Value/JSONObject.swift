@@ -17,13 +17,15 @@ public struct JSONObject: Sendable {
     }
 
     /// The members in ascending order of their keys' bytes, no key twice.
-    public private(set) var members: [Member]
+    @inlinable public var members: [Member] { storage }
 
-    public init() { members = [] }
+    @usableFromInline var storage: [Member]
+
+    @inlinable public init() { storage = [] }
 
     /// Takes members that are already sorted and distinct.
     public init(sorted members: [Member]) {
-        self.members = members
+        storage = members
         assert(zip(members, members.dropFirst()).allSatisfy { UTF8Order.precedes($0.key, $1.key) })
     }
 
@@ -33,67 +35,70 @@ public struct JSONObject: Sendable {
         for (left, right) in zip(sorted, sorted.dropFirst()) where UTF8Order.equal(left.key, right.key) {
             return nil
         }
-        self.members = sorted
+        storage = sorted
     }
 
-    public var count: Int { members.count }
-    public var isEmpty: Bool { members.isEmpty }
+    @inlinable public var count: Int { storage.count }
+    @inlinable public var isEmpty: Bool { storage.isEmpty }
     public var keys: [String] { members.map(\.key) }
 
     /// Reads, replaces, adds (a value where there was none) or removes (nil) a member.
     public subscript(key: String) -> JSON? {
         get {
             let (index, found) = position(of: key)
-            return found ? members[index].value : nil
+            return found ? storage[index].value : nil
         }
         set {
             let (index, found) = position(of: key)
             switch (newValue, found) {
-            case (let value?, true): members[index].value = value
-            case (let value?, false): members.insert(Member(key: key, value: value), at: index)
-            case (nil, true): members.remove(at: index)
+            case (let value?, true): storage[index].value = value
+            case (let value?, false): storage.insert(Member(key: key, value: value), at: index)
+            case (nil, true): storage.remove(at: index)
             case (nil, false): break
             }
         }
     }
 
     /// Where `key` stands; nil when it is absent. `hint` is tried first, for readers that know the layout.
+    @inlinable
     public func index(of key: String, hint: Int = 0) -> Int? {
-        if hint < members.count, UTF8Order.equal(members[hint].key, key) { return hint }
+        if hint < storage.count, UTF8Order.equal(storage[hint].key, key) { return hint }
         let (index, found) = position(of: key)
         return found ? index : nil
     }
 
     /// The place of `key`, or the place it would be inserted at.
     public func position(of key: String) -> (index: Int, found: Bool) {
-        var low = 0
-        var high = members.count
-        while low < high {
-            let middle = (low + high) / 2
-            let order = UTF8Order.compare(members[middle].key, key)
-            if order == 0 { return (middle, true) }
-            if order < 0 { low = middle + 1 } else { high = middle }
+        storage.withUnsafeBufferPointer { members in
+            var low = 0
+            var high = members.count
+            while low < high {
+                let middle = (low + high) / 2
+                let order = UTF8Order.compare(members[middle].key, key)
+                if order == 0 { return (middle, true) }
+                if order < 0 { low = middle + 1 } else { high = middle }
+            }
+            return (low, false)
         }
-        return (low, false)
     }
 
     /// Changes the value of the member at `index` where it stands, without copying its neighbours.
-    @discardableResult
+    @inlinable @discardableResult
     public mutating func update<Result, Failure: Error>(
         at index: Int, _ body: (inout JSON) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(&members[index].value)
+        try body(&storage[index].value)
     }
 
     /// Inserts a member whose place `position(of:)` gave.
     public mutating func insert(_ member: Member, at index: Int) {
-        members.insert(member, at: index)
+        storage.insert(member, at: index)
     }
 
     /// Removes the member at `index` and returns its value.
     @discardableResult
     public mutating func remove(at index: Int) -> JSON {
-        members.remove(at: index).value
+        storage.remove(at: index).value
     }
 }
 
