@@ -58,10 +58,12 @@ struct StuckReaderTests {
         var state = JSON.null
         while true {
             let event = try JSON(parsing: try #require(try sleeper.line()))
-            state =
-                event["states"]?["counter/main"]
-                ?? MergePatch.apply(
-                    try #require(event["changes"]?["counter/main"]), to: state)
+            if let whole = event["states"]?["counter/main"] {
+                state = whole
+            } else {
+                let change = try #require(event["changes"]?["counter/main"])
+                state = MergePatch.apply(change, to: state)
+            }
             coalesced += event["coalesced"]?.int ?? 0
             if event["revision"]?.int == revision { break }
         }

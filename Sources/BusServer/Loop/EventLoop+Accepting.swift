@@ -57,7 +57,7 @@ extension EventLoop {
     private func refuse(_ descriptor: Int32, _ message: String) {
         clientLog.note(.warning, "connection refused: \(message)", nil)
         var line = #"{"event":"goodbye","code":"limit","message":"\#(message)"}"# + "\n"
-        line.withUTF8 { _ = send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        line.withUTF8 { _ = send(descriptor, $0.baseAddress, $0.count, linux_no_signal) }
         drain(descriptor)
         SystemCall.close(descriptor)
     }

@@ -35,7 +35,7 @@ enum SystemCall {
 
     static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Received {
         while true {
-            let count = recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            let count = recv(descriptor, buffer.baseAddress, buffer.count, linux_dont_wait)
             if count > 0 { return .bytes(count) }
             if count == 0 { return .end }
             switch errno {

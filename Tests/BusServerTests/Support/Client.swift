@@ -48,7 +48,7 @@ final class Client {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes {
-                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                Glibc.send(descriptor, $0.baseAddress, $0.count, linux_no_signal)
             }
             guard count > 0 else { throw Failure(description: "send: \(String(cString: strerror(errno)))") }
             bytes = bytes.dropFirst(count)
