@@ -71,8 +71,7 @@ let package = Package(
         .testTarget(
             name: "TranscriptTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "CLinux", "TestSupport",
-                logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
             ]),
         .testTarget(
             name: "FluxBusCommandTests",
