@@ -92,9 +92,9 @@ package final class RequestReader {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")
         }
         guard let operation = Self.operation(named: op) else {
-            let name = String(decoding: op, as: UTF8.self)
+            let name = String(decoding: op.prefix(64), as: UTF8.self)
             throw RequestError(
-                .unknownOp, "There is no op \"\(name.prefix(64))\"; see the protocol's table of ops.")
+                .unknownOp, "There is no op \"\(name)\"; see the protocol's table of ops.")
         }
         if operation == .dispatch, !hasMembersBeyondPlainDispatch { return operation }
         if let member = present.first(outside: operation.members) {
@@ -177,10 +177,9 @@ package final class RequestReader {
 
     /// Unknown members are refused by name; the same one twice is a duplicate key all the same.
     private func noteUnknown(_ name: Text, place: Int) throws(JSONError) {
-        let name = String(decoding: name, as: UTF8.self)
-        guard unknown.insert(Array(name.utf8)).inserted else { throw JSONError(.duplicateKey, at: place) }
-        let shown = name.prefix(64)
-        complain(.invalid(String(shown), "\"\(shown)\" is not a member of any request; leave it out."))
+        guard unknown.insert(Array(name)).inserted else { throw JSONError(.duplicateKey, at: place) }
+        let shown = String(decoding: name.prefix(64), as: UTF8.self)
+        complain(.invalid(shown, "\"\(shown)\" is not a member of any request; leave it out."))
     }
 
     private func complain(_ error: RequestError) { if complaint == nil { complaint = error } }

@@ -63,6 +63,10 @@ extension Engine {
                 .with("action", .string(error.action)).with("path", error.path.map(JSON.string))
         }
         noteTouch(index, record, mark..<journal.count)
+        context.budget.operations &-=
+            Limits.operationsPerStore &+ Limits.operationsPerWrite &* (journal.count &- mark) &+ draft.work
+        context.budget.bytes &-= 16 &* draft.copied
+        if context.budget.operations < 0 || context.budget.bytes < 0 { throw budgetUsedUp(step, index) }
         stateBytes += draft.size - Int(record.pointee.size)
         record.pointee.size = Int32(truncatingIfNeeded: draft.size)
         if draft.size > limits.effectiveState {
@@ -71,6 +75,13 @@ extension Engine {
                 "\(address(of: Int(index))) would grow past the state limit of \(limits.effectiveState) bytes; keep less in it."
             ).with("store", .string(address(of: Int(index))))
         }
+    }
+
+    private func budgetUsedUp(_ step: DispatchPlan.Step, _ index: Int32) -> RequestError {
+        let (store, action) = (address(of: Int(index)), step.type.actionName(step.action))
+        return RequestError(
+            .rejected, "\(store) refused \(action): the commit's budget is used up; do less in one dispatch."
+        ).with("store", .string(store)).with("action", .string(action))
     }
 
     /// Remembers which records of the journal belong to which store.

@@ -15,6 +15,8 @@ extension Engine {
         for index in dropped { publishDrop(of: index) }
         if actions, actionShapeCount > 0 { publishActions(by: by) }
         finishPublication(by: by, actions: actions)
+        // A will may have acted on a store that goes in the same commit: its record serves until all is told.
+        for index in dropped { remove(index) }
         forgetTouches()
     }
 
@@ -28,9 +30,12 @@ extension Engine {
     }
 
     func finishPublication(by: [UInt8], actions: Bool) {
-        deliver(by: by, actions: actions)
-        for shape in publication.shapes { shape.scratch = -1 }
-        bookmarkDueShapes()
+        let due = shapesDueForBookmark()
+        deliver(by: by, actions: actions, bookmarking: due)
+        for (index, shape) in publication.shapes.enumerated() {
+            shape.scratch = -1
+            publication.contents[index].relax()
+        }
     }
 
     @inline(__always)
@@ -76,7 +81,6 @@ extension Engine {
             let start = beginItem(content.dropped, record, type)
             content.dropped.itemEnded(startingAt: start, limit: partLimit)
         }
-        remove(index)
     }
 
     // MARK: Encoding

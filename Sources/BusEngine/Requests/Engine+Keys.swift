@@ -66,7 +66,7 @@ extension Engine {
             writer.append(text)
         }
         if request.present.contains(.payload) { writer.append(jsonObject: request.payload) }
-        for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision] {
+        for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision, .dryRun] {
             writer.append(UInt8(ascii: "|"))
             if let value = request.value(member) { writer.append(json: value) }
         }
