@@ -94,7 +94,9 @@ package final class RequestReader {
         guard let operation = Self.operation(named: op) else {
             let name = String(decoding: op.prefix(64), as: UTF8.self)
             throw RequestError(
-                .unknownOp, "There is no op \"\(name)\"; see the protocol's table of ops.")
+                .unknownOp,
+                "There is no op \"\(name)\"; \(suggestion(for: name, among: Operation.allCases.map(\.rawValue)))"
+            )
         }
         if operation == .dispatch, !hasMembersBeyondPlainDispatch { return operation }
         if let member = present.first(outside: operation.members) {

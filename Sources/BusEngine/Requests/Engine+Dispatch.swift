@@ -155,7 +155,8 @@ extension Engine {
             throw RequestError(.invalidPayload, error.message).with(
                 "action", .string(entry.actionName(action)))
         }
-        guard lineLength < limits.line / 4 || accepted.encodedSize + Limits.eventOverhead <= limits.line else {
+        guard lineLength < limits.line / 4 || accepted.encodedSize + Limits.eventOverhead <= limits.line
+        else {
             throw RequestError(
                 .tooLarge, "The payload leaves no room for its event on a line of \(limits.line) bytes.")
         }

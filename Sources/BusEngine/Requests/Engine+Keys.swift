@@ -65,7 +65,8 @@ extension Engine {
             writer.append(UInt8(ascii: ":"))
             writer.append(text)
         }
-        if request.present.contains(.payload) { writer.append(jsonObject: request.payload) }
+        // No payload is an empty one.
+        writer.append(jsonObject: request.present.contains(.payload) ? request.payload : JSONObject())
         for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision, .dryRun] {
             writer.append(UInt8(ascii: "|"))
             if let value = request.value(member) { writer.append(json: value) }

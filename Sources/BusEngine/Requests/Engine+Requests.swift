@@ -141,7 +141,7 @@ extension Engine {
         }
         throw RequestError(
             .unknownType,
-            "There is no state type \"\(text)\"\(suggestion(text, among: typesByName.keys.sorted())).")
+            "There is no state type \"\(text)\"; \(suggestion(for: text, among: typesByName.keys.sorted()))")
     }
 
     func requireAction(_ name: UnsafeRawBufferPointer, of entry: TypeEntry) throws(RequestError) -> Int {
@@ -149,7 +149,8 @@ extension Engine {
         let text = String(decoding: name.prefix(80), as: UTF8.self)
         throw RequestError(
             .unknownAction,
-            "\(entry.name) has no action \"\(text)\"\(suggestion(text, among: entry.type.actionNames)).")
+            "\(entry.name) has no action \"\(text)\"; \(suggestion(for: text, among: entry.type.actionNames))"
+        )
     }
 
     /// An address cut in two; `member` is the member it came in.
@@ -175,23 +176,5 @@ extension Engine {
             )
         }
         return (entry, index)
-    }
-
-    /// "; did you mean …?" when a word is near, else the words there are.
-    private func suggestion(_ word: String, among words: [String]) -> String {
-        if words.isEmpty { return "" }
-        if let near = nearestWord(to: word, among: words) { return "; did you mean \"\(near)\"?" }
-        let shown = words.sorted().prefix(8).joined(separator: ", ")
-        return "; there is \(shown)\(words.count > 8 ? ", …" : "")"
-    }
-}
-
-extension String {
-    /// At most `limit` bytes of it, so cut that whole characters stay.
-    fileprivate func shortened(to limit: Int) -> String {
-        if utf8.count <= limit { return self }
-        var end = utf8.index(startIndex, offsetBy: max(0, limit - 3))
-        while end > startIndex, end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
-        return self[..<end] + "…"
     }
 }
