@@ -32,6 +32,7 @@ final class ShapeContent {
 
     /// Gives back what an unusually large commit took.
     func relax() {
+        guard size + actions.bytes.count > 32 << 10 else { return }
         for list in [changes, states, dropped, actions] where list.bytes.reserved > 64 << 10 {
             list.bytes.shrink()
             list.clear()
