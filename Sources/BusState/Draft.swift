@@ -5,7 +5,7 @@ import BusJSON
 /// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself;
 /// the driver takes back the ones before it through the journal. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
-    private let state: UnsafeMutablePointer<JSONObject>
+    private var state: UnsafeMutablePointer<JSONObject>
     package let journal: Journal
 
     /// The encoded size of the state, in bytes, if it was right when the draft was made.
@@ -23,6 +23,15 @@ package struct Draft: ~Copyable {
         self.state = state
         self.size = size
         self.journal = journal
+    }
+
+    /// Goes on to another state: one draft serves all stores of a commit, one after the other.
+    @inline(__always)
+    package mutating func turn(to state: UnsafeMutablePointer<JSONObject>, size: Int) {
+        self.state = state
+        self.size = size
+        work = 0
+        copied = 0
     }
 
     /// The state as it stands now. Let go of it before the next write, or the write has to copy.
