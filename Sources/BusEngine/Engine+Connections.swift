@@ -174,7 +174,7 @@ extension Engine {
     /// Writes into the connection's own bytes.
     @inline(__always)
     func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
-        let writer = connection.outbox.begin()
+        let writer = connection.outbox.begin(spareWriters)
         let start = writer.count
         body(writer)
         connection.outbox.finish(writer, from: start)
@@ -212,7 +212,7 @@ extension Engine {
     /// Takes away what was sent. What had to wait for room goes on, so there may be more output now.
     package func sent(_ id: ConnectionID, _ count: Int) {
         let connection = connection(id)
-        connection.outbox.sent(count)
+        connection.outbox.sent(count, spareWriters)
         outboxBytes -= count
         statistics.bytesOut += count
         if connection.isClosing { return }

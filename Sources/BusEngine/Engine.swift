@@ -58,8 +58,7 @@ package final class Engine {
     @exclusivity(unchecked) var bookmarks = BookmarkWheel()
     /// Shapes that wrote shared bytes in this turn.
     @exclusivity(unchecked) var runningShapes: [Shape] = []
-    /// Runs of bytes that nobody holds any more.
-    @exclusivity(unchecked) var spareRuns: [ByteWriter] = []
+    let spareWriters = SpareWriters()
     /// Counts the actions that were published, so that each shape is told once.
     @exclusivity(unchecked) var publishedActions = 0
     /// What shapes, the stores in them, wills and unfinished lines count as.

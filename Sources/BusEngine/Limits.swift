@@ -39,8 +39,6 @@ package struct Limits: Sendable, Equatable {
     /// Shared bytes are held in whole runs, which may be far longer than one reader's part of them: with more
     /// than this waiting, a connection gets a copy of its own.
     package static let sharedWhileWaiting = 16 << 10
-    /// Runs of shared bytes up to this size are used again; a slow reader may hold a whole one for few bytes.
-    package static let spareRun = 16 << 10
     /// What surrounds a state on its line at most: address, revisions, cause-free members.
     package static let eventOverhead = 1024
 

@@ -195,7 +195,7 @@ extension Engine {
     private func run(of shape: Shape) -> ByteWriter {
         if let run = shape.run, run.count < 256 << 10 { return run }
         if shape.run == nil { runningShapes.append(shape) }
-        let run = spareRuns.popLast() ?? ByteWriter(capacity: 512)
+        let run = spareWriters.take()
         shape.run = run
         return run
     }
@@ -204,12 +204,7 @@ extension Engine {
     /// them.
     func recycleRuns() {
         for shape in runningShapes {
-            if isKnownUniquelyReferenced(&shape.run), let run = shape.run, spareRuns.count < 64,
-                run.reserved <= Limits.spareRun
-            {
-                run.clear()
-                spareRuns.append(run)
-            }
+            if isKnownUniquelyReferenced(&shape.run), let run = shape.run { spareWriters.giveBack(run) }
             shape.run = nil
         }
         runningShapes.removeAll(keepingCapacity: true)

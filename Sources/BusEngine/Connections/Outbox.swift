@@ -37,9 +37,10 @@ struct Outbox {
     }
 
     /// The connection's own bytes, to write behind what is there; `finish` makes what was written count.
-    mutating func begin() -> ByteWriter {
+    @inline(__always)
+    mutating func begin(_ spares: SpareWriters) -> ByteWriter {
         if let own, own.count < Self.runSize { return own }
-        let fresh = ByteWriter(capacity: 512)
+        let fresh = spares.take()
         own = fresh
         return fresh
     }
@@ -64,14 +65,14 @@ struct Outbox {
     }
 
     /// Takes away what was sent.
-    mutating func sent(_ bytes: Int) {
+    mutating func sent(_ bytes: Int, _ spares: SpareWriters) {
         precondition(bytes <= count, "More was sent than there was to send.")
         count -= bytes
         if count == 0 {
             segments.removeAll(keepingCapacity: segments.count <= 64)
             head = 0
-            own?.clear()
-            if let own, own.reserved > 4096 { self.own = nil }
+            if let own { spares.giveBack(own) }
+            own = nil
             return
         }
         var rest = bytes

@@ -1,0 +1,27 @@
+import BusJSON
+
+/// Runs of bytes that nobody needs at the moment, for whoever writes next: so bytes are written into memory that
+/// is there and warm, and an idle connection holds none.
+final class SpareWriters {
+    /// What is kept in all; more is given back to the system.
+    private static let most = 16 << 20
+    /// The longest run kept: a burst of the usual size. A slow reader may hold a whole one for few bytes.
+    private static let longest = 32 << 10
+
+    @exclusivity(unchecked) private var spares: [ByteWriter] = []
+    @exclusivity(unchecked) private var held = 0
+
+    func take() -> ByteWriter {
+        guard let spare = spares.popLast() else { return ByteWriter(capacity: 1024) }
+        held -= spare.reserved
+        return spare
+    }
+
+    /// Takes back a run that nobody else holds.
+    func giveBack(_ writer: ByteWriter) {
+        guard writer.reserved <= Self.longest, held + writer.reserved <= Self.most else { return }
+        writer.clear()
+        held += writer.reserved
+        spares.append(writer)
+    }
+}
