@@ -44,7 +44,9 @@ let package = Package(
         // The client library: addresses, connections, mirrors.
         .target(name: "FluxBus", dependencies: ["BusJSON", "CLinux"]),
         // The command line's code, apart from its entry point, so that tests can run it.
-        .target(name: "FluxBusCommand", dependencies: ["BusJSON", "BusLogic", "FluxBus", arguments]),
+        .target(
+            name: "FluxBusCommand",
+            dependencies: ["BusJSON", "BusLogic", "BusProtocol", "FluxBus", arguments]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["BusServer", arguments, logging]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
@@ -69,8 +71,7 @@ let package = Package(
         .testTarget(
             name: "TranscriptTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "CLinux", "TestSupport",
-                logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
             ]),
         .testTarget(
             name: "FluxBusCommandTests",

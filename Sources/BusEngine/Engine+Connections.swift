@@ -44,6 +44,20 @@ extension Engine {
             connection.lines.feed(bytes) { self.carryOut($0, for: connection) }
         }
         settle(connection)
+        countHeld(connection)
+        if connection.heldBytes > Limits.heldUnderPressure, isOverMemory {
+            sayGoodbye(
+                connection, .limit,
+                "The bus holds \(limits.memory) bytes, its memory limit; send shorter lines, or later.")
+        }
+    }
+
+    /// Keeps the sum of what connections have sent and is not carried out yet.
+    private func countHeld(_ connection: Connection) {
+        let held = connection.lines.heldBytes
+        if held == connection.heldBytes { return }
+        heldBytes += held - connection.heldBytes
+        connection.heldBytes = held
     }
 
     /// The client has finished sending: complete lines are still answered, an unfinished one is dropped.
@@ -57,9 +71,12 @@ extension Engine {
     package func disconnect(_ id: ConnectionID) {
         let connection = connection(id)
         connection.isClosing = true
-        for subscription in connection.subscriptions { detach(subscription) }
+        for subscription in connection.subscriptions.reversed() { detach(subscription) }
         connection.subscriptions = []
         outboxBytes -= connection.outbox.count
+        willBytes -= connection.willBytes
+        connection.lines.clear()
+        countHeld(connection)
         connections[id] = nil
         freeConnections.append(id)
         connectionCount -= 1
@@ -199,6 +216,9 @@ extension Engine {
         outboxBytes -= count
         statistics.bytesOut += count
         if connection.isClosing { return }
-        if connection.isBlocked { settle(connection) }
+        if connection.isBlocked {
+            settle(connection)
+            countHeld(connection)
+        }
     }
 }

@@ -43,6 +43,8 @@ package final class Engine {
     @exclusivity(unchecked) var readyConnections: [Connection] = []
     /// The connection whose request is being carried out.
     @exclusivity(unchecked) var current: Connection?
+    /// How long the line is that is being carried out; only long ones make long events.
+    @exclusivity(unchecked) var lineLength = 0
     /// The sum of all outboxes.
     @exclusivity(unchecked) var outboxBytes = 0
 
@@ -58,6 +60,13 @@ package final class Engine {
     @exclusivity(unchecked) var runningShapes: [Shape] = []
     /// Runs of bytes that nobody holds any more.
     @exclusivity(unchecked) var spareRuns: [ByteWriter] = []
+    /// Counts the actions that were published, so that each shape is told once.
+    @exclusivity(unchecked) var publishedActions = 0
+    /// What shapes, the stores in them, wills and unfinished lines count as.
+    @exclusivity(unchecked) var shapeBytes = 0
+    @exclusivity(unchecked) var membershipCount = 0
+    @exclusivity(unchecked) var willBytes = 0
+    @exclusivity(unchecked) var heldBytes = 0
     /// How many shapes want actions; mostly none.
     @exclusivity(unchecked) var actionShapeCount = 0
     /// Shapes that want actions of some stores of a type only.
@@ -140,18 +149,23 @@ package final class Engine {
         if let lastType, lastType.name.hasBytes(name) {
             return lastType
         }
-        guard let entry = typesByName[String(decoding: name, as: UTF8.self)] else { return nil }
+        // A dictionary finds text that only looks the same, too.
+        guard let entry = typesByName[String(decoding: name, as: UTF8.self)], entry.name.hasBytes(name)
+        else { return nil }
         lastType = entry
         return entry
     }
 
     // MARK: What is held
 
-    /// What the memory limit counts: states with their surroundings, what waits to be sent, remembered keys.
+    /// What the memory limit counts: all that clients can make the daemon hold.
     var accountedMemory: Int {
         stateBytes + stores.count * 128 + outboxBytes + keys.count * 256 + connectionCount * 1024
-            + subscriptionCount * 128
+            + subscriptionCount * 128 + shapeBytes + membershipCount * Limits.membershipBytes + willBytes
+            + heldBytes
     }
+
+    var isOverMemory: Bool { accountedMemory > limits.memory }
 
     /// How much may wait for one connection: less while all of them together hold much.
     var outboxLimit: Int {

@@ -36,6 +36,11 @@ package struct Limits: Sendable, Equatable {
     package static let bookmarkCommits = 1000
     /// …or after this many milliseconds.
     package static let bookmarkMilliseconds = 30_000
+    /// Shared bytes are held in whole runs, which may be far longer than one reader's part of them: with more
+    /// than this waiting, a connection gets a copy of its own.
+    package static let sharedWhileWaiting = 16 << 10
+    /// Runs of shared bytes up to this size are used again; a slow reader may hold a whole one for few bytes.
+    package static let spareRun = 16 << 10
     /// What surrounds a state on its line at most: address, revisions, cause-free members.
     package static let eventOverhead = 1024
 
@@ -46,6 +51,24 @@ package struct Limits: Sendable, Equatable {
     /// What one commit may spend in all: a simple action over a million stores fits, a bomb ends in a second.
     package static let commitOperations = 40_000_000
     package static let commitBytes = 256 << 20
+
+    /// What one store may cost of the commit's operations beside its expressions: being looked at, and each
+    /// write noted. Bounds the time of a batch over many stores, and the memory to take it back.
+    package static let operationsPerStore = 2
+    package static let operationsPerWrite = 8
+
+    /// While all is held that may be, a connection that has more than this unfinished is ended.
+    package static let heldUnderPressure = 64 << 10
+
+    /// What a message to a client and one detail of it may take: they may quote what the client sent.
+    package static let message = 2048
+    package static let detail = 512
+
+    /// What is counted for a subscription shape beside its pointers, for a store in a shape's list of stores,
+    /// and for each byte of a will, whose values take more room in memory than on the line.
+    package static let shapeBytes = 1024
+    package static let membershipBytes = 64
+    package static let willFactor = 8
 
     /// The largest state that fits both its own limit and a line.
     package var effectiveState: Int { min(state, line - Self.eventOverhead) }

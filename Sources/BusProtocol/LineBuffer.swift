@@ -19,6 +19,8 @@ package struct LineBuffer {
     private let longest: Int
     private let deepest: Int
     private var held: [UInt8] = []
+    /// How many of the held bytes are done with: taking lines one at a time must not move the rest each time.
+    private var done = 0
     /// How many of the held bytes are known to hold no line end.
     private var scanned = 0
     /// The rest of the current line is being skipped.
@@ -31,7 +33,7 @@ package struct LineBuffer {
     }
 
     /// How many bytes wait here.
-    package var heldBytes: Int { held.count }
+    package var heldBytes: Int { held.count - done }
 
     /// Takes in new bytes and hands on what is complete, until `take` gives false; then the rest is kept.
     package mutating func feed(_ bytes: UnsafeRawBufferPointer, _ take: (Piece) -> Bool) {
@@ -53,17 +55,23 @@ package struct LineBuffer {
     package mutating func resume(_ take: (Piece) -> Bool) {
         var bytes: [UInt8] = []
         swap(&bytes, &held)
-        let used = bytes.withUnsafeBytes { cut($0, take) }
-        if used == 0 {
-            swap(&bytes, &held)
-        } else if used < bytes.count {
-            held = Array(bytes[used...])
+        let start = done
+        done += bytes.withUnsafeBytes { cut(UnsafeRawBufferPointer(rebasing: $0[start...]), take) }
+        if done == bytes.count {
+            done = 0
+            return
         }
+        if done * 2 > bytes.count {
+            bytes.removeFirst(done)
+            done = 0
+        }
+        swap(&bytes, &held)
     }
 
     /// Forgets what is held.
     package mutating func clear() {
         held = []
+        done = 0
         scanned = 0
     }
 

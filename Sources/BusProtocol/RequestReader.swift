@@ -12,16 +12,29 @@ package final class RequestReader {
     /// Text of a request, in place: bytes of the line, or of a copy where escapes had to be undone.
     package typealias Text = UnsafeRawBufferPointer
 
-    /// The members the request has.
-    @exclusivity(unchecked) package private(set) var present = MemberSet()
+    /// What a plain dispatch has. It stands behind a constant pointer, so that reading it from another module
+    /// is not checked for overlapping accesses each time.
+    private struct Parts {
+        var present = MemberSet()
+        var id = Text(start: nil, count: 0)
+        var op = Text(start: nil, count: 0)
+        var type = Text(start: nil, count: 0)
+        var store = Text(start: nil, count: 0)
+        var action = Text(start: nil, count: 0)
+        var payload = JSONObject()
+    }
 
+    private let parts: UnsafeMutablePointer<Parts>
+
+    /// The members the request has.
+    package var present: MemberSet { parts.pointee.present }
     /// The raw JSON of `id`, quotes included; empty when there is none.
-    @exclusivity(unchecked) package private(set) var id = Text(start: nil, count: 0)
-    @exclusivity(unchecked) package private(set) var type = Text(start: nil, count: 0)
-    @exclusivity(unchecked) package private(set) var store = Text(start: nil, count: 0)
-    @exclusivity(unchecked) package private(set) var action = Text(start: nil, count: 0)
-    @exclusivity(unchecked) package private(set) var payload = JSONObject()
-    @exclusivity(unchecked) package private(set) var op = Text(start: nil, count: 0)
+    package var id: Text { parts.pointee.id }
+    package var op: Text { parts.pointee.op }
+    package var type: Text { parts.pointee.type }
+    package var store: Text { parts.pointee.store }
+    package var action: Text { parts.pointee.action }
+    package var payload: JSONObject { parts.pointee.payload }
 
     /// Values of all other members, by the member's number.
     @exclusivity(unchecked) private var values: [JSON]
@@ -35,9 +48,15 @@ package final class RequestReader {
     package init(depth: Int) {
         self.depth = depth
         values = Array(repeating: .null, count: Member.allCases.count)
+        parts = .allocate(capacity: 1)
+        parts.initialize(to: Parts())
     }
 
-    deinit { for copy in copies { copy.deallocate() } }
+    deinit {
+        for copy in copies { copy.deallocate() }
+        parts.deinitialize(count: 1)
+        parts.deallocate()
+    }
 
     /// Whether options of a dispatch have to be looked at: anything but what the simplest one has.
     package var hasMembersBeyondPlainDispatch: Bool {
@@ -47,17 +66,18 @@ package final class RequestReader {
     /// Reads a line. Throws when it is no JSON object; complaints about members wait for `operation`, so that
     /// the reply can carry the `id`.
     package func read(_ line: UnsafeRawBufferPointer) throws(RequestError) {
-        present = MemberSet()
-        id = Text(start: nil, count: 0)
-        type = id
-        store = id
-        action = id
+        let nothing = Text(start: nil, count: 0)
+        parts.pointee.present = MemberSet()
+        parts.pointee.id = nothing
+        parts.pointee.type = nothing
+        parts.pointee.store = nothing
+        parts.pointee.action = nothing
         complaint = nil
         if !copies.isEmpty {
             for copy in copies { copy.deallocate() }
             copies = []
         }
-        unknown.removeAll(keepingCapacity: true)
+        if !unknown.isEmpty { unknown.removeAll(keepingCapacity: true) }
         var reader = JSONReader(line, depthLimit: depth)
         var isObject = true
         do throws(JSONError) {
@@ -69,7 +89,7 @@ package final class RequestReader {
             }
             try reader.expectEnd()
         } catch {
-            id = Text(start: nil, count: 0)
+            parts.pointee.id = nothing
             throw Self.parseError(error)
         }
         guard isObject else {
@@ -92,9 +112,11 @@ package final class RequestReader {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")
         }
         guard let operation = Self.operation(named: op) else {
-            let name = String(decoding: op, as: UTF8.self)
+            let name = String(decoding: op.prefix(64), as: UTF8.self)
             throw RequestError(
-                .unknownOp, "There is no op \"\(name.prefix(64))\"; see the protocol's table of ops.")
+                .unknownOp,
+                "There is no op \"\(name)\"; \(suggestion(for: name, among: Operation.allCases.map(\.rawValue)))"
+            )
         }
         if operation == .dispatch, !hasMembersBeyondPlainDispatch { return operation }
         if let member = present.first(outside: operation.members) {
@@ -127,16 +149,16 @@ package final class RequestReader {
             return
         }
         guard !present.contains(member) else { throw JSONError(.duplicateKey, at: place) }
-        present.insert(member)
+        parts.pointee.present.insert(member)
         switch member {
-        case .op: op = try readText(&reader, member)
-        case .type: type = try readText(&reader, member)
-        case .store: store = try readText(&reader, member)
-        case .action: action = try readText(&reader, member)
+        case .op: parts.pointee.op = try readText(&reader, member)
+        case .type: parts.pointee.type = try readText(&reader, member)
+        case .store: parts.pointee.store = try readText(&reader, member)
+        case .action: parts.pointee.action = try readText(&reader, member)
         case .id: try readID(&reader)
         case .payload:
             if reader.peek() == UInt8(ascii: "{") {
-                payload = try reader.object()
+                parts.pointee.payload = try reader.object()
             } else {
                 _ = try reader.value()
                 complain(.invalid("payload", "`payload` must be an object."))
@@ -158,7 +180,7 @@ package final class RequestReader {
         _ = reader.peek()
         let first = reader.offset
         switch try reader.value() {
-        case .string, .int, .double: id = reader.bytes(from: first, to: reader.offset)
+        case .string, .int, .double: parts.pointee.id = reader.bytes(from: first, to: reader.offset)
         default:
             complain(.invalid("id", "`id` must be a string or a number."))
         }
@@ -177,10 +199,9 @@ package final class RequestReader {
 
     /// Unknown members are refused by name; the same one twice is a duplicate key all the same.
     private func noteUnknown(_ name: Text, place: Int) throws(JSONError) {
-        let name = String(decoding: name, as: UTF8.self)
-        guard unknown.insert(Array(name.utf8)).inserted else { throw JSONError(.duplicateKey, at: place) }
-        let shown = name.prefix(64)
-        complain(.invalid(String(shown), "\"\(shown)\" is not a member of any request; leave it out."))
+        guard unknown.insert(Array(name)).inserted else { throw JSONError(.duplicateKey, at: place) }
+        let shown = String(decoding: name.prefix(64), as: UTF8.self)
+        complain(.invalid(shown, "\"\(shown)\" is not a member of any request; leave it out."))
     }
 
     private func complain(_ error: RequestError) { if complaint == nil { complaint = error } }

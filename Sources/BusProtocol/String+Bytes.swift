@@ -7,7 +7,7 @@
 extension String {
     /// Whether the string's UTF-8 bytes are exactly these.
     @inlinable
-    package func hasBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    public func hasBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let text = self
         return text.utf8Span.span.withUnsafeBytes { own in
             own.count == bytes.count

@@ -5,17 +5,33 @@ import BusJSON
 /// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself;
 /// the driver takes back the ones before it through the journal. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
-    private let state: UnsafeMutablePointer<JSONObject>
+    private var state: UnsafeMutablePointer<JSONObject>
     package let journal: Journal
 
     /// The encoded size of the state, in bytes, if it was right when the draft was made.
     package private(set) var size: Int
+    /// What the writes cost beyond their places: work in operations, and array elements copied.
+    package private(set) var work = 0
+    package private(set) var copied = 0
+
+    /// A merge with more members than this is worked out as a whole: members are kept in order, so many new or
+    /// removed ones, one by one, would move the rest as often.
+    private static let mergedOneByOne = 256
 
     /// Opens `state` for writing; it must stay where it is while the draft lives.
     package init(_ state: UnsafeMutablePointer<JSONObject>, size: Int, journal: Journal) {
         self.state = state
         self.size = size
         self.journal = journal
+    }
+
+    /// Goes on to another state: one draft serves all stores of a commit, one after the other.
+    @inline(__always)
+    package mutating func turn(to state: UnsafeMutablePointer<JSONObject>, size: Int) {
+        self.state = state
+        self.size = size
+        work = 0
+        copied = 0
     }
 
     /// The state as it stands now. Let go of it before the next write, or the write has to copy.
@@ -69,6 +85,9 @@ package struct Draft: ~Copyable {
         guard case .object(let members) = old else {
             return steps.append((path, .set(patch.withoutNullMembers)))
         }
+        if changes.count > mergedOneByOne {
+            return steps.append((path, .set(MergePatch.apply(patch, to: old))))
+        }
         for change in changes.members {
             let place = path + [change.key]
             switch (change.value, members[change.key]) {
@@ -88,5 +107,7 @@ package struct Draft: ~Copyable {
             try writer.descend(write, 0, &state.pointee, hint: path.hint)
         }
         size = writer.size
+        work &+= writer.work
+        copied &+= writer.copied
     }
 }

@@ -1,6 +1,6 @@
 /// A list that is filled and emptied over and over, as one commit follows the other: emptying keeps the
 /// storage and costs only what the elements cost. It belongs to one serial owner.
-package final class Stack<Element> {
+public final class Stack<Element> {
     @usableFromInline
     struct Storage {
         @usableFromInline var base: UnsafeMutablePointer<Element>
@@ -20,7 +20,7 @@ package final class Stack<Element> {
     @usableFromInline let initialCapacity: Int
 
     @inlinable
-    package init(capacity: Int = 16) {
+    public init(capacity: Int = 16) {
         initialCapacity = capacity
         storage = .allocate(capacity: 1)
         storage.initialize(to: Storage(capacity: capacity))
@@ -32,12 +32,12 @@ package final class Stack<Element> {
         storage.deallocate()
     }
 
-    @inlinable package var count: Int { storage.pointee.count }
-    @inlinable package var isEmpty: Bool { storage.pointee.count == 0 }
-    @inlinable package var indices: Range<Int> { 0..<storage.pointee.count }
+    @inlinable public var count: Int { storage.pointee.count }
+    @inlinable public var isEmpty: Bool { storage.pointee.count == 0 }
+    @inlinable public var indices: Range<Int> { 0..<storage.pointee.count }
 
     @inlinable
-    package subscript(index: Int) -> Element {
+    public subscript(index: Int) -> Element {
         @inline(__always) unsafeAddress {
             precondition(index >= 0 && index < storage.pointee.count, "There is no such element.")
             return UnsafePointer(storage.pointee.base + index)
@@ -50,12 +50,12 @@ package final class Stack<Element> {
 
     /// The elements in place; valid until the next change.
     @inlinable
-    package var elements: UnsafeBufferPointer<Element> {
+    public var elements: UnsafeBufferPointer<Element> {
         UnsafeBufferPointer(start: storage.pointee.base, count: storage.pointee.count)
     }
 
     @inlinable @inline(__always)
-    package func append(_ element: consuming Element) {
+    public func append(_ element: consuming Element) {
         if storage.pointee.count == storage.pointee.capacity { grow() }
         (storage.pointee.base + storage.pointee.count).initialize(to: element)
         storage.pointee.count &+= 1
@@ -72,7 +72,7 @@ package final class Stack<Element> {
 
     /// Takes away everything behind the first `count` elements.
     @inlinable @inline(__always)
-    package func cut(to count: Int) {
+    public func cut(to count: Int) {
         precondition(count >= 0 && count <= storage.pointee.count, "A stack can only be cut back.")
         while storage.pointee.count > count {
             storage.pointee.count &-= 1
@@ -82,7 +82,7 @@ package final class Stack<Element> {
 
     /// Empties it; storage beyond `bound` elements is given back.
     @inlinable @inline(__always)
-    package func clear(keeping bound: Int = 65_536) {
+    public func clear(keeping bound: Int = 65_536) {
         cut(to: 0)
         if storage.pointee.capacity > bound { shrink() }
     }

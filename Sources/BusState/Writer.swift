@@ -16,6 +16,10 @@ struct Writer {
     let path: [String]
     let journal: Journal
     var size: Int
+    /// Elements that were compared or moved, in operations, and elements that were copied: what a write costs
+    /// beyond its place.
+    var work = 0
+    var copied = 0
 
     /// Follows the path from segment `depth` on through an object.
     mutating func descend(
@@ -77,6 +81,8 @@ struct Writer {
             // The elements behind move up, so the whole array counts as replaced.
             journal.note(arrayPath, .value(.array(elements)))
             size -= elements[index].encodedSize + (elements.count > 1 ? 1 : 0)
+            work &+= elements.count
+            copied &+= elements.count
             elements.remove(at: index)
             return
         }
@@ -105,7 +111,9 @@ struct Writer {
 
     @inline(__always)
     private mutating func replace(_ place: inout JSON, with value: JSON) {
-        size += value.encodedSize - place.encodedSize
+        let (old, new) = (place.encodedSize, value.encodedSize)
+        size += new - old
+        work &+= (old &+ new) >> 4
         journal.note(path, .value(place))
         place = value
     }
@@ -137,6 +145,9 @@ struct Writer {
     private mutating func remove(_ value: JSON, from place: inout JSON) throws(WriteFailure) {
         guard case .array(let elements) = place else { throw failure(.notArray) }
         let kept = elements.filter { !$0.isDeeplyEqual(to: value) }
+        // Comparing takes at most what there is in the array, and that is at most the whole state.
+        work &+= elements.count &+ size >> 6
+        copied &+= kept.count
         if kept.count < elements.count { replace(&place, with: .array(kept)) }
     }
 

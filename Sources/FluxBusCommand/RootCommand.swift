@@ -39,12 +39,3 @@ package struct RootCommand: ParsableCommand {
 
     package init() {}
 }
-
-/// Runs the process's command line. Never returns.
-package enum CommandLineEntry {
-    package static func run() -> Never {
-        CommandContext.prepareProcess()
-        RootCommand.main()
-        RootCommand.exit()
-    }
-}

@@ -14,8 +14,8 @@ import Testing
 
     @Test func lineOverTheLimit() throws {
         let client = try bus { $0.line = 4096 }.connect()
-        let frame = #"{"op":"ping","id":""}"#.utf8.count
-        let fits = #"{"op":"ping","id":"\#(String(repeating: "x", count: 4096 - frame))"}"#
+        let frame = #"{"op":"hello","client":""}"#.utf8.count
+        let fits = #"{"op":"hello","client":"\#(String(repeating: "x", count: 4096 - frame))"}"#
         #expect(try client.ask(fits).first?["ok"] == true)
         #expect(try client.code(of: fits + " ") == "too_large")
         #expect(try client.isUsable())

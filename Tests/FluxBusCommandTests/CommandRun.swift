@@ -16,7 +16,7 @@ struct CommandRun {
     /// Parses and runs `arguments`; `input` is its standard input.
     init(
         _ arguments: [String], bus: String? = nil, token: String? = nil, input: String = "",
-        terminal: Bool = false, width: Int? = nil
+        terminal: Bool = false, width: Int? = nil, output given: Channel? = nil
     ) throws {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
@@ -26,7 +26,7 @@ struct CommandRun {
         _ = Array(input.utf8).withUnsafeBytes { write(ends[1], $0.baseAddress, $0.count) }
         close(ends[1])
 
-        let output = Channel(memoryAsTerminal: terminal, width: width)
+        let output = given ?? Channel(memoryAsTerminal: terminal, width: width)
         let messages = Channel(memoryAsTerminal: false)
         var environment: [String: String] = [:]
         environment["FLUXBUS_ADDRESS"] = bus
@@ -36,7 +36,7 @@ struct CommandRun {
             now: { 1_795_219_985_072 })
         let command = try #require(try RootCommand.parseAsRoot(arguments) as? any BusCommand)
         status = command.execute(in: context)
-        self.output = output.text
+        self.output = given == nil ? output.text : ""
         self.messages = messages.text
     }
 }

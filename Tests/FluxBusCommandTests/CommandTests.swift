@@ -3,6 +3,10 @@ import FluxBusCommand
 import Synchronization
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 @Suite("Commands against a scripted bus")
 struct CommandTests {
     private func bus(_ script: @escaping @Sendable (String) -> [String]?) throws -> ScriptedBus {
@@ -105,6 +109,35 @@ struct CommandTests {
         #expect(
             bus.received == [#"{"op":"subscribe","id":1,"match":"c/*","select":["/a","/b/c"],"cause":true}"#])
         bus.stop()
+    }
+
+    @Test func watchEndsWhenNobodyReadsItAnyMore() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        close(ends[0])
+        defer { close(ends[1]) }
+        // Nothing ever happens on this bus: only the missing reader can end the watch.
+        let bus = try bus { [ScriptedBus.reply(to: $0, ["sub": 1])] }
+        let run = try CommandRun(["watch"], bus: bus.address, output: Channel(descriptor: ends[1]))
+        #expect(run.status == .success)
+        #expect(run.messages.isEmpty)
+        bus.stop()
+    }
+
+    @Test(arguments: [
+        (["dispach", "counter"], "dispatch"), (["--json", "--address", "get", "wach"], "watch"),
+        (["lst"], "ls"),
+    ])
+    func anUnknownCommandNamesTheOneMeant(_ arguments: [String], _ meant: String) throws {
+        let sentence = try #require(CommandLineEntry.unknownCommand(in: arguments))
+        #expect(sentence.hasSuffix("did you mean \(meant)?"))
+    }
+
+    @Test(arguments: [
+        ["dispatch"], ["--address", "wach", "get"], [], ["--version"], ["help"], ["--bogus", "wach"],
+    ])
+    func aKnownCommandIsNotDoubted(_ arguments: [String]) {
+        #expect(CommandLineEntry.unknownCommand(in: arguments) == nil)
     }
 
     @Test func watchResumes() throws {

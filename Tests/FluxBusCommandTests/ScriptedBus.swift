@@ -82,8 +82,11 @@ final class ScriptedBus: Sendable {
         }
     }
 
-    /// Ends the listening; the serving queue then finishes.
-    func stop() { shutdown(listener, Int32(SHUT_RDWR)) }
+    /// Ends the listening, and returns when everything that was sent has been received.
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        queue.sync {}
+    }
 
     private func serve() {
         while true {

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// A client's end of a socket: lines out, lines in, and a deadline for everything.
@@ -15,12 +14,13 @@ final class LineSocket {
     /// `unix:/path` or `tcp:127.0.0.1:port`, as a bus tells its addresses.
     init(_ address: String) throws {
         if address.hasPrefix("unix:") {
-            descriptor = linux_stream_socket(AF_UNIX, 0)
+            descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
             var place = sockaddr_un()
-            let length = linux_unix_address(String(address.dropFirst(5)), &place)
-            try connect(&place, length)
+            place.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &place.sun_path) { $0.copyBytes(from: address.utf8.dropFirst(5)) }
+            try connect(&place)
         } else {
-            descriptor = linux_stream_socket(AF_INET, 0)
+            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             guard let port = address.split(separator: ":").last.flatMap({ UInt16($0) }) else {
                 throw Failure(description: "\(address) has no port.")
             }
@@ -28,7 +28,7 @@ final class LineSocket {
             place.sin_family = sa_family_t(AF_INET)
             place.sin_port = port.bigEndian
             place.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-            try connect(&place, socklen_t(MemoryLayout<sockaddr_in>.size))
+            try connect(&place)
         }
         var patience = timeval(tv_sec: Self.seconds, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
@@ -38,7 +38,8 @@ final class LineSocket {
 
     deinit { close(descriptor) }
 
-    private func connect<Place>(_ place: inout Place, _ length: socklen_t) throws {
+    private func connect<Place>(_ place: inout Place) throws {
+        let length = socklen_t(MemoryLayout<Place>.size)
         let result = withUnsafePointer(to: &place) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.connect(descriptor, $0, length)

@@ -19,27 +19,25 @@ extension Engine {
     /// reached.
     private func shapesWantingActions(_ action: DispatchPlan.Action) -> [Shape] {
         var wanting: [Shape] = []
+        publishedActions += 1
+        func insert(_ shape: Shape) {
+            // Several types of one action may have the same shapes.
+            guard shape.key.actions, shape.lastAction < publishedActions else { return }
+            shape.lastAction = publishedActions
+            wanting.append(shape)
+        }
         for place in action.steps {
             let step = plan.steps[place]
-            for shape in step.type.shapes where shape.key.actions { insert(shape, into: &wanting) }
+            for shape in step.type.shapes { insert(shape) }
             if step.store >= 0 {
-                for shape in stores.pointer(step.store).pointee.shapes where shape.key.actions {
-                    insert(shape, into: &wanting)
-                }
+                for shape in stores.pointer(step.store).pointee.shapes { insert(shape) }
             } else {
-                for shape in partialActionShapes {
-                    let reached = shape.members.contains {
-                        stores.pointer($0).pointee.type == step.type.index
-                    }
-                    if reached { insert(shape, into: &wanting) }
+                for shape in partialActionShapes where shape.membersByType[step.type.index] ?? 0 > 0 {
+                    insert(shape)
                 }
             }
         }
         return wanting
-    }
-
-    private func insert(_ shape: Shape, into shapes: inout [Shape]) {
-        if !shapes.contains(where: { $0 === shape }) { shapes.append(shape) }
     }
 
     /// The part of an action event that all subscribers share, behind `"sub":N`.

@@ -45,24 +45,43 @@ extension Engine {
     }
 
     private func perform(_ step: DispatchPlan.Step) throws(RequestError) {
-        if step.store >= 0 { return try perform(step, on: step.store) }
-        for index in step.type.members where index >= 0 { try perform(step, on: index) }
+        // What is the same for all stores is taken up once: counting references is most of a small commit.
+        let (type, context, journal) = (step.type.type, context!, journal)
+        let (action, payload) = (step.action, step.payload)
+        if step.store >= 0 {
+            let record = stores.pointer(step.store)
+            var draft = Draft(&record.pointee.state, size: 0, journal: journal)
+            return try perform(type, action, payload, on: step.store, &draft, journal, context)
+        }
+        let members = step.type.members
+        guard let first = members.first(where: { $0 >= 0 }) else { return }
+        var draft = Draft(&stores.pointer(first).pointee.state, size: 0, journal: journal)
+        for index in members where index >= 0 {
+            try perform(type, action, payload, on: index, &draft, journal, context)
+        }
     }
 
     @inline(__always)
-    private func perform(_ step: DispatchPlan.Step, on index: Int32) throws(RequestError) {
+    private func perform(
+        _ type: any StateType, _ action: Int, _ payload: JSONObject, on index: Int32, _ draft: inout Draft,
+        _ journal: Journal, _ context: CommitContext
+    ) throws(RequestError) {
         let record = stores.pointer(index)
         let mark = journal.count
         context.store = Int(index)
-        var draft = Draft(&record.pointee.state, size: Int(record.pointee.size), journal: journal)
+        draft.turn(to: &record.pointee.state, size: Int(record.pointee.size))
         do throws(Rejection) {
-            _ = try step.type.type.commit(step.action, payload: step.payload, to: &draft, in: context)
+            _ = try type.commit(action, payload: payload, to: &draft, in: context)
         } catch {
             noteTouch(index, record, mark..<journal.count)
             throw RequestError(.rejected, error.message).with("store", .string(error.store))
                 .with("action", .string(error.action)).with("path", error.path.map(JSON.string))
         }
         noteTouch(index, record, mark..<journal.count)
+        context.budget.operations &-=
+            Limits.operationsPerStore &+ Limits.operationsPerWrite &* (journal.count &- mark) &+ draft.work
+        context.budget.bytes &-= 16 &* draft.copied
+        if context.budget.operations < 0 || context.budget.bytes < 0 { throw budgetUsedUp(action, index) }
         stateBytes += draft.size - Int(record.pointee.size)
         record.pointee.size = Int32(truncatingIfNeeded: draft.size)
         if draft.size > limits.effectiveState {
@@ -71,6 +90,14 @@ extension Engine {
                 "\(address(of: Int(index))) would grow past the state limit of \(limits.effectiveState) bytes; keep less in it."
             ).with("store", .string(address(of: Int(index))))
         }
+    }
+
+    private func budgetUsedUp(_ action: Int, _ index: Int32) -> RequestError {
+        let type = types[Int(stores.pointer(index).pointee.type)]
+        let (store, action) = (address(of: Int(index)), type.actionName(action))
+        return RequestError(
+            .rejected, "\(store) refused \(action): the commit's budget is used up; do less in one dispatch."
+        ).with("store", .string(store)).with("action", .string(action))
     }
 
     /// Remembers which records of the journal belong to which store.

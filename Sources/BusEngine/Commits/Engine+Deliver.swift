@@ -3,7 +3,9 @@ import BusProtocol
 
 /// The encoded changes of a commit go to the subscribers, shared bytes wherever two are told the same.
 extension Engine {
-    func deliver(by: [UInt8], actions: Bool) {
+    /// `due`: shapes for which nothing changed for long; their subscribers get a bookmark in its place among
+    /// the commit's events.
+    func deliver(by: [UInt8], actions: Bool, bookmarking due: [Shape]) {
         if !publication.ordered.isEmpty { publication.ordered.removeAll(keepingCapacity: true) }
         for index in publication.shapes.indices {
             let shape = publication.shapes[index]
@@ -15,12 +17,17 @@ extension Engine {
             let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
             deliver(content, cause, to: shape)
         }
+        for shape in due { bookmark(shape) }
         if publication.ordered.isEmpty { return }
         publication.ordered.sort {
             ($0.connection.id, $0.number) < ($1.connection.id, $1.number)
         }
         for subscription in publication.ordered {
             let shape = subscription.shape
+            guard shape.scratch >= 0 else {
+                writeBookmark(to: subscription)
+                continue
+            }
             let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
             deliver(publication.contents[shape.scratch], cause, to: subscription)
         }
@@ -47,8 +54,13 @@ extension Engine {
                 appendEvent(content, cause, subscription, to: run)
                 told.end = run.count
             }
-            connection.outbox.append(shared: run, from: told.start, to: told.end)
-            outboxBytes += told.end - told.start
+            if connection.outbox.count > Limits.sharedWhileWaiting {
+                let bytes = UnsafeRawBufferPointer(rebasing: run.bytes[told.start..<told.end])
+                write(to: connection) { $0.append(bytes) }
+            } else {
+                connection.outbox.append(shared: run, from: told.start, to: told.end)
+                outboxBytes += told.end - told.start
+            }
             subscription.from = revision
             statistics.events += 1
             if !connection.isReady { markReady(connection) }
@@ -72,7 +84,8 @@ extension Engine {
         if subscription.catchUp != nil { return false }
         let connection = subscription.connection
         if connection.isClosing { return false }
-        if connection.outbox.count < outboxLimit { return true }
+        // While one subscription of a connection lags, all do: else a later commit would overtake an earlier.
+        if connection.outbox.count < outboxLimit, connection.lagging == 0 { return true }
         beginLagging(
             subscription,
             CatchUp(
@@ -182,7 +195,7 @@ extension Engine {
     private func run(of shape: Shape) -> ByteWriter {
         if let run = shape.run, run.count < 256 << 10 { return run }
         if shape.run == nil { runningShapes.append(shape) }
-        let run = spareRuns.popLast() ?? ByteWriter(capacity: 4096)
+        let run = spareRuns.popLast() ?? ByteWriter(capacity: 512)
         shape.run = run
         return run
     }
@@ -192,7 +205,7 @@ extension Engine {
     func recycleRuns() {
         for shape in runningShapes {
             if isKnownUniquelyReferenced(&shape.run), let run = shape.run, spareRuns.count < 64,
-                run.reserved <= 256 << 10
+                run.reserved <= Limits.spareRun
             {
                 run.clear()
                 spareRuns.append(run)

@@ -9,12 +9,13 @@ extension Engine {
     /// the actions that caused it.
     func publish(by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = []) {
         beginPublication()
-        let gone = Set(dropped)
-        for index in touches.indices { publishChange(ofTouch: index, excluding: gone) }
+        publishChanges(excluding: dropped.isEmpty ? [] : Set(dropped))
         for index in created { publishState(of: index) }
         for index in dropped { publishDrop(of: index) }
         if actions, actionShapeCount > 0 { publishActions(by: by) }
         finishPublication(by: by, actions: actions)
+        // A will may have acted on a store that goes in the same commit: its record serves until all is told.
+        for index in dropped { remove(index) }
         forgetTouches()
     }
 
@@ -28,23 +29,36 @@ extension Engine {
     }
 
     func finishPublication(by: [UInt8], actions: Bool) {
-        deliver(by: by, actions: actions)
-        for shape in publication.shapes { shape.scratch = -1 }
-        bookmarkDueShapes()
+        let due = shapesDueForBookmark()
+        deliver(by: by, actions: actions, bookmarking: due)
+        for (index, shape) in publication.shapes.enumerated() {
+            shape.scratch = -1
+            publication.contents[index].relax()
+        }
     }
 
-    @inline(__always)
-    private func publishChange(ofTouch index: Int, excluding dropped: Set<Int32>) {
-        let store = touches[index].store
-        let record = stores.pointer(store)
-        record.pointee.touch = -1
-        if !dropped.isEmpty, dropped.contains(store) { return }
-        gatherEntries(ofTouch: index)
-        if entries.isEmpty { return }
-        let type = types[Int(record.pointee.type)]
-        bump(store, record, type)
-        for shape in type.shapes { encodeChange(of: record, type, for: shape) }
-        for shape in record.pointee.shapes { encodeChange(of: record, type, for: shape) }
+    private func publishChanges(excluding dropped: Set<Int32>) {
+        // Stores of one type follow each other, so what belongs to the type is taken up once.
+        var typeIndex: Int32 = -1
+        var type: TypeEntry! = nil
+        var shapes: [Shape] = []
+        for index in touches.indices {
+            let store = touches[index].store
+            let record = stores.pointer(store)
+            record.pointee.touch = -1
+            if !dropped.isEmpty, dropped.contains(store) { continue }
+            gatherEntries(ofTouch: index)
+            if entries.isEmpty { continue }
+            if record.pointee.type != typeIndex {
+                typeIndex = record.pointee.type
+                type = types[Int(typeIndex)]
+                shapes = type.shapes
+            }
+            bump(store, record, type)
+            for shape in shapes { encodeChange(of: record, type, for: shape) }
+            if record.pointee.shapes.isEmpty { continue }
+            for shape in record.pointee.shapes { encodeChange(of: record, type, for: shape) }
+        }
     }
 
     /// The store changed in this commit.
@@ -76,7 +90,6 @@ extension Engine {
             let start = beginItem(content.dropped, record, type)
             content.dropped.itemEnded(startingAt: start, limit: partLimit)
         }
-        remove(index)
     }
 
     // MARK: Encoding

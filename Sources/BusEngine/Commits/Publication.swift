@@ -30,6 +30,15 @@ final class ShapeContent {
         actions.clear()
     }
 
+    /// Gives back what an unusually large commit took.
+    func relax() {
+        guard size + actions.bytes.count > 32 << 10 else { return }
+        for list in [changes, states, dropped, actions] where list.bytes.reserved > 64 << 10 {
+            list.bytes.shrink()
+            list.clear()
+        }
+    }
+
     var size: Int { changes.bytes.count + states.bytes.count + dropped.bytes.count }
     var isCut: Bool { !changes.cuts.isEmpty || !states.cuts.isEmpty || !dropped.cuts.isEmpty }
 }

@@ -24,6 +24,9 @@ final class Connection {
     @exclusivity(unchecked) var lagging = 0
 
     @exclusivity(unchecked) var will: [WillAction] = []
+    /// What the will and the unfinished lines are counted as in the engine's sums.
+    @exclusivity(unchecked) var willBytes = 0
+    @exclusivity(unchecked) var heldBytes = 0
     @exclusivity(unchecked) var ephemeralStores: Set<Int32> = []
 
     /// Waits for its outbox to drain before it is read again.

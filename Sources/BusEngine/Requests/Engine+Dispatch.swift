@@ -148,12 +148,19 @@ extension Engine {
     private func accept(
         _ payload: JSONObject, for action: Int, of entry: TypeEntry
     ) throws(RequestError) -> JSONObject {
+        let accepted: JSONObject
         do throws(PayloadFailure) {
-            return try entry.type.accept(payload, for: action)
+            accepted = try entry.type.accept(payload, for: action)
         } catch {
             throw RequestError(.invalidPayload, error.message).with(
                 "action", .string(entry.actionName(action)))
         }
+        guard lineLength < limits.line / 4 || accepted.encodedSize + Limits.eventOverhead <= limits.line
+        else {
+            throw RequestError(
+                .tooLarge, "The payload leaves no room for its event on a line of \(limits.line) bytes.")
+        }
+        return accepted
     }
 
     func conflict(_ store: Int32, _ expected: Int) -> RequestError {

@@ -65,8 +65,9 @@ extension Engine {
             writer.append(UInt8(ascii: ":"))
             writer.append(text)
         }
-        if request.present.contains(.payload) { writer.append(jsonObject: request.payload) }
-        for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision] {
+        // No payload is an empty one.
+        writer.append(jsonObject: request.present.contains(.payload) ? request.payload : JSONObject())
+        for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision, .dryRun] {
             writer.append(UInt8(ascii: "|"))
             if let value = request.value(member) { writer.append(json: value) }
         }

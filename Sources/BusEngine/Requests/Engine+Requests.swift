@@ -6,8 +6,15 @@ import BusProtocol
 extension Engine {
     func carryOut(line: UnsafeRawBufferPointer, for connection: Connection) {
         statistics.requests += 1
+        lineLength = line.count
         do throws(RequestError) {
             try request.read(line)
+            guard request.id.count + Limits.eventOverhead <= limits.line else {
+                // No reply could bear it.
+                return refuse(
+                    RequestError(.tooLarge, "`id` leaves no room for a reply on its line; make it shorter."),
+                    for: connection, id: UnsafeRawBufferPointer(start: nil, count: 0))
+            }
             let operation = try request.operation()
             if connection.identity == nil && operation != .hello {
                 throw RequestError(.unauthorized, "Begin with hello and a token; this is a TCP connection.")
@@ -95,8 +102,10 @@ extension Engine {
         writer.append("\"ok\":false,\"error\":{\"code\":\"")
         writer.append(raw: error.code.rawValue)
         writer.append("\",\"message\":")
-        writer.append(quoted: error.message)
-        for detail in error.details {
+        // Both may quote what the client sent, and a reply must fit into a line.
+        let room = max(0, (limits.line - id.count) / 2 - Limits.eventOverhead / 4)
+        writer.append(quoted: error.message.shortened(to: min(Limits.message, room)))
+        for detail in error.details where detail.value.encodedSize <= min(Limits.detail, room) {
             writer.append(UInt8(ascii: ","))
             writer.append(quoted: detail.name)
             writer.append(UInt8(ascii: ":"))
@@ -123,16 +132,16 @@ extension Engine {
     /// The type with a name, or the error that says what there is instead.
     func requireType(_ name: UnsafeRawBufferPointer) throws(RequestError) -> TypeEntry {
         if let entry = type(named: name) { return entry }
-        let text = String(decoding: name, as: UTF8.self)
+        let text = String(decoding: name.prefix(80), as: UTF8.self)
         guard Names.isTypeName(name) else {
             throw .invalid(
                 "type",
-                "\"\(text.prefix(80))\" is no type name; it is a lower-case letter, then letters, digits, _ or -."
+                "\"\(text)\" is no type name; it is a lower-case letter, then letters, digits, _ or -."
             )
         }
         throw RequestError(
             .unknownType,
-            "There is no state type \"\(text)\"\(suggestion(text, among: Array(typesByName.keys))).")
+            "There is no state type \"\(text)\"; \(suggestion(for: text, among: typesByName.keys.sorted()))")
     }
 
     func requireAction(_ name: UnsafeRawBufferPointer, of entry: TypeEntry) throws(RequestError) -> Int {
@@ -140,7 +149,8 @@ extension Engine {
         let text = String(decoding: name.prefix(80), as: UTF8.self)
         throw RequestError(
             .unknownAction,
-            "\(entry.name) has no action \"\(text)\"\(suggestion(text, among: entry.type.actionNames)).")
+            "\(entry.name) has no action \"\(text)\"; \(suggestion(for: text, among: entry.type.actionNames))"
+        )
     }
 
     /// An address cut in two; `member` is the member it came in.
@@ -167,12 +177,14 @@ extension Engine {
         }
         return (entry, index)
     }
+}
 
-    /// "; did you mean …?" when a word is near, else the words there are.
-    private func suggestion(_ word: String, among words: [String]) -> String {
-        if words.isEmpty { return "" }
-        if let near = nearestWord(to: word, among: words) { return "; did you mean \"\(near)\"?" }
-        let shown = words.sorted().prefix(8).joined(separator: ", ")
-        return "; there is \(shown)\(words.count > 8 ? ", …" : "")"
+extension String {
+    /// At most `limit` bytes of it, so cut that whole characters stay.
+    fileprivate func shortened(to limit: Int) -> String {
+        if utf8.count <= limit { return self }
+        var end = utf8.index(startIndex, offsetBy: max(0, limit - 3))
+        while end > startIndex, end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+        return self[..<end] + "…"
     }
 }

@@ -46,7 +46,15 @@ extension Engine {
                 throw error.with("index", .int(index))
             }
         }
+        let size = Limits.willFactor * JSON.array(actions).encodedSize
+        guard size <= connection.willBytes || accountedMemory + size - connection.willBytes <= limits.memory
+        else {
+            throw RequestError(
+                .limit, "The bus holds \(limits.memory) bytes, its memory limit; leave a smaller will.")
+        }
         connection.will = will
+        willBytes += (will.isEmpty ? 0 : size) - connection.willBytes
+        connection.willBytes = will.isEmpty ? 0 : size
         answer(connection) { _ in }
     }
 
@@ -57,7 +65,11 @@ extension Engine {
             action.withUTF8 { action in
                 Result { () throws(RequestError) in
                     let (target, action) = (UnsafeRawBufferPointer(target), UnsafeRawBufferPointer(action))
-                    if !element.isStore, target.count == 1, target[0] == UInt8(ascii: "*") { return }
+                    if !element.isStore, target.count == 1, target[0] == UInt8(ascii: "*") {
+                        self.plan.clear()
+                        defer { self.plan.clear() }
+                        return try self.planElement(element)
+                    }
                     let name = element.isStore ? try self.requireAddress(target).type : target
                     let entry = try self.requireType(name)
                     let index = try self.requireAction(action, of: entry)
@@ -94,7 +106,8 @@ extension Engine {
             }
         }
         let drops = connection.ephemeralStores.sorted {
-            stores.pointer($0).pointee.place < stores.pointer($1).pointee.place
+            let (left, right) = (stores.pointer($0), stores.pointer($1))
+            return (left.pointee.type, left.pointee.place) < (right.pointee.type, right.pointee.place)
         }
         connection.ephemeralStores = []
         if willDone || !drops.isEmpty { publish(by: connection.by, actions: willDone, dropped: drops) }
@@ -134,7 +147,11 @@ extension Engine {
             }
             for index in entry.members where index >= 0 {
                 do throws(PayloadFailure) {
-                    moved.append((index, try type.initialState(replacing: kept(index, of: entry))))
+                    let state = try type.initialState(replacing: kept(index, of: entry))
+                    guard state.encodedSize <= limits.effectiveState else {
+                        throw PayloadFailure("the state would be longer than \(limits.effectiveState) bytes")
+                    }
+                    moved.append((index, state))
                 } catch {
                     misfits.append("\(address(of: Int(index))): \(error.message)")
                 }

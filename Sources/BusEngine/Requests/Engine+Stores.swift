@@ -148,7 +148,8 @@ extension Engine {
         let record = stores.pointer(index)
         let entry = types[Int(record.pointee.type)]
         dropLog.note(.init(revision: revision, type: record.pointee.type, name: record.pointee.name))
-        for shape in record.pointee.shapes { shape.members.remove(index) }
+        for shape in record.pointee.shapes { shape.strike(index, ofType: record.pointee.type) }
+        membershipCount -= record.pointee.shapes.count
         let owner = Int(record.pointee.owner)
         if owner >= 0, connections.indices.contains(owner) {
             connections[owner]?.ephemeralStores.remove(index)

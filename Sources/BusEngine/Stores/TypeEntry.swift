@@ -55,7 +55,8 @@ final class TypeEntry {
         {
             return lastAction
         }
-        guard let index = actions[String(decoding: name, as: UTF8.self)] else { return nil }
+        guard let index = actions[String(decoding: name, as: UTF8.self)], actionNames[index].hasBytes(name)
+        else { return nil }
         lastAction = index
         return index
     }

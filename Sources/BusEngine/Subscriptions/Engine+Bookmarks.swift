@@ -2,15 +2,19 @@ import BusJSON
 
 /// Bookmarks move the resume point of subscriptions for which nothing changes.
 extension Engine {
-    /// Looks at the shapes that are due at this revision.
-    func bookmarkDueShapes() {
-        if bookmarkDeadline == nil, !shapes.isEmpty { bookmarkDeadline = now + Limits.bookmarkMilliseconds }
+    /// The shapes that are due at this revision and have nothing else to tell.
+    func shapesDueForBookmark() -> [Shape] {
+        // Whichever shape waits longest is found when the time is looked at, once the bus has been busy.
+        if bookmarkDeadline == nil, !shapes.isEmpty { bookmarkDeadline = now + 1000 }
+        var due: [Shape] = []
         for shape in bookmarks.take(at: revision) {
-            // It may have gone meanwhile, or been told something since.
-            guard shapes[shape.key] === shape else { continue }
-            if shape.lastTold + Limits.bookmarkCommits <= revision { bookmark(shape) }
-            bookmarks.add(shape, due: shape.lastTold + Limits.bookmarkCommits)
+            // It may have been told something since.
+            let tells = shape.scratch >= 0
+            let isDue = shape.lastTold + Limits.bookmarkCommits <= revision
+            if isDue && !tells { due.append(shape) }
+            bookmarks.add(shape, due: (isDue ? revision : shape.lastTold) + Limits.bookmarkCommits)
         }
+        return due
     }
 
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
@@ -20,30 +24,39 @@ extension Engine {
     package func tick() {
         guard let deadline = bookmarkDeadline, deadline <= now else { return }
         var next: Int?
+        publication.ordered.removeAll(keepingCapacity: true)
         for shape in shapes.values where !shape.key.actions && shape.lastTold < revision {
             let due = shape.lastToldAt + Limits.bookmarkMilliseconds
             if due <= now { bookmark(shape) } else { next = min(next ?? due, due) }
         }
-        // Not more often than once a second, however many shapes there are.
-        bookmarkDeadline = next.map { max($0, now + 1000) }
+        // A dictionary has no order that could be relied on; events have.
+        publication.ordered.sort { ($0.connection.id, $0.number) < ($1.connection.id, $1.number) }
+        for subscription in publication.ordered { writeBookmark(to: subscription) }
+        publication.ordered.removeAll()
+        // Many shapes are not looked through more often than once a second.
+        bookmarkDeadline = next.map { max($0, now + (shapes.count > 1000 ? 1000 : 1)) }
     }
 
-    private func bookmark(_ shape: Shape) {
+    /// Notes a shape's subscriptions for a bookmark, to be written in the order of events.
+    func bookmark(_ shape: Shape) {
         shape.lastTold = revision
         shape.lastToldAt = now
-        for subscription in shape.subscribers where subscription.from < revision {
-            let connection = subscription.connection
-            if subscription.catchUp != nil || connection.isClosing { continue }
-            if connection.outbox.count >= outboxLimit { continue }
-            write(to: connection) { writer in
-                writer.append("{\"event\":\"bookmark\",\"sub\":")
-                writer.append(decimal: subscription.number)
-                writer.append(",\"revision\":")
-                writer.append(decimal: self.revision)
-                writer.append("}\n")
-            }
-            subscription.from = revision
-            statistics.bookmarks += 1
+        publication.ordered.append(contentsOf: shape.subscribers)
+    }
+
+    func writeBookmark(to subscription: Subscription) {
+        let connection = subscription.connection
+        guard subscription.from < revision, connection.lagging == 0, !connection.isClosing,
+            connection.outbox.count < outboxLimit
+        else { return }
+        write(to: connection) { writer in
+            writer.append("{\"event\":\"bookmark\",\"sub\":")
+            writer.append(decimal: subscription.number)
+            writer.append(",\"revision\":")
+            writer.append(decimal: self.revision)
+            writer.append("}\n")
         }
+        subscription.from = revision
+        statistics.bookmarks += 1
     }
 }

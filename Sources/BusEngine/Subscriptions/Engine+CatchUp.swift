@@ -31,12 +31,13 @@ extension Engine {
     }
 
     /// Writes the next part of a subscription's event, or ends it.
-    private func tellPart(to subscription: Subscription) {
+    func tellPart(to subscription: Subscription) {
         var catchUp = subscription.catchUp!
-        if !catchUp.reset, !dropLog.reaches(back: catchUp.dropsAfter) {
+        if !dropLog.reaches(back: catchUp.dropsAfter) {
             // The drops since are forgotten: start from nothing, which says the same.
             catchUp.reset = true
             catchUp.isOpen = false
+            catchUp.dropsAfter = revision
             (catchUp.floor, catchUp.cursor, catchUp.type) = (0, 0, 0)
             catchUp.ceiling = sequence
         }

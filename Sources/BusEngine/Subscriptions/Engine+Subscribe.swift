@@ -24,12 +24,14 @@ extension Engine {
             throw .invalid(
                 since == nil ? "since" : "epoch", "`since` and `epoch` go together; give both or neither.")
         }
-        guard accountedMemory <= limits.memory else {
-            throw RequestError(
-                .limit, "The bus holds \(limits.memory) bytes, its memory limit; try again later.")
-        }
+        guard !isOverMemory else { throw overMemory }
         let shape = shape(
-            Shape.Key(pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions))
+            Shape.Key(pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions),
+            pointers)
+        if shape.subscribers.isEmpty, isOverMemory {
+            forget(shape)
+            throw overMemory
+        }
         let subscription = Subscription(
             number: connection.nextSubscription, connection: connection, shape: shape, from: revision)
         connection.nextSubscription += 1
@@ -59,7 +61,13 @@ extension Engine {
                 subscription,
                 CatchUp(reset: true, evenIfEmpty: true, dropsAfter: revision, floor: 0, ceiling: sequence))
         }
+        // The first event follows directly, before what other subscriptions of the connection may miss.
+        if subscription.catchUp != nil, !connection.isClosing { tellPart(to: subscription) }
         catchUp(connection)
+    }
+
+    private var overMemory: RequestError {
+        RequestError(.limit, "The bus holds \(limits.memory) bytes, its memory limit; try again later.")
     }
 
     /// Without an action log no past action can be delivered: whoever asks for some is told of the gap.
@@ -112,11 +120,13 @@ extension Engine {
 
     // MARK: Shapes
 
-    private func shape(_ key: Shape.Key) -> Shape {
+    private func shape(_ key: Shape.Key, _ pointers: [[String]]?) -> Shape {
         if let shape = shapes[key] { return shape }
         let shape = Shape(
-            key: key, selection: key.pointers.map { Selection($0) }, revision: revision, now: now)
+            key: key, selection: key.actions ? nil : pointers.map { Selection($0) }, revision: revision,
+            now: now)
         shapes[key] = shape
+        shapeBytes += key.memory
         if key.actions { actionShapeCount += 1 }
         if shape.wantsWholeTypes {
             for entry in types where key.pattern.type.matches(entry.name) { entry.shapes.append(shape) }
@@ -152,8 +162,10 @@ extension Engine {
 
     /// Finds the shapes that a new store belongs to.
     func enlist(_ index: Int32, address: String) {
-        for shape in exactShapes[address] ?? [] { enlist(index, in: shape) }
         let record = stores.pointer(index)
+        for shape in exactShapes[address] ?? [] where shape.key.pattern.name.matches(record.pointee.name) {
+            enlist(index, in: shape)
+        }
         let type = types[Int(record.pointee.type)].name
         for shape in globShapes
         where shape.key.pattern.type.matches(type) && shape.key.pattern.name.matches(record.pointee.name) {
@@ -162,18 +174,29 @@ extension Engine {
     }
 
     private func enlist(_ index: Int32, in shape: Shape) {
-        shape.members.insert(index)
-        stores.pointer(index).pointee.shapes.append(shape)
+        let record = stores.pointer(index)
+        shape.enlist(index, ofType: record.pointee.type)
+        record.pointee.shapes.append(shape)
+        membershipCount += 1
     }
 
     private func forget(_ shape: Shape) {
         shapes[shape.key] = nil
+        shapeBytes -= shape.key.memory
+        membershipCount -= shape.members.count
+        bookmarks.remove(shape)
         if shape.key.actions { actionShapeCount -= 1 }
         if shape.wantsWholeTypes {
             for entry in types { entry.shapes.removeAll { $0 === shape } }
             return
         }
-        for index in shape.members { stores.pointer(index).pointee.shapes.removeAll { $0 === shape } }
+        for index in shape.members {
+            // From the end: a connection that goes takes its latest first.
+            let record = stores.pointer(index)
+            if let place = record.pointee.shapes.lastIndex(where: { $0 === shape }) {
+                record.pointee.shapes.remove(at: place)
+            }
+        }
         partialActionShapes.removeAll { $0 === shape }
         if let address = shape.key.pattern.literalAddress {
             exactShapes[address]?.removeAll { $0 === shape }

@@ -8,10 +8,29 @@ final class Shape {
     /// All that makes two subscriptions alike.
     struct Key: Hashable {
         let pattern: AddressPattern
-        let pointers: [[String]]?
+        /// The selection, each token as its bytes: as text, tokens with other bytes could be equal.
+        let pointers: [[[UInt8]]]?
         let format: Format
         let cause: Bool
         let actions: Bool
+
+        /// Of those who are told of actions, nobody is told of states, so how is all one.
+        init(
+            pattern: AddressPattern, pointers: [[String]]?, format: Format, cause: Bool, actions: Bool
+        ) {
+            self.pattern = pattern
+            self.pointers = actions ? nil : pointers?.map { $0.map { Array($0.utf8) } }
+            self.format = actions ? .merge : format
+            self.cause = actions ? false : cause
+            self.actions = actions
+        }
+
+        /// What a shape with this key counts as, before any store is in it.
+        var memory: Int {
+            (pointers ?? []).reduce(Limits.shapeBytes) { sum, tokens in
+                tokens.reduce(sum + 64) { $0 + 128 + 3 * $1.count }
+            }
+        }
     }
 
     enum Format: String, CaseIterable { case merge, patch, state }
@@ -22,7 +41,9 @@ final class Shape {
     /// Wants every store of the types that the pattern names; else `members` are its stores.
     let wantsWholeTypes: Bool
     /// The stores that match, where the pattern names some of a type only.
-    @exclusivity(unchecked) var members: Set<Int32> = []
+    @exclusivity(unchecked) private(set) var members: Set<Int32> = []
+    /// How many of them each type has.
+    @exclusivity(unchecked) private(set) var membersByType: [Int32: Int] = [:]
 
     /// In no order; each knows its place.
     @exclusivity(unchecked) private(set) var subscribers: ContiguousArray<Subscription> = []
@@ -32,6 +53,11 @@ final class Shape {
     /// The last commit that its subscribers were told of, and when, in milliseconds since 1970.
     @exclusivity(unchecked) var lastTold: Int
     @exclusivity(unchecked) var lastToldAt: Int
+
+    /// Where it stands among those that wait for a bookmark.
+    @exclusivity(unchecked) var wheelPlace: (slot: Int, index: Int)?
+    /// The last action, of all that were ever published, that it has been found to want.
+    @exclusivity(unchecked) var lastAction = 0
 
     /// Its place among the shapes of the commit being made; -1 outside one.
     @exclusivity(unchecked) var scratch = -1
@@ -47,6 +73,14 @@ final class Shape {
     }
 
     var hasLiveSubscribers: Bool { subscribers.count > lagging }
+
+    func enlist(_ store: Int32, ofType type: Int32) {
+        if members.insert(store).inserted { membersByType[type, default: 0] += 1 }
+    }
+
+    func strike(_ store: Int32, ofType type: Int32) {
+        if members.remove(store) != nil { membersByType[type]! -= 1 }
+    }
 
     func add(_ subscription: Subscription) {
         subscription.place = subscribers.count

@@ -53,6 +53,7 @@ extension ByteWriter {
     /// Writes a string in quotes, escaping only what JSON demands.
     public func append(quoted text: String) {
         if let small = SmallText(text), small.isPlain {
+            // Both words and a quote before them are stored, whatever the length.
             reserve(18)
             let place = UnsafeMutableRawPointer(base + written)
             let words = small.padded

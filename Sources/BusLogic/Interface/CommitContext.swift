@@ -3,20 +3,44 @@ import BusJSON
 /// What expressions may read besides state and payload, the same for all stores of a commit but for `store`,
 /// and the budget they spend. The engine keeps one and fills it anew for each commit.
 ///
-/// Its members are read and written whole and by one serial owner, so the run-time check for overlapping
-/// accesses, which costs as much as a small mutation, is left out.
+/// Its facts stand behind a constant pointer: they are read and written whole and by one serial owner, and the
+/// run-time check for overlapping accesses would cost as much as a small mutation.
 package final class CommitContext {
-    /// The commit's time, in seconds since 1970.
-    @exclusivity(unchecked) package var time: Double = 0
-    /// The revision the commit will have.
-    @exclusivity(unchecked) package var revision = 0
-    /// The client's user id, where the kernel told it.
-    @exclusivity(unchecked) package var uid: Int?
-    /// The store that is being committed to, as the reader knows it.
-    @exclusivity(unchecked) package var store = 0
+    private struct Facts {
+        var time: Double = 0
+        var revision = 0
+        var uid: Int?
+        var store = 0
+        var budget: Budget
+    }
 
+    private let facts: UnsafeMutablePointer<Facts>
+
+    /// The commit's time, in seconds since 1970.
+    package var time: Double {
+        get { facts.pointee.time }
+        set { facts.pointee.time = newValue }
+    }
+    /// The revision the commit will have.
+    package var revision: Int {
+        get { facts.pointee.revision }
+        set { facts.pointee.revision = newValue }
+    }
+    /// The client's user id, where the kernel told it.
+    package var uid: Int? {
+        get { facts.pointee.uid }
+        set { facts.pointee.uid = newValue }
+    }
+    /// The store that is being committed to, as the reader knows it.
+    package var store: Int {
+        get { facts.pointee.store }
+        set { facts.pointee.store = newValue }
+    }
     /// What is left of the commit's budget; each store takes at most `storeBudget` of it.
-    @exclusivity(unchecked) package var budget: Budget
+    package var budget: Budget {
+        get { facts.pointee.budget }
+        set { facts.pointee.budget = newValue }
+    }
     /// What one store may spend in one action.
     package let storeBudget: Budget
 
@@ -25,9 +49,12 @@ package final class CommitContext {
 
     package init(reader: any StoreReader, budget: Budget, storeBudget: Budget) {
         self.reader = reader
-        self.budget = budget
+        facts = .allocate(capacity: 1)
+        facts.initialize(to: Facts(budget: budget))
         self.storeBudget = storeBudget
     }
+
+    deinit { facts.deallocate() }
 }
 
 /// How much work expressions may do: every evaluated operation counts one, every produced string or array

@@ -7,9 +7,9 @@ import FluxBus
 /// however fast the other is. Lines pass as they are (also malformed ones: the bus answers them), but for those
 /// without an `op`, which become dispatches.
 ///
-/// Every request has one reply, so counting replies tells which are answered. Once a request has asked for no
-/// acknowledgement that no longer holds; from then on a ping of our own follows every few requests, and its reply
-/// settles all before it.
+/// Every request has one reply, so counting replies tells how many are answered. Once a request has asked for no
+/// acknowledgement, that is only a lower bound; from then on a ping of our own follows every few requests, and its
+/// reply settles all before it.
 final class RequestStream {
     /// How many requests may be unanswered: enough to keep a bus busy over any local distance.
     static let window = 1024
@@ -24,10 +24,10 @@ final class RequestStream {
     private let connection: BusConnection
     private let withoutAcknowledgement: Bool
 
-    /// Requests sent, and how many of those are known to be answered.
+    /// Requests sent, and how many of those are known to be answered at least.
     private var sent = 0
     private var settled = 0
-    private var countsReplies = true
+    private var needsMarkers = false
     private var lastMarker = 0
     private var input = InputLines()
     private var worst = CommandStatus.success
@@ -67,18 +67,18 @@ final class RequestStream {
         while hasRoom, let line = input.next() {
             try send(line)
         }
-        if input.hasEnded, !countsReplies, lastMarker < sent { sendMarker() }
+        if input.hasEnded, needsMarkers, lastMarker < sent { sendMarker() }
     }
 
     private func send(_ line: [UInt8]) throws {
         let request = RequestLine(line, withoutAcknowledgement: withoutAcknowledgement)
         request.bytes.withUnsafeBytes { connection.queue(line: $0) }
         sent += 1
-        if !request.isAcknowledged, countsReplies {
-            countsReplies = false
+        if !request.isAcknowledged, !needsMarkers {
+            needsMarkers = true
             lastMarker = settled
         }
-        if !countsReplies, sent - lastMarker >= Self.markerInterval { sendMarker() }
+        if needsMarkers, sent - lastMarker >= Self.markerInterval { sendMarker() }
     }
 
     private func sendMarker() {
@@ -96,7 +96,7 @@ final class RequestStream {
                 settled = Int(marker.dropFirst(Self.markerName.count)) ?? settled
                 continue
             }
-            if countsReplies { settled += 1 }
+            settled += 1
             try show(line, reply)
         }
     }
