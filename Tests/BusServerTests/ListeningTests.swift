@@ -103,7 +103,7 @@ struct ListeningTests {
     @Test func ofManyThatStartAtOnceOneWins() throws {
         let path = "\(directory.path)/s"
         // Every round begins with the stale file of a daemon that was killed.
-        for _ in 0..<50 {
+        for _ in 0..<20 {
             try leaveStaleSocket(path)
             let servers = try (0..<8).map { _ in try prepare(path) }
             let results = Mutex<[BusServer]>([])
@@ -115,6 +115,15 @@ struct ListeningTests {
             #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
             for server in started { stop(server) }
         }
+    }
+
+    @Test func oneDaemonStartsInADirectoryAtATime() throws {
+        let lock = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(lock) }
+        try #require(linux_try_lock(lock) == 0)
+        let failure = try #require(startFailure("\(directory.path)/s"))
+        #expect(failure.code == .inUse)
+        #expect(failure.messages[0].contains("another daemon is starting in \(directory.path)"))
     }
 
     @Test func aFileThatIsNoSocketIsLeftAlone() throws {
