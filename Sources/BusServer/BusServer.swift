@@ -120,12 +120,9 @@ package final class BusServer: @unchecked Sendable {
     private func watch(_ loop: EventLoop) {
         loop.timer = DeadlineTimer(queue: queue) { [weak loop] in loop?.deadlinesPassed() }
         let source = DispatchSource.makeReadSource(fileDescriptor: loop.poller.descriptor, queue: queue)
+        // The handlers hold the loop, and with it the descriptor, until Dispatch has let go of them.
         source.setEventHandler { loop.wakeUp() }
-        source.setCancelHandler { [self] in
-            // Only here Dispatch has let go of the descriptor.
-            SystemCall.close(loop.poller.descriptor)
-            ended.leave()
-        }
+        source.setCancelHandler { [self] in ended.leave() }
         readiness = source
         source.activate()
         loop.armTimer()

@@ -2,6 +2,7 @@ import BusServer
 import CLinux
 import Foundation
 import Logging
+import Synchronization
 import Testing
 
 /// Sockets and their files.
@@ -10,6 +11,12 @@ struct ListeningTests {
     private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     private func start(_ path: String, mode: String? = nil, group: String? = nil) throws -> BusServer {
+        let server = try prepare(path, mode: mode, group: group)
+        try server.start()
+        return server
+    }
+
+    private func prepare(_ path: String, mode: String? = nil, group: String? = nil) throws -> BusServer {
         var text = "listen:\n  - unix: \(path)\n"
         if let mode { text += "    mode: \"\(mode)\"\n" }
         if let group { text += "    group: \(group)\n" }
@@ -17,9 +24,7 @@ struct ListeningTests {
         let setup = try ServerSetup.load(
             flags: ConfigurationOverrides(config: file), environment: ConfigurationOverrides(environment: [:])
         )
-        let server = BusServer(setup, logger: quiet)
-        try server.start()
-        return server
+        return BusServer(setup, logger: quiet)
     }
 
     private func startFailure(_ path: String, group: String? = nil) -> StartFailure? {
@@ -66,16 +71,20 @@ struct ListeningTests {
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/s"))
     }
 
-    @Test func aStaleSocketIsReplaced() throws {
-        let path = "\(directory.path)/s"
+    private func leaveStaleSocket(_ path: String) throws {
         var address = sockaddr_un()
         let length = linux_unix_address(path, &address)
         let dead = linux_stream_socket(AF_UNIX, 0)
         let bound = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(dead, $0, length) }
         }
-        try #require(bound == 0)
         close(dead)
+        try #require(bound == 0)
+    }
+
+    @Test func aStaleSocketIsReplaced() throws {
+        let path = "\(directory.path)/s"
+        try leaveStaleSocket(path)
         let server = try start(path)
         #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         stop(server)
@@ -93,15 +102,28 @@ struct ListeningTests {
 
     @Test func ofManyThatStartAtOnceOneWins() throws {
         let path = "\(directory.path)/s"
-        nonisolated(unsafe) var servers: [BusServer?] = Array(repeating: nil, count: 8)
-        servers.withUnsafeMutableBufferPointer { slots in
-            nonisolated(unsafe) let slots = slots
-            DispatchQueue.concurrentPerform(iterations: 8) { slots[$0] = try? start(path) }
+        // Every round begins with the stale file of a daemon that was killed.
+        for _ in 0..<20 {
+            try leaveStaleSocket(path)
+            let servers = try (0..<8).map { _ in try prepare(path) }
+            let results = Mutex<[BusServer]>([])
+            DispatchQueue.concurrentPerform(iterations: servers.count) { index in
+                if (try? servers[index].start()) != nil { results.withLock { $0.append(servers[index]) } }
+            }
+            let started = results.withLock { $0 }
+            #expect(started.count == 1)
+            #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+            for server in started { stop(server) }
         }
-        let started = servers.compactMap { $0 }
-        #expect(started.count == 1)
-        #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
-        for server in started { stop(server) }
+    }
+
+    @Test func oneDaemonStartsInADirectoryAtATime() throws {
+        let lock = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(lock) }
+        try #require(linux_try_lock(lock) == 0)
+        let failure = try #require(startFailure("\(directory.path)/s"))
+        #expect(failure.code == .inUse)
+        #expect(failure.messages[0].contains("another daemon is starting in \(directory.path)"))
     }
 
     @Test func aFileThatIsNoSocketIsLeftAlone() throws {

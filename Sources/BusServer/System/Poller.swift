@@ -28,7 +28,9 @@ struct Poller: ~Copyable {
         events = .allocate(capacity: Bounds.eventsPerTurn)
     }
 
+    /// Whoever lets go of the poller must have made sure that Dispatch watches it no more.
     deinit {
+        SystemCall.close(descriptor)
         events.deallocate()
     }
 

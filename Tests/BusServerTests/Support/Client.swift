@@ -38,9 +38,8 @@ final class Client {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
         }
         guard result == 0 else {
-            let reason = String(cString: strerror(errno))
-            Glibc.close(descriptor)
-            throw Failure(description: "connect to \(name): \(reason)")
+            // The descriptor is closed by `deinit`, which also runs after an `init` that throws here.
+            throw Failure(description: "connect to \(name): \(String(cString: strerror(errno)))")
         }
     }
 
