@@ -64,6 +64,33 @@ import Testing
         #expect(try client.state(of: "counter/a")?["count"] == 1000)
     }
 
+    /// The same when all of it arrives in one piece.
+    @Test func burstOfAClientThatDoesNotReadWaits() throws {
+        let bus = try busWithSmallOutboxes("counter/a")
+        let (client, slow) = (bus.connect(), bus.connect())
+        slow.isReading = false
+        let line = #"{"op":"dispatch","store":"counter/a","action":"increment"}"# + "\n"
+        slow.send(bytes: Array(String(repeating: line, count: 1000).utf8))
+        #expect(try #require(try client.state(of: "counter/a")?["count"]?.int) < 200)
+        slow.isReading = true
+        #expect(try slow.all().map { $0["revision"]?.int } == Array(2...1001))
+    }
+
+    /// One commit's events fill the outbox before the last subscription has its own: the reply waits for it.
+    @Test func replyWaitsForTheLastOfSeveralSubscriptions() throws {
+        let bus = try busWithSmallOutboxes("thermostat/t")
+        let client = bus.connect()
+        let mode = String(repeating: "m", count: 3000)
+        for _ in 0..<4 {
+            try client.ask(#"{"op":"subscribe","store":"thermostat/t","format":"state","initial":false}"#)
+        }
+        let note = #"{"op":"dispatch","store":"thermostat/t","action":"note","payload":{"text":"\#(mode)"}}"#
+        let lines = try client.ask(note)
+        #expect(lines.map { $0["sub"]?.int } == [1, 2, 3, 4, nil])
+        #expect(lines.last?["ok"] == true)
+        #expect(lines.allSatisfy { $0["revision"] == 2 })
+    }
+
     /// A reply never overtakes the change it bears the revision of, even where the change waits for room.
     @Test func repliesOfASlowReaderStandBehindItsChanges() throws {
         let bus = try busWithSmallOutboxes("counter/a")

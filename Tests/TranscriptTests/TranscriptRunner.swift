@@ -1,10 +1,9 @@
 import BusJSON
-import Testing
 
-/// Runs one transcript against a bus and fails where what is received is missing, surplus or different.
+/// Runs one transcript against a bus and tells where what is received is missing, surplus or different.
 struct TranscriptRunner {
-    let transcript: Transcript
-    let bus: any TranscriptBus
+    private let transcript: Transcript
+    private let bus: any TranscriptBus
     private var connected: [Character] = []
 
     init(_ transcript: Transcript, on bus: any TranscriptBus) {
@@ -12,63 +11,67 @@ struct TranscriptRunner {
         self.bus = bus
     }
 
-    mutating func run() throws {
+    /// Runs it and gives what was wrong; empty when it is right.
+    mutating func run() throws -> [String] {
         for client in transcript.clients {
             try bus.connect(client, tcp: transcript.tcp.contains(client))
             connected.append(client)
         }
         for line in transcript.lines {
-            guard try carryOut(line) else { return }
+            // After a mistake the rest of the transcript makes no sense any more.
+            if let mistake = try carryOut(line) { return [mistake] }
         }
-        try proveThatNothingIsLeft()
+        return try whatIsLeft()
     }
 
-    /// False when the rest of the transcript makes no sense any more.
-    private mutating func carryOut(_ line: Transcript.Line) throws -> Bool {
+    /// Carries out a step; nil when it went as it should.
+    private mutating func carryOut(_ line: Transcript.Line) throws -> String? {
         switch line.step {
         case .send(let client, let text, let times):
             let text = text.replacing("\"epoch\":\"…\"", with: "\"epoch\":\"\(bus.epoch)\"")
             for _ in 0..<times { try bus.send(client, text) }
-            return true
         case .receive(let client, let expected):
-            return expect(try bus.receive(client), expected, client, line: line.number)
+            return mistake(in: try bus.receive(client), expected, client, line: line.number)
         case .close(let client):
             connected.removeAll { $0 == client }
             try bus.close(client)
-            return true
         case .closed(let client):
             connected.removeAll { $0 == client }
-            if case .end = try bus.receive(client) { return true }
-            Issue.record("Protocol.md:\(line.number): the connection of \(client) goes on.")
-            return false
+            let reception = try bus.receive(client)
+            if case .end = reception { return nil }
+            return "Protocol.md:\(line.number): the connection of \(client) goes on: \(reception)"
         case .shutdown:
             try bus.shutDown()
-            return true
         }
+        return nil
     }
 
-    private func expect(_ reception: Reception, _ expected: JSON, _ client: Character, line: Int) -> Bool {
+    private func mistake(
+        in reception: Reception, _ expected: JSON, _ client: Character, line: Int
+    ) -> String? {
         let place = "Protocol.md:\(line): \(client)"
         guard case .line(let text) = reception else {
-            Issue.record("\(place) was to receive \(expected.encoded), but received \(reception).")
-            return false
+            return "\(place) was to receive \(expected.encoded), but received \(reception)."
         }
-        do {
-            if Self.matches(try JSON(parsing: text), expected) { return true }
-            Issue.record("\(place) was to receive\n\(expected.encoded), but received\n\(text)")
-        } catch {
-            Issue.record("\(place) received a line that is no JSON: \(text)")
+        guard let value = try? JSON(parsing: text) else {
+            return "\(place) received a line that is no JSON: \(text)"
         }
-        return false
+        if Self.matches(value, expected) { return nil }
+        return "\(place) was to receive\n\(expected.encoded), but received\n\(text)"
     }
 
     /// The next thing that everybody receives is the reply to a ping.
-    private func proveThatNothingIsLeft() throws {
+    private func whatIsLeft() throws -> [String] {
+        var mistakes: [String] = []
         for client in connected {
             try bus.send(client, #"{"op":"ping","id":"the end of the transcript"}"#)
             let reply: JSON = ["id": "the end of the transcript", "ok": true]
-            _ = expect(try bus.receive(client), reply, client, line: transcript.lines.last?.number ?? 0)
+            let last = transcript.lines.last?.number ?? 0
+            if let mistake = mistake(in: try bus.receive(client), reply, client, line: last) {
+                mistakes.append(mistake)
+            }
         }
+        return mistakes
     }
 
     /// Equal, but that "…" stands for any value.

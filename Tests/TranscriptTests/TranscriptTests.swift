@@ -5,12 +5,12 @@ import Testing
     @Test(arguments: try TranscriptPage.transcripts())
     func pageIsRightInMemory(_ transcript: Transcript) throws {
         var runner = TranscriptRunner(transcript, on: try MemoryTranscriptBus(transcript))
-        try runner.run()
+        #expect(try runner.run() == [])
     }
 
     @Test(arguments: try TranscriptPage.transcripts())
     func pageIsRightOverSockets(_ transcript: Transcript) throws {
         var runner = TranscriptRunner(transcript, on: try LiveTranscriptBus(transcript))
-        try runner.run()
+        #expect(try runner.run() == [])
     }
 }
