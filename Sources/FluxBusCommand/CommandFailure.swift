@@ -19,7 +19,6 @@ package struct CommandFailure: Error, Equatable {
     private static func advice(for error: BusError) -> String? {
         switch error.code {
         case .unreachable: "start fluxbusd, or name another bus with --address or $FLUXBUS_ADDRESS"
-        case .unauthorized: "give a valid one with --token-file or $FLUXBUS_TOKEN"
         case .timedOut: "try a longer --timeout"
         default: nil
         }

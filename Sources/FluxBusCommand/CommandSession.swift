@@ -25,6 +25,10 @@ package struct CommandSession {
         var token: String?
         if case .tcp = address {
             token = try TokenSource(file: options.tokenFile, environment: context.environment).token()
+            guard token != nil else {
+                throw CommandFailure(
+                    .forbidden, "A bus on TCP asks for a token: give it with --token-file or $FLUXBUS_TOKEN.")
+            }
         }
         return try BusConnection(
             to: address, token: token, client: "fluxbus", until: deadline ?? replyDeadline)

@@ -83,6 +83,8 @@ struct OutputTests {
     @Test func withoutAFirstStateTheChangeItselfIsShown() throws {
         let event = change(["changes": ["counter/b": ["count": 3]]])
         #expect(try lines(event, startingAt: 42) == ["\(stamp)  counter/b  changed {\"count\":3}"])
+        let whole = change(["states": ["counter/b": ["count": 3]]])
+        #expect(try lines(whole, startingAt: 42) == ["\(stamp)  counter/b  now {\"count\":3}"])
     }
 
     @Test func coloursSetOldAndNewApart() throws {

@@ -63,7 +63,8 @@ public struct Mirror: Sendable {
         states = work.states
         revision = try Self.integer("revision", of: event)
         return MirrorChange(
-            from: work.from, revision: revision, isReset: work.isReset, coalesced: work.coalesced,
+            from: work.from, revision: revision, isReset: work.isReset,
+            isPartial: isPartial && !work.isReset, coalesced: work.coalesced,
             stores: work.touched.values.sorted { UTF8Order.precedes($0.address, $1.address) })
     }
 

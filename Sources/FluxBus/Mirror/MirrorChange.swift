@@ -19,6 +19,8 @@ public struct MirrorChange: Sendable {
     public let revision: Int
     /// True when everything known before was forgotten.
     public let isReset: Bool
+    /// True when the mirror had no first state: a store without an old state need not be a new one.
+    public let isPartial: Bool
     /// How many commits were merged into this change; nil when it is exactly one, or not said.
     public let coalesced: Int?
     /// The touched stores in the order of their addresses.

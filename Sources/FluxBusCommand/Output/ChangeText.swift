@@ -31,7 +31,7 @@ package struct ChangeText {
         widen(for: change.stores.map(\.address))
         var blocks: [(address: String, lines: [String])] = []
         for store in change.stores {
-            blocks.append((ScreenText.safe(store.address), texts(of: store, isReset: change.isReset)))
+            blocks.append((ScreenText.safe(store.address), texts(of: store, in: change)))
         }
         var notes: [String] = []
         if change.isReset, change.stores.isEmpty { notes.append("no stores yet") }
@@ -52,12 +52,12 @@ package struct ChangeText {
         return result
     }
 
-    private func texts(of store: MirrorChange.Store, isReset: Bool) -> [String] {
+    private func texts(of store: MirrorChange.Store, in change: MirrorChange) -> [String] {
         if store.isDropped { return [style.paint("dropped", .old)] }
         switch (store.old, store.new) {
         case (nil, let new?):
-            let word = isReset ? "" : style.paint("created ", .note)
-            return [word + cut(ScreenText.value(new), used: isReset ? 0 : 8)]
+            let word = change.isReset ? "" : change.isPartial ? "now " : "created "
+            return [style.paint(word, .note) + cut(ScreenText.value(new), used: word.count)]
         case (let old?, let new?):
             let differences = StateDifference.between(old, new)
             return differences.isEmpty
