@@ -39,6 +39,22 @@ import Testing
         #expect(try client.reply(to: request)["duplicate"] == true)
     }
 
+    @Test func flagsWrittenOutOrLeftOutAreTheSameRequest() throws {
+        let client = try MemoryBus.with("counter/a").connect()
+        try client.revision(after: #"{"op":"create","store":"counter/b","key":"k"}"#)
+        let again = #"{"op":"create","store":"counter/b","key":"k","ephemeral":false,"ifMissing":false}"#
+        #expect(try client.reply(to: again)["duplicate"] == true)
+    }
+
+    /// A dry run commits nothing, so there is nothing to recognise.
+    @Test func dryRunIsTriedAnewWhateverItsKey() throws {
+        let client = try MemoryBus.with("counter/a").connect()
+        try client.revision(after: increment + "}")
+        let reply = try client.reply(to: increment + #","dryRun":true}"#)
+        #expect(reply["duplicate"] == nil)
+        #expect(reply["changes"] != nil)
+    }
+
     @Test(arguments: [
         #"{"op":"dispatch","store":"counter/a","action":"increment","payload":{"by":2},"key":"k"}"#,
         #"{"op":"dispatch","store":"counter/a","action":"decrement","key":"k"}"#,

@@ -40,7 +40,8 @@ struct Outbox {
     @inline(__always)
     mutating func begin(_ spares: SpareWriters) -> ByteWriter {
         if let own, own.count < Self.runSize { return own }
-        let fresh = spares.take()
+        // Behind a full run comes one that fits, because its reader is slow: grown ones would waste half.
+        let fresh = own == nil ? spares.take() : ByteWriter(capacity: Self.runSize + 4096)
         own = fresh
         return fresh
     }

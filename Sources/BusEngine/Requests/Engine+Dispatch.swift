@@ -11,7 +11,7 @@ extension Engine {
         let acknowledged = isPlain ? true : try request.flag(.ack, default: true)
         let expected = isPlain ? nil : try request.integer(.ifRevision)
         let key = isPlain ? nil : try keyed(connection)
-        if let key, let earlier = try duplicate(key) {
+        if !dryRun, let key, let earlier = try duplicate(key) {
             if acknowledged { answerDispatch(connection, earlier, duplicate: true) }
             return
         }

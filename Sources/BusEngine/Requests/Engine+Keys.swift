@@ -69,7 +69,8 @@ extension Engine {
         writer.append(jsonObject: request.present.contains(.payload) ? request.payload : JSONObject())
         for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision, .dryRun] {
             writer.append(UInt8(ascii: "|"))
-            if let value = request.value(member) { writer.append(json: value) }
+            // Every flag is false when it is left out.
+            if let value = request.value(member), value != false { writer.append(json: value) }
         }
         return KeyMemory.digest(of: writer.bytes)
     }

@@ -90,7 +90,12 @@ extension Engine {
     /// Whether what has been put together is still within a line.
     func fits(_ writer: ByteWriter) -> Bool { writer.count <= limits.line }
 
-    func refuse(_ error: RequestError, for connection: Connection, id: UnsafeRawBufferPointer) {
+    func refuse(_ refusal: RequestError, for connection: Connection, id: UnsafeRawBufferPointer) {
+        // To somebody who has not said who they are, everything but hello is the same mistake.
+        let error =
+            connection.identity != nil || refusal.code == .unauthorized
+            ? refusal
+            : RequestError(.unauthorized, "Begin with hello and a token; this is a TCP connection.")
         statistics.errors[error.code.rawValue, default: 0] += 1
         let writer = ByteWriter()
         writer.append(UInt8(ascii: "{"))
