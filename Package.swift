@@ -67,6 +67,10 @@ let package = Package(
         // The guarantees, as somebody outside reads them.
         .testTarget(
             name: "ContractTests", dependencies: ["BusEngine", "BusJSON", "TestSupport"]),
+        // What hostile clients may try, against the engine.
+        .testTarget(
+            name: "ReviewTests",
+            dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "TestSupport"]),
         // The examples of the protocol page, run.
         .testTarget(
             name: "TranscriptTests",
