@@ -69,7 +69,7 @@ let package = Package(
             name: "ContractTests", dependencies: ["BusEngine", "BusJSON", "TestSupport"]),
         // What hostile clients may try, against the engine.
         .testTarget(
-            name: "ReviewTests",
+            name: "HostileClientTests",
             dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "TestSupport"]),
         // The examples of the protocol page, run.
         .testTarget(
