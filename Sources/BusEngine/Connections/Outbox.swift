@@ -7,13 +7,13 @@ import BusJSON
 /// connection holds none.
 struct Outbox {
     private struct Segment {
-        let bytes: ByteWriter
+        var bytes: ByteWriter
         var start: Int
         var end: Int
     }
 
     /// Own bytes are continued up to this size; then a new run begins, so that sent ones can be let go.
-    private static let runSize = 64 << 10
+    static let runSize = 64 << 10
 
     private var segments: ContiguousArray<Segment> = []
     private var head = 0
@@ -41,7 +41,7 @@ struct Outbox {
     mutating func begin(_ spares: SpareWriters) -> ByteWriter {
         if let own, own.count < Self.runSize { return own }
         // Behind a full run comes one that fits, because its reader is slow: grown ones would waste half.
-        let fresh = own == nil ? spares.take() : ByteWriter(capacity: Self.runSize + 4096)
+        let fresh = own == nil ? spares.take() : spares.takeLong()
         own = fresh
         return fresh
     }
@@ -70,10 +70,10 @@ struct Outbox {
         precondition(bytes <= count, "More was sent than there was to send.")
         count -= bytes
         if count == 0 {
+            own = nil
+            for index in head..<segments.count { release(index, spares) }
             segments.removeAll(keepingCapacity: segments.count <= 64)
             head = 0
-            if let own { spares.giveBack(own) }
-            own = nil
             return
         }
         var rest = bytes
@@ -84,6 +84,7 @@ struct Outbox {
                 break
             }
             rest -= length
+            release(head, spares)
             head += 1
         }
         if head > 64 && head * 2 > segments.count {
@@ -92,10 +93,9 @@ struct Outbox {
         }
     }
 
-    /// Gives up storage that an idle connection does not need.
-    mutating func relax() {
-        guard count == 0 else { return }
-        own = nil
-        segments = []
+    /// A segment has been sent: its run is used again if nobody else holds it.
+    @inline(__always)
+    private mutating func release(_ index: Int, _ spares: SpareWriters) {
+        if isKnownUniquelyReferenced(&segments[index].bytes) { spares.giveBack(segments[index].bytes) }
     }
 }

@@ -9,7 +9,11 @@ final class SpareWriters {
     private static let longest = 32 << 10
 
     @exclusivity(unchecked) private var spares: [ByteWriter] = []
+    /// Runs of full size, for readers that have one full run waiting already.
+    @exclusivity(unchecked) private var longSpares: [ByteWriter] = []
     @exclusivity(unchecked) private var held = 0
+
+    private static let longCapacity = Outbox.runSize + 4096
 
     func take() -> ByteWriter {
         guard let spare = spares.popLast() else { return ByteWriter(capacity: 1024) }
@@ -17,11 +21,18 @@ final class SpareWriters {
         return spare
     }
 
+    func takeLong() -> ByteWriter {
+        guard let spare = longSpares.popLast() else { return ByteWriter(capacity: Self.longCapacity) }
+        held -= spare.reserved
+        return spare
+    }
+
     /// Takes back a run that nobody else holds.
     func giveBack(_ writer: ByteWriter) {
-        guard writer.reserved <= Self.longest, held + writer.reserved <= Self.most else { return }
+        let isLong = writer.reserved == Self.longCapacity
+        guard isLong || writer.reserved <= Self.longest, held + writer.reserved <= Self.most else { return }
         writer.clear()
         held += writer.reserved
-        spares.append(writer)
+        if isLong { longSpares.append(writer) } else { spares.append(writer) }
     }
 }
