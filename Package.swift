@@ -56,6 +56,7 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["BusEngine", "BusJSON", "BusLogic"],
             path: "Tests/TestSupport"),
+        .testTarget(name: "TidyTests"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(
             name: "BusYAMLTests", dependencies: ["BusJSON", "BusProtocol", "BusYAML", "TestSupport"]),

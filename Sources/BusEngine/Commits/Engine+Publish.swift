@@ -39,9 +39,9 @@ extension Engine {
 
     private func publishChanges(excluding dropped: Set<Int32>) {
         // Stores of one type follow each other, so what belongs to the type is taken up once.
-        var typeIndex: Int32 = -1
-        var type: TypeEntry! = nil
-        var shapes: [Shape] = []
+        if touches.isEmpty { return }
+        var type = types[Int(stores.pointer(touches[0].store).pointee.type)]
+        var shapes = type.shapes
         for index in touches.indices {
             let store = touches[index].store
             let record = stores.pointer(store)
@@ -49,9 +49,8 @@ extension Engine {
             if !dropped.isEmpty, dropped.contains(store) { continue }
             gatherEntries(ofTouch: index)
             if entries.isEmpty { continue }
-            if record.pointee.type != typeIndex {
-                typeIndex = record.pointee.type
-                type = types[Int(typeIndex)]
+            if record.pointee.type != type.index {
+                type = types[Int(record.pointee.type)]
                 shapes = type.shapes
             }
             bump(store, record, type)
