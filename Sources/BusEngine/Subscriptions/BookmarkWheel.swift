@@ -4,6 +4,9 @@ struct BookmarkWheel {
     private static let size = 1024
     private var slots: [[Shape]] = Array(repeating: [], count: size)
 
+    /// How many shapes wait here.
+    var count: Int { slots.reduce(0) { $0 + $1.count } }
+
     /// Looks at `shape` again when the revision reaches `due`, at most `Limits.bookmarkCommits` ahead.
     mutating func add(_ shape: Shape, due: Int) {
         let slot = due % Self.size

@@ -17,6 +17,9 @@ extension Engine {
         return due
     }
 
+    /// How many subscription shapes wait for their time; each must have a subscriber.
+    package var shapesAwaitingBookmark: Int { bookmarks.count }
+
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
     package var nextDeadline: Int? { bookmarkDeadline }
 
