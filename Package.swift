@@ -9,7 +9,9 @@ let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let package = Package(
     name: "FluxBus",
     products: [
+        .library(name: "Flux", targets: ["Flux"]),
         .library(name: "FluxBus", targets: ["FluxBus"]),
+        .library(name: "FluxBusDaemon", targets: ["FluxBusDaemon"]),
         .executable(name: "fluxbusd", targets: ["fluxbusd"]),
         .executable(name: "fluxbus", targets: ["fluxbus"]),
         .executable(name: "fluxbus-bench", targets: ["fluxbus-bench"]),
@@ -41,16 +43,33 @@ let package = Package(
         .target(
             name: "BusServer",
             dependencies: ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "CLinux", logging]),
-        // The client library: addresses, connections, mirrors.
-        .target(name: "FluxBus", dependencies: ["BusJSON", "CLinux"]),
+        // The architecture inside one process; no I/O, nothing of the bus.
+        .target(name: "Flux"),
+        // A Swift state as the wire sees it: its name, its actions, its coding.
+        .target(name: "BusTypes", dependencies: ["BusJSON", "Flux"]),
+        // The client library: connections, subscriptions, remote stores.
+        .target(name: "FluxBus", dependencies: ["BusJSON", "BusTypes", "CLinux", "Flux"]),
+        // A daemon for one's own main: the command line of fluxbusd, and compiled state types.
+        .target(
+            name: "FluxBusDaemon",
+            dependencies: [
+                "BusJSON", "BusLogic", "BusServer", "BusState", "BusTypes", "Flux", arguments, logging,
+            ]),
         // The command line's code, apart from its entry point, so that tests can run it.
         .target(
             name: "FluxBusCommand",
             dependencies: ["BusJSON", "BusLogic", "BusProtocol", "FluxBus", arguments]),
         // The daemon, the command line and the load generator.
-        .executableTarget(name: "fluxbusd", dependencies: ["BusServer", arguments, logging]),
+        .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
         .executableTarget(name: "fluxbus-bench", dependencies: ["BusJSON", "CLinux", "FluxBus", arguments]),
+        // Small programs that show one thing each; the tests run them.
+        .executableTarget(
+            name: "example-counter", dependencies: ["FluxBus"], path: "Sources/Examples/Counter"),
+        .executableTarget(
+            name: "example-presence", dependencies: ["FluxBus"], path: "Sources/Examples/Presence"),
+        .executableTarget(
+            name: "example-daemon", dependencies: ["FluxBusDaemon"], path: "Sources/Examples/CustomDaemon"),
 
         // What tests share: seeded randomness, a bus in memory.
         .target(
@@ -78,6 +97,24 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
             ]),
+        .testTarget(name: "FluxTests", dependencies: ["Flux"]),
+        .testTarget(name: "BusTypesTests", dependencies: ["BusJSON", "BusTypes", "Flux", "TestSupport"]),
+        // The client library, against a real bus in this process and against lines written by hand.
+        .testTarget(
+            name: "FluxBusTests",
+            dependencies: [
+                "BusEngine", "BusJSON", "BusServer", "BusTypes", "BusYAML", "CLinux", "Flux", "FluxBus",
+                "TestSupport", logging,
+            ]),
+        .testTarget(
+            name: "FluxBusDaemonTests",
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLogic", "BusState", "BusTypes", "BusYAML", "Flux", "FluxBusDaemon",
+                "TestSupport",
+            ]),
+        .testTarget(
+            name: "ExampleTests",
+            dependencies: ["BusJSON", "FluxBus", "example-counter", "example-daemon", "example-presence"]),
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: ["BusJSON", "FluxBus", "FluxBusCommand", "fluxbus-bench"]),

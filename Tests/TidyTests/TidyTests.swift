@@ -32,9 +32,12 @@ import Testing
         "BusLogic": ["BusJSON", "BusProtocol", "BusState", "BusYAML"],
         "BusEngine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
         "BusServer": ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "BusJSON", "CLinux"],
-        "FluxBus": ["BusJSON", "CLinux"],
+        "Flux": [], "BusTypes": ["BusJSON", "Flux"],
+        "FluxBus": ["BusJSON", "BusTypes", "CLinux", "Flux"],
+        "FluxBusDaemon": ["BusJSON", "BusLogic", "BusServer", "BusState", "BusTypes", "Flux"],
+        "Examples": ["FluxBus", "FluxBusDaemon"],
         "FluxBusCommand": ["BusJSON", "BusLogic", "BusProtocol", "FluxBus"],
-        "fluxbusd": ["BusServer"], "fluxbus": ["FluxBusCommand"],
+        "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
         "fluxbus-bench": ["BusJSON", "CLinux", "FluxBus"],
     ]
 

@@ -1,0 +1,27 @@
+/// The way to change a state: dispatches actions to one store, to every store of a type, or over a bus; the code
+/// that dispatches can't tell which.
+///
+/// Give a state its vocabulary in an extension; what takes time belongs there too:
+///
+/// ```swift
+/// extension Actions<Counter> {
+///     func increment(by amount: Int = 1) { dispatch(.increment(by: amount)) }
+///
+///     func refresh() async throws {
+///         dispatch(.increment(by: try await fetchAmount()))
+///     }
+/// }
+///
+/// store.actions.increment()            // this store
+/// Store<Counter>.actions.increment()   // every store of the type
+/// ```
+public struct Actions<State: Flux.State>: Sendable {
+    private let send: @Sendable (State.Action) -> Void
+
+    /// Actions that go wherever `send` takes them.
+    public init(_ send: @escaping @Sendable (State.Action) -> Void) { self.send = send }
+
+    /// Dispatches one action. It returns at once where it may; the store's documentation says when the change is
+    /// visible.
+    public func dispatch(_ action: State.Action) { send(action) }
+}

@@ -1,0 +1,29 @@
+/// A kind of state: what it holds, the actions that may change it, and the mutations that carry them out.
+///
+/// A state is a value. Nobody changes it but its mutations, and those only when an action is committed:
+///
+/// ```swift
+/// struct Counter: State {
+///     private(set) var count = 0
+///
+///     enum Action: Codable, Sendable { case increment(by: Int = 1), reset }
+///
+///     struct Mutations: Flux.Mutations {
+///         func commit(_ action: Action, to state: inout Counter) {
+///             switch action {
+///             case .increment(let amount): state.count += amount
+///             case .reset: state.count = 0
+///             }
+///         }
+///     }
+/// }
+/// ```
+///
+/// A state that is `Equatable` tells its observers only of commits that made a difference.
+public protocol State: Sendable {
+    /// What may happen to the state. Plain data; most often an enum.
+    associatedtype Action: Sendable
+
+    /// The rules that carry actions out.
+    associatedtype Mutations: Flux.Mutations where Mutations.State == Self
+}
