@@ -9,9 +9,10 @@ import Flux
 /// struct Counter: SharedState {
 ///     private(set) var count = 0
 ///
-///     enum Action: Codable, Sendable { case increment(by: Int = 1), reset }
+///     enum Action: Codable, Sendable { case increment(by: Int = 1), set(count: Int), reset }
 ///
-///     static let actions = ActionList<Counter>(.increment(), .reset)
+///     static let actions = ActionList<Counter>(.increment(), .reset).requiring { .set(count: $0) }
+///     static let published: PublishedValues<Counter> = ["isEven": { $0.isEven }]
 ///
 ///     struct Mutations: Flux.Mutations { … }
 /// }

@@ -32,9 +32,11 @@ import Testing
         "BusLogic": ["BusJSON", "BusProtocol", "BusState", "BusYAML"],
         "BusEngine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
         "BusServer": ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "BusJSON", "CLinux"],
-        "Flux": [], "BusTypes": ["BusJSON", "Flux"],
+        "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
         "FluxBus": ["BusJSON", "BusTypes", "CLinux", "Flux"],
-        "FluxBusDaemon": ["BusJSON", "BusLogic", "BusServer", "BusState", "BusTypes", "Flux"],
+        "FluxBusDaemon": [
+            "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
+        ],
         "Examples": ["FluxBus", "FluxBusDaemon"],
         "FluxBusCommand": ["BusJSON", "BusLogic", "BusProtocol", "FluxBus"],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
