@@ -67,6 +67,11 @@ extension BusError.Code {
     public static let closed = Self(rawValue: "closed")
     /// An event before this one is missing: the mirror must be subscribed anew.
     public static let gap = Self(rawValue: "gap")
+    /// The task that waited was cancelled.
+    public static let cancelled = Self(rawValue: "cancelled")
+    /// The connection was lost, and whether the request was committed can't be known: look, then decide. `details`
+    /// holds what the bus said, if it said something, as `original`.
+    public static let outcomeUnknown = Self(rawValue: "outcome_unknown")
     /// What came is not what the protocol promises.
     public static let unexpectedReply = Self(rawValue: "unexpected_reply")
 }
