@@ -24,7 +24,8 @@ extension Bus {
     ) async throws(BusError) -> RemoteStore<State> {
         let address = "\(State.typeName)/\(name)"
         if let initial {
-            try await create(address, state: Self.members(of: initial), isEphemeral: isEphemeral, ifMissing: true)
+            try await create(
+                address, state: Self.members(of: initial), isEphemeral: isEphemeral, ifMissing: true)
         }
         let core = RemoteStoreCore<State>(address: address, isOptimistic: isOptimistic)
         let subscription = try await subscribe(to: .store(address)) { core.take($0) }
@@ -33,9 +34,11 @@ extension Bus {
         case .live: return RemoteStore(bus: self, core: core, subscription: subscription)
         case .absent:
             throw BusError(
-                .unknownStore, "There is no store \(address); create it, or give its first state as `creating`.")
+                .unknownStore,
+                "There is no store \(address); create it, or give its first state as `creating`.")
         case .unfit(let error): throw error
-        case .ended(let error): throw error ?? BusError(.closed, "The bus was closed meanwhile; connect again.")
+        case .ended(let error):
+            throw error ?? BusError(.closed, "The bus was closed meanwhile; connect again.")
         }
     }
 

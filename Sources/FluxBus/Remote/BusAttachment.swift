@@ -54,7 +54,8 @@ public final class BusAttachment<State: SharedState>: Sendable {
 extension Bus {
     /// Ties the local stores of a type to the bus; see ``BusAttachment``. Throws `unknown_type` if the bus does not have
     /// the type, `exists` if it is attached already.
-    public func attach<State: SharedState>(_ type: State.Type) async throws(BusError) -> BusAttachment<State> {
+    public func attach<State: SharedState>(_ type: State.Type) async throws(BusError) -> BusAttachment<State>
+    {
         let sink = Sink<BusAttachment<State>.Problem>()
         let store: StoreAttachment<State>
         do {
@@ -83,7 +84,8 @@ extension Bus {
     }
 
     private static func take<State: SharedState>(
-        _ event: SubscriptionEvent, _ store: StoreAttachment<State>, _ sink: Sink<BusAttachment<State>.Problem>
+        _ event: SubscriptionEvent, _ store: StoreAttachment<State>,
+        _ sink: Sink<BusAttachment<State>.Problem>
     ) {
         switch event {
         case .action(let event) where event.store == nil:

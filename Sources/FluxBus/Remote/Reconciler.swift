@@ -27,6 +27,8 @@ package struct Reconciler<State: SharedState>: Sendable {
         let from: Int
         let revision: Int
         let state: State?
+        /// The last commit that changed the store, where the bus told it.
+        let ownRevision: Int?
     }
 
     /// More states than this don't wait: the older ones are skipped, as if the bus had merged their commits.
@@ -37,6 +39,8 @@ package struct Reconciler<State: SharedState>: Sendable {
     package private(set) var confirmed: State?
     /// The revision up to which `confirmed` is known to be right.
     package private(set) var revision = 0
+    /// The last commit that changed `confirmed`, where the bus told it.
+    package private(set) var ownRevision: Int?
     /// What is to be seen: `confirmed` and what is pending.
     package private(set) var shown: State?
     private var pending: [Pending] = []
@@ -60,10 +64,10 @@ package struct Reconciler<State: SharedState>: Sendable {
 
     /// The bus tells the state as of `revision`, where nothing has changed between `from` and the commit or commits
     /// that led to it; nil when the store is gone.
-    package mutating func changed(to state: State?, from: Int, revision: Int) {
-        held.append(Held(from: from, revision: revision, state: state))
+    package mutating func changed(to state: State?, from: Int, revision: Int, ownRevision: Int? = nil) {
+        held.append(Held(from: from, revision: revision, state: state, ownRevision: ownRevision))
         if held.count > Self.mostHeld {
-            held = [Held(from: held[0].from, revision: revision, state: state)]
+            held = [Held(from: held[0].from, revision: revision, state: state, ownRevision: ownRevision)]
         }
         advance()
     }
@@ -78,6 +82,11 @@ package struct Reconciler<State: SharedState>: Sendable {
             pending[place].revision = revision
         }
         changed(to: state, from: 0, revision: revision)
+    }
+
+    /// The bus was asked for the store's own revision. It belongs to the newest state, so not to `confirmed` if some wait.
+    package mutating func learned(ownRevision: Int) {
+        if held.isEmpty, self.ownRevision == nil { self.ownRevision = ownRevision }
     }
 
     /// The bus has committed the action.
@@ -103,6 +112,7 @@ package struct Reconciler<State: SharedState>: Sendable {
         while taken < held.count, !isAwaiting || held[taken].revision <= answered { taken += 1 }
         if taken > 0 {
             confirmed = held[taken - 1].state
+            ownRevision = held[taken - 1].ownRevision
             revision = max(revision, held[taken - 1].revision)
             held.removeFirst(taken)
         }

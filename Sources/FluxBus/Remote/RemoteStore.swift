@@ -73,7 +73,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
             let reply: Result<JSONObject, BusError> = await withCheckedContinuation { continuation in
                 bus.post(request) { [core] reply in
                     let entry = (try? reply.get())?["stores"]?[0]
-                    if let revision = entry?["revision"]?.int { core.note(storeRevision: revision) }
+                    if let revision = entry?["revision"]?.int { core.learn(ownRevision: revision) }
                     continuation.resume(returning: reply)
                 }
             }
@@ -115,6 +115,17 @@ public final class RemoteStore<State: SharedState>: SignalSource {
         return state
     }
 
+    /// An action to this store as a part of a batch or of a will.
+    ///
+    /// ```swift
+    /// try await bus.dispatch([from.request(.decrement()), to.request(.increment())])   // both or none
+    /// try await bus.setWill([room.request(.leave(name: name))])
+    /// ```
+    public func request(_ action: State.Action) throws(BusError) -> ActionRequest {
+        let (name, payload) = try Bus.coded(action, of: State.self)
+        return ActionRequest(name, to: .store(address), payload: payload)
+    }
+
     /// Actions to this store, for callers that do not wait. What the bus refuses is told by ``failures``.
     ///
     /// ```swift
@@ -128,11 +139,11 @@ public final class RemoteStore<State: SharedState>: SignalSource {
                 bus.postDispatch(name, to: .store(core.address), payload: payload) { outcome in
                     core.end(id, outcome)
                     if case .failure(let error) = outcome {
-                        core.report(ActionFailure(action: action, error: error))
+                        core.report(ActionFailure(actions: [action], error: error))
                     }
                 }
             } catch {
-                core.report(ActionFailure(action: action, error: error))
+                core.report(ActionFailure(actions: [action], error: error))
             }
         }
     }
@@ -144,6 +155,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     public func binding<Value: Sendable>(
         _ part: KeyPath<State, Value> & Sendable, set action: @escaping @Sendable (Value) -> State.Action
     ) -> Binding<Value> {
-        Binding(get: { [core] in core.shown[keyPath: part] }, set: { [actions] in actions.dispatch(action($0)) })
+        Binding(
+            get: { [core] in core.shown[keyPath: part] }, set: { [actions] in actions.dispatch(action($0)) })
     }
 }

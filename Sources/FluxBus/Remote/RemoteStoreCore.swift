@@ -16,8 +16,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         /// Counts the reconcilers that were put in place.
         var version = 0
         var status = RemoteStoreStatus.absent
-        /// The store's own revision as the bus numbers it, for `ifRevision`.
-        var storeRevision: Int?
         var nextID = 0
         var hasFirst = false
         var awaitingFirst: [CheckedContinuation<Void, Never>] = []
@@ -50,15 +48,11 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
 
     /// The state as the bus has it, and the last commit that changed it, if that is known.
     var confirmed: (state: State?, revision: Int?) {
-        contents.withLock { ($0.reconciler.confirmed, $0.storeRevision) }
+        contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision) }
     }
 
-    /// Takes what the bus says of the store's own revision, on the bus's thread. What events said since is newer.
-    func note(storeRevision: Int) {
-        contents.withLock { contents in
-            if contents.storeRevision == nil { contents.storeRevision = storeRevision }
-        }
-    }
+    /// Takes what the bus says of the store's own revision, on the bus's thread.
+    func learn(ownRevision: Int) { transform { $0.learned(ownRevision: ownRevision) } }
 
     // MARK: - From the bus
 
@@ -88,11 +82,12 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             let state = try told.map { json throws(BusError) in try decoded(json) }
             // A reset, or several commits in one, do not tell which of them changed the store.
             let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
-            transform(storeRevision: .some(own)) { reconciler in
+            transform { reconciler in
                 if event.isReset {
                     reconciler.reset(to: state, revision: event.revision)
                 } else {
-                    reconciler.changed(to: state, from: event.from, revision: event.revision)
+                    reconciler.changed(
+                        to: state, from: event.from, revision: event.revision, ownRevision: own)
                 }
             }
             set(state == nil ? .absent : .live)
@@ -160,9 +155,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     // MARK: - Putting in place
 
     /// Makes a new reconciler from the one before and shows what it shows.
-    private func transform(
-        storeRevision: Int?? = .none, _ change: (inout Reconciler<State>) -> Void
-    ) {
+    private func transform(_ change: (inout Reconciler<State>) -> Void) {
         var isShown = false
         while true {
             let (before, version) = contents.withLock { ($0.reconciler, $0.version) }
@@ -173,7 +166,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
                 guard contents.version == version else { return false }
                 contents.reconciler = after
                 contents.version += 1
-                if let storeRevision { contents.storeRevision = storeRevision }
                 if shows, let shown = after.shown { state.put(shown) }
                 return true
             }

@@ -57,7 +57,8 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
             } catch {
                 next[name] = nil
                 report(
-                    BusError(.unfitState, "The state of \(store.address) does not fit \(State.self): \(error)"))
+                    BusError(
+                        .unfitState, "The state of \(store.address) does not fit \(State.self): \(error)"))
             }
         }
         states.put(next)

@@ -36,7 +36,8 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
         let (state, revision) = try await store.confirmed()
         guard let value = Self.decoded(state.value) else {
             throw BusError(
-                .unfitState, "\(store.address) holds \(state.value.encoded.prefix(80)), which is no \(Value.self).")
+                .unfitState,
+                "\(store.address) holds \(state.value.encoded.prefix(80)), which is no \(Value.self).")
         }
         return (value, revision)
     }

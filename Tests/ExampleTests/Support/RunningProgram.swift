@@ -28,7 +28,9 @@ final class RunningProgram {
 
     deinit { kill() }
 
-    func send(_ line: String) throws { try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
+    func send(_ line: String) throws {
+        try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+    }
 
     func endInput() throws { try input.fileHandleForWriting.close() }
 
