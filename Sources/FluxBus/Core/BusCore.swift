@@ -8,7 +8,7 @@ final class BusCore: Sendable {
     let options: BusOptions
     let intake: Mutex<Intake>
     let wakeUp: WakeUp
-    let state: Mutex<BusState>
+    let state: Mutex<BusObservation>
     let revision = Atomic<Int>(0)
     let nextSubscription = Atomic<Int>(1)
 
@@ -17,7 +17,7 @@ final class BusCore: Sendable {
         self.options = options
         wakeUp = try WakeUp()
         intake = Mutex(Intake(options))
-        state = Mutex(BusState())
+        state = Mutex(BusObservation())
     }
 
     // MARK: - Handing over

@@ -3,7 +3,7 @@ import BusJSON
 /// Connections open, are lost, and are restored.
 extension ClientSession {
     /// A connection is there.
-    mutating func connected(at now: Int) {
+    package mutating func connected(at now: Int) {
         guard phase == .disconnected else { return }
         phase = .greeting
         goodbye = nil
@@ -19,13 +19,13 @@ extension ClientSession {
     }
 
     /// An attempt to connect failed.
-    mutating func connectFailed(_ error: BusError, at now: Int) {
+    package mutating func connectFailed(_ error: BusError, at now: Int) {
         guard phase == .disconnected else { return }
         retry(after: error, at: now)
     }
 
     /// The connection has ended, when so many bytes of it had left.
-    mutating func lost(_ error: BusError, sent: Int, at now: Int) {
+    package mutating func lost(_ error: BusError, sent: Int, at now: Int) {
         guard phase != .ended, phase != .disconnected else { return }
         let reason = goodbye ?? error
         let wasOpen = phase == .open || phase == .restoring

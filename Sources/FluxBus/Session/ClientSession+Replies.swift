@@ -3,7 +3,7 @@ import BusJSON
 /// Lines that come in.
 extension ClientSession {
     /// Takes a line, given without its end.
-    mutating func receive(_ line: UnsafeRawBufferPointer, at now: Int) {
+    package mutating func receive(_ line: UnsafeRawBufferPointer, at now: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
         lastHeard = now
         isProbing = false

@@ -3,7 +3,7 @@ import BusJSON
 /// Requests on their way out.
 extension ClientSession {
     /// Takes in a request, which then is settled in any case.
-    mutating func submit(_ submission: Submission) {
+    package mutating func submit(_ submission: Submission) {
         if phase == .ended || isClosing {
             let error = BusError(.closed, "This connection to the bus was closed; connect again to go on.")
             return effects.append(.complete(submission, .failure(error)))
@@ -17,7 +17,7 @@ extension ClientSession {
     }
 
     /// Writes what there is to send, as far as `writer` then holds at most about `room` bytes.
-    mutating func write(to writer: ByteWriter, room: Int) {
+    package mutating func write(to writer: ByteWriter, room: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
         while let submission = own.popFirst() { write(SentRequest(submission: submission), to: writer) }
         guard phase == .open else { return }
@@ -109,7 +109,7 @@ extension ClientSession {
     }
 
     /// Removes the requests that are not written and that nobody waits for any more.
-    mutating func withdrawSettled() {
+    package mutating func withdrawSettled() {
         for submission in waiting.removeAll() {
             if let outcome = submission.outcome {
                 if case .subscribe(let request) = submission.role { subscriptions[request.number] = nil }

@@ -48,7 +48,7 @@ extension ClientSession {
     }
 
     /// Nobody wants its events any more.
-    mutating func cancelSubscription(_ number: Int) {
+    package mutating func cancelSubscription(_ number: Int) {
         guard let record = subscriptions.removeValue(forKey: number) else { return }
         endOnWire(record)
     }
@@ -60,7 +60,7 @@ extension ClientSession {
     }
 
     /// Its receiver has no room: the bus is asked to send nothing more.
-    mutating func pause(_ number: Int) {
+    package mutating func pause(_ number: Int) {
         guard let record = subscriptions[number], !record.isPaused else { return }
         settlePosition(of: number)
         endOnWire(record)
@@ -71,7 +71,7 @@ extension ClientSession {
     }
 
     /// Its receiver has room again: it goes on where it stood.
-    mutating func goOn(_ number: Int) {
+    package mutating func goOn(_ number: Int) {
         guard let record = subscriptions[number], record.isPaused else { return }
         subscriptions[number]?.isPaused = false
         if phase == .open || phase == .restoring { resubscribe(number) }

@@ -1,7 +1,7 @@
 /// What happens because time has passed.
 extension ClientSession {
     /// Takes note of the time.
-    mutating func tick(at now: Int) {
+    package mutating func tick(at now: Int) {
         guard phase != .ended else { return }
         if now >= earliestDeadline { timeOut(at: now) }
         for index in ephemeralStores.indices {
@@ -15,7 +15,7 @@ extension ClientSession {
     }
 
     /// When the next `tick` is due; nil: when something else happens.
-    func nextWake() -> Int? {
+    package func nextWake() -> Int? {
         guard phase != .ended else { return nil }
         var next = min(earliestDeadline, helloDeadline)
         if isClosing { next = min(next, closeDeadline) }
@@ -31,7 +31,7 @@ extension ClientSession {
     }
 
     /// Ends when all that was submitted is answered, or at the deadline.
-    mutating func close(by deadline: Int) {
+    package mutating func close(by deadline: Int) {
         guard phase != .ended else { return }
         isClosing = true
         closeDeadline = min(closeDeadline, deadline)

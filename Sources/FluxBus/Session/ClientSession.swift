@@ -10,8 +10,8 @@ import BusJSON
 /// settled exactly once. What carries a key commits exactly once however often the connection ends, or fails with
 /// `outcome_unknown`. After a new connection come, in this order: the will, the ephemeral stores, the subscriptions
 /// where they stood, the unanswered requests in their order, and then new ones.
-struct ClientSession {
-    enum Phase {
+package struct ClientSession {
+    package enum Phase {
         case disconnected
         /// `hello` is written, or about to be.
         case greeting
@@ -38,11 +38,11 @@ struct ClientSession {
     var random: SplitMix
     let keyPrefix: String
 
-    var phase = Phase.disconnected
+    package internal(set) var phase = Phase.disconnected
     var isClosing = false
     var closeDeadline = Int.max
     /// Why the connection is to be ended by its owner.
-    var disconnectReason: BusError?
+    package internal(set) var disconnectReason: BusError?
     /// What a `goodbye` announced.
     var goodbye: BusError?
     var hasBeenOpen = false
@@ -73,7 +73,7 @@ struct ClientSession {
     /// The last request written asked for no acknowledgement, so nothing would tell when it is done.
     var needsMarker = false
     /// Requests that are not written have timed out; they leave once their waiters know.
-    var needsWithdrawal = false
+    package var needsWithdrawal = false
 
     // What is known of the bus.
     var greeting: BusGreeting?
@@ -91,9 +91,9 @@ struct ClientSession {
     /// The subscriptions by the number that the present connection knows them by.
     var numbers: [Int: Int] = [:]
 
-    var effects: [SessionEffect] = []
+    package var effects: [SessionEffect] = []
 
-    init(options: BusOptions, token: String? = nil, seed: UInt64, now: Int) {
+    package init(options: BusOptions, token: String? = nil, seed: UInt64, now: Int) {
         self.options = options
         self.token = token
         random = SplitMix(seed: seed)
@@ -107,13 +107,13 @@ struct ClientSession {
         effects.append(.status(.connecting))
     }
 
-    var hasEnded: Bool { phase == .ended }
+    package var hasEnded: Bool { phase == .ended }
 
     /// Whether a connection should be opened now.
-    func wantsConnection(at now: Int) -> Bool { phase == .disconnected && now >= nextAttempt }
+    package func wantsConnection(at now: Int) -> Bool { phase == .disconnected && now >= nextAttempt }
 
     /// Whether anything of a user is still to be answered.
-    var isIdle: Bool {
+    package var isIdle: Bool {
         waiting.isEmpty && resending.isEmpty && !ephemeralStores.contains { $0.pending != nil }
             && !unanswered.elements.contains { !$0.submission.role.isOwn }
     }

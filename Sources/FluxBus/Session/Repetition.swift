@@ -1,5 +1,5 @@
 /// What becomes of a request whose connection ended before its answer came.
-enum Repetition: Sendable, Equatable {
+package enum Repetition: Sendable, Equatable {
     /// It is sent again with the key it had, so that it commits exactly once.
     case keyed
     /// It is sent again: it only reads, or doing it twice is the same as once.

@@ -1,12 +1,12 @@
 import BusJSON
 
 /// What a request came to.
-enum ReplyOutcome: Sendable {
+package enum ReplyOutcome: Sendable {
     case dispatch(DispatchReply)
     case object(JSONObject)
     case failure(BusError)
 
-    var object: Result<JSONObject, BusError> {
+    package var object: Result<JSONObject, BusError> {
         switch self {
         case .dispatch(let reply): .success(reply.object)
         case .object(let object): .success(object)
@@ -14,7 +14,7 @@ enum ReplyOutcome: Sendable {
         }
     }
 
-    var dispatch: Result<DispatchReply, BusError> {
+    package var dispatch: Result<DispatchReply, BusError> {
         switch self {
         case .dispatch(let reply): return .success(reply)
         case .object(let object):

@@ -2,15 +2,24 @@ import BusJSON
 
 /// What a request says. A dispatch of one action, by far the most frequent, is kept in its parts, so that nothing
 /// is allocated for it.
-enum RequestBody: Sendable {
+package enum RequestBody: Sendable {
     case dispatch(DispatchBody)
     case request(BusRequest)
 
-    struct DispatchBody: Sendable {
+    package struct DispatchBody: Sendable {
         let action: String
         let target: DispatchTarget
         let payload: JSONObject
         let ifRevision: Int?
+
+        package init(
+            action: String, target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil
+        ) {
+            self.action = action
+            self.target = target
+            self.payload = payload
+            self.ifRevision = ifRevision
+        }
 
         fileprivate func writeOpen(to writer: ByteWriter, id: Int) {
             writer.append("{\"op\":\"dispatch\",\"id\":")

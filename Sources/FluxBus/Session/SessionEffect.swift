@@ -1,5 +1,5 @@
 /// What the session's owner has to carry out, in this order.
-enum SessionEffect {
+package enum SessionEffect {
     /// A request has left the session; its place in the window is free.
     case complete(Submission, ReplyOutcome)
     /// Nobody waits for a request any more, but the bus still owes its answer.

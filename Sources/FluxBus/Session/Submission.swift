@@ -5,9 +5,9 @@ import Synchronization
 ///
 /// It is settled once: by its reply, its time-out, its cancellation or the end of the bus, whichever comes first.
 /// What comes later is ignored. No lock is held while a callback or a waiting task runs.
-final class Submission: Sendable {
+package final class Submission: Sendable {
     /// What the session does beside handing on the answer.
-    enum Role: Sendable {
+    package enum Role: Sendable {
         case plain
         case dropStore(String)
         case createEphemeral(String, state: JSON?)
@@ -42,10 +42,10 @@ final class Submission: Sendable {
     let isAcknowledged: Bool
     /// The moment of its time-out on the monotonic clock, in nanoseconds.
     let deadline: Int
-    let size: Int
+    package let size: Int
     private let state: Mutex<State>
 
-    init(
+    package init(
         _ body: RequestBody, role: Role = .plain, repetition: Repetition = .free, isAcknowledged: Bool = true,
         deadline: Int = .max, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
     ) {
@@ -59,14 +59,14 @@ final class Submission: Sendable {
     }
 
     /// The outcome, if there is one.
-    var outcome: ReplyOutcome? {
+    package var outcome: ReplyOutcome? {
         state.withLock { if case .settled(let outcome) = $0 { outcome } else { nil } }
     }
 
     var isSettled: Bool { state.withLock { if case .settled = $0 { true } else { false } } }
 
     /// Settles it, unless it is.
-    func settle(_ outcome: ReplyOutcome) {
+    package func settle(_ outcome: ReplyOutcome) {
         let before = state.withLock { state -> State in
             let before = state
             if case .settled = before { return before }

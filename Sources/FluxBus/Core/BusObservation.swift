@@ -1,5 +1,5 @@
 /// What can be observed of a bus from outside, and who observes.
-struct BusState {
+struct BusObservation {
     var status = BusStatus.connecting
     var greeting: BusGreeting?
     /// Those who wait for the first connection, or its failure.
