@@ -15,7 +15,9 @@ final class LiveBus {
     private(set) var server: BusServer?
     private(set) var addresses: [String] = []
 
-    init(listen: [String] = [], limits: [String] = [], tokens: String? = nil) throws {
+    init(
+        listen: [String] = [], limits: [String] = [], tokens: String? = nil, types: [String: String] = [:]
+    ) throws {
         var template = Array("/tmp/flux-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { preconditionFailure("There is no room in /tmp.") }
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -23,6 +25,7 @@ final class LiveBus {
         self.limits = limits
         self.tokens = tokens
         try write("types/counter.yaml", Self.counter)
+        for (name, definition) in types { try write("types/\(name).yaml", definition) }
         if let tokens { try write("tokens", tokens) }
         try start()
     }
