@@ -161,7 +161,7 @@ extension ClientSession {
             if error.code == .exists, store.triesLeft > 0 {
                 // The bus has not seen the end of the old connection, with which the old store goes.
                 store.triesLeft -= 1
-                store.due = now + 10_000_000 << (7 - store.triesLeft)
+                store.due = now + 1_000_000 << (EphemeralStore.mostTries - 1 - store.triesLeft)
                 ephemeralStores[index] = store
                 return
             }
@@ -173,7 +173,7 @@ extension ClientSession {
             store.triesLeft = -1
         } else {
             if let pending = store.pending { effects.append(.complete(pending, outcome)) }
-            store.triesLeft = 8
+            store.triesLeft = EphemeralStore.mostTries
         }
         store.pending = nil
         ephemeralStores[index] = store

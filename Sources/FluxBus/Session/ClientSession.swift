@@ -27,8 +27,10 @@ package struct ClientSession {
         let state: JSON?
         /// The request that wanted it, if that is not answered yet.
         var pending: Submission?
+        /// One millisecond, twice that, and so on: two seconds in all.
+        static let mostTries = 11
         /// How often it may be tried again while the bus has not seen the old connection's end.
-        var triesLeft = 8
+        var triesLeft = Self.mostTries
         /// When to try again.
         var due: Int?
     }
