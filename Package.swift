@@ -112,8 +112,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusState", "BusTypes", "BusYAML", "Flux", "FluxBusDaemon",
-                "TestSupport",
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes",
+                "BusYAML", "Flux", "FluxBusDaemon", "TestSupport",
             ]),
         .testTarget(
             name: "ExampleTests",

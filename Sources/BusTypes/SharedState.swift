@@ -20,6 +20,11 @@ import Flux
 ///
 /// On the wire, the synthesised coding of the action enum is the action's name and its payload:
 /// `.increment(by: 2)` is `increment` with `{"by":2}`.
+///
+/// Mutations of a shared state run where they have to stand whatever comes: in the daemon, with payloads and
+/// states from any client. What traps there, such as an integer that overflows or an index out of range, ends the
+/// daemon. Throw instead, and choose members that can't hold what the rules don't expect (`UInt16`, an enum).
+/// Strings and dictionary keys in Swift are equal by Unicode equivalence, on the wire by their bytes.
 public protocol SharedState: State, Codable where Action: Codable {
     /// The name of the state type on the wire; the Swift type's own, with the first letter lower-cased.
     static var typeName: String { get }
