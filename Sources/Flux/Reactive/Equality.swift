@@ -1,8 +1,8 @@
 /// Finds at run time whether the values of a type can be compared, so that what is `Equatable` is recognised also where
 /// the compiler no longer knows it.
-enum Equality {
+package enum Equality {
     /// How two values are compared, or nil if they can't be.
-    static func of<Value: Sendable>(_ type: Value.Type) -> (@Sendable (Value, Value) -> Bool)? {
+    package static func of<Value: Sendable>(_ type: Value.Type) -> (@Sendable (Value, Value) -> Bool)? {
         guard type is any Equatable.Type else { return nil }
         return { areEqual($0, $1) }
     }

@@ -14,6 +14,9 @@ public final class Sink<Value: Sendable>: SignalSource {
 
     deinit { emitter.finish() }
 
+    /// Says that nothing will follow.
+    package func finish() { emitter.finish() }
+
     /// What is sent from now on.
     public var signal: Signal<Value> { Signal(emitter) }
 

@@ -32,6 +32,15 @@ public final class Variable<Value: Sendable>: SignalSource {
         _ = try emitter.modify(change)
     }
 
+    /// Takes a value over without telling anybody yet, for callers that hold a lock; `deliver` tells.
+    package func put(_ value: Value) { emitter.put(value) }
+
+    /// Tells the observers what was put.
+    package func deliver() { emitter.deliver() }
+
+    /// Says that no value will follow.
+    package func finish() { emitter.finish() }
+
     /// The latest value, then every change.
     public var signal: Signal<Value> { Signal(emitter) }
 

@@ -8,4 +8,9 @@ public struct ActionFailure<State: Flux.State>: Sendable {
     public let actions: [State.Action]
     /// Why: what the mutation threw, or a ``FluxError``.
     public let error: any Error
+
+    package init(actions: [State.Action], error: any Error) {
+        self.actions = actions
+        self.error = error
+    }
 }
