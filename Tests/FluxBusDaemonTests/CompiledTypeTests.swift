@@ -68,6 +68,20 @@ import Testing
         #expect(try client.ask(#"{"op":"get","store":"unruly/main"}"#) == before)
     }
 
+    @Test func largeStatesSpendTheBudgetOfACommit() throws {
+        let client = try bus(Unruly.self)
+        _ = try client.ask(#"{"op":"dispatch","type":"unruly","action":"fill","payload":{"_0":1000000}}"#)
+        let one = #"{"type":"unruly","action":"divide","payload":{"by":2}}"#
+        func batch(_ count: Int) throws -> JSON? {
+            let actions = Array(repeating: one, count: count).joined(separator: ",")
+            return try client.ask(#"{"op":"dispatch","dryRun":true,"actions":[\#(actions)]}"#).last
+        }
+        #expect(try batch(2)?["ok"] == true)
+        #expect(
+            try batch(400)?["error"]?["message"]
+                == "unruly/main refused divide: the commit's budget is used up; do less in one dispatch.")
+    }
+
     @Test func aRejectionLateInABatchTakesEverythingBack() throws {
         let client = try bus(Tally.self)
         _ = try client.ask(
