@@ -123,7 +123,10 @@ let package = Package(
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: ["BusJSON", "FluxBus", "FluxBusCommand", "fluxbus-bench"]),
-        .testTarget(name: "SystemdTests", dependencies: ["CSystemd", "Systemd"]),
+        // A small service that the tests run under a real systemd.
+        .executableTarget(
+            name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),
+        .testTarget(name: "SystemdTests", dependencies: ["CSystemd", "Systemd", "systemd-probe"]),
         .testTarget(
             name: "BusServerTests",
             dependencies: ["BusEngine", "BusJSON", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),
