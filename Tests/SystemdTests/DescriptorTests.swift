@@ -18,7 +18,7 @@ import Testing
     }
 
     private func listener(_ family: Int32) -> Int32 {
-        let descriptor = socket(family, Int32(systemd_stream), 0)
+        let descriptor = socket(family, Int32(systemd_stream) | systemd_close_on_exec, 0)
         // Unix: the kernel draws a name; TCP: a port.
         var address = sockaddr(
             sa_family: sa_family_t(family), sa_data: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
@@ -146,7 +146,7 @@ import Testing
 
     @Test func bundleKeepsConnectionsOpenAndLetsGoOfThem() throws {
         var pair: [Int32] = [-1, -1]
-        socketpair(AF_UNIX, Int32(systemd_stream), 0, &pair)
+        socketpair(AF_UNIX, Int32(systemd_stream) | systemd_close_on_exec, 0, &pair)
         defer { close(pair[0]) }
         let bundle = try DescriptorBundle.pack([pair[1]])
         close(pair[1])

@@ -1,3 +1,4 @@
+import CSystemd
 import Glibc
 import Systemd
 
@@ -45,6 +46,10 @@ struct ProbeOrders {
         case "unit":
             let unit = try PeerUnit(ofPeerOn: peer)
             return "\(unit.name ?? "none") of \(unit.system ?? "none")"
+        case "identity":
+            let (process, user) = try credentials(peer)
+            return "\(user) \(process) \(try PeerUnit(ofPeerOn: peer).name ?? "none")"
+        case "sandbox": return sandbox()
         case "journal": return try write(rest)
         case "exit": exit(Int32(rest) ?? 0)
         default: return "error no such order"
@@ -61,6 +66,34 @@ struct ProbeOrders {
             poll(nil, 0, Int32(milliseconds))
         }
         try notifier.send(.watchdog)
+    }
+
+    /// Who connected, by the kernel's word: process and user.
+    private func credentials(_ peer: Int32) throws -> (Int32, UInt32) {
+        // struct ucred, which Swift's C library module lacks: process, user, group.
+        var words: (Int32, UInt32, UInt32) = (0, 0, 0)
+        var length = socklen_t(MemoryLayout.size(ofValue: words))
+        guard getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &words, &length) == 0 else {
+            throw ProbeClient.Failure(description: String(cString: strerror(errno)))
+        }
+        return (words.0, words.1)
+    }
+
+    /// What a service should not be able to do, tried: each name with what the kernel said.
+    private func sandbox() -> String {
+        let attempts: [(String, () -> Int32)] = [
+            ("write", { open("/etc/probe", O_CREAT | O_WRONLY, 0o600) }),
+            ("state", { open("/var/lib/fluxbus/probe", O_CREAT | O_WRONLY, 0o600) }),
+            ("internet", { socket(AF_INET, Int32(systemd_stream), 0) }),
+            ("home", { open("/root/.profile", O_RDONLY) }),
+            ("owner", { chown("/var/lib/fluxbus/probe", 0, 0) }),
+        ]
+        return attempts.map { name, attempt in
+            let result = attempt()
+            let text = "\(name): \(result < 0 ? String(cString: strerror(errno)) : "done")"
+            if result > 0 { close(result) }
+            return text
+        }.joined(separator: ", ")
     }
 
     private func write(_ text: String) throws -> String {

@@ -5,7 +5,7 @@ import Systemd
 /// Waits on all its sockets at once and answers each line. One thread, nothing hidden: what the tests see is what the
 /// `Systemd` library did.
 struct ProbeServer {
-    private var orders: ProbeOrders
+    let orders: ProbeOrders
     private var listeners: [Int32] = []
     /// Open connections, with what was read of a line that is not whole yet.
     private var connections: [(descriptor: Int32, unread: [UInt8])] = []

@@ -89,7 +89,9 @@ final class Harness: Sendable {
         runner.executableURL = URL(fileURLWithPath: "/usr/bin/nsenter")
         runner.arguments =
             ["-t", String(process), "-a", "--", "env", "-i", "LANG=C.UTF-8", "SYSTEMD_PAGER=", "TERM=dumb"]
-            + ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"] + command
+            + ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+            // A net: what waits for a job that never ends should fail its test, not stop all of them.
+            + ["timeout", "60"] + command
         runner.standardInput = FileHandle.nullDevice
         runner.standardOutput = output
         runner.standardError = errors

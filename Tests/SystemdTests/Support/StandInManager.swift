@@ -25,6 +25,9 @@ final class StandInManager {
             name = "\(made)/notify"
         }
         let (descriptor, drawn) = Self.bind(to: name)
+        // A net for those who wait.
+        var timeout = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         self.descriptor = descriptor
         self.directory = directory
         self.name = isAbstract ? "@\(drawn)" : name
