@@ -12,6 +12,7 @@ let package = Package(
         .library(name: "Flux", targets: ["Flux"]),
         .library(name: "FluxBus", targets: ["FluxBus"]),
         .library(name: "FluxBusDaemon", targets: ["FluxBusDaemon"]),
+        .library(name: "Systemd", targets: ["Systemd"]),
         .executable(name: "fluxbusd", targets: ["fluxbusd"]),
         .executable(name: "fluxbus", targets: ["fluxbus"]),
         .executable(name: "fluxbus-bench", targets: ["fluxbus-bench"]),
@@ -27,6 +28,10 @@ let package = Package(
     targets: [
         // System calls of Linux that the C library module lacks.
         .target(name: "CLinux"),
+        // libsystemd, and what messages with descriptors need of the C library.
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        // A service under systemd: readiness, watchdog, passed and stored descriptors, the journal. Nothing of the bus.
+        .target(name: "Systemd", dependencies: ["CSystemd"]),
         // JSON values, reading, writing, pointers, patches.
         .target(name: "BusJSON"),
         // One state under change: writes in place, the journal, what changed.
@@ -121,6 +126,10 @@ let package = Package(
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: ["BusJSON", "FluxBus", "FluxBusCommand", "fluxbus-bench"]),
+        // A small service that the tests run under a real systemd.
+        .executableTarget(
+            name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),
+        .testTarget(name: "SystemdTests", dependencies: ["CSystemd", "Systemd", "systemd-probe"]),
         .testTarget(
             name: "BusServerTests",
             dependencies: ["BusEngine", "BusJSON", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),

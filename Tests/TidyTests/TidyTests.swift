@@ -32,6 +32,7 @@ import Testing
         "BusLogic": ["BusJSON", "BusProtocol", "BusState", "BusYAML"],
         "BusEngine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
         "BusServer": ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "BusJSON", "CLinux"],
+        "Systemd": ["CSystemd"],
         "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
         "FluxBus": ["BusJSON", "BusTypes", "CLinux", "Flux"],
         "FluxBusDaemon": [

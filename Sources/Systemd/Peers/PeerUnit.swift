@@ -1,0 +1,41 @@
+import CSystemd
+import Glibc
+
+/// Which unit the process at the other end of a Unix socket belongs to.
+///
+/// libsystemd does it (`sd_peer_get_unit`): the kernel tells the process that connected, and `/proc` its control group,
+/// whose path names the unit. So a sandbox must let the daemon see other processes: no `ProtectProc=invisible`
+/// without the capability to look through it.
+///
+/// Ask when the connection is accepted: a process that has ended belongs to none any more, and its number may be
+/// another's.
+public struct PeerUnit: Sendable, Hashable {
+    /// The unit of the system's manager: `ssh.service`, `user@1000.service`; nil outside of all units.
+    public let system: String?
+    /// The unit of a user's own manager, inside of `user@….service`; nil if there is none.
+    public let user: String?
+
+    /// The most exact name: the user's unit if there is one.
+    public var name: String? { user ?? system }
+
+    /// Asks for the peer of a connected Unix socket.
+    ///
+    /// - Throws: `system` if the socket is none of that kind, or `/proc` may not be read.
+    public init(ofPeerOn socket: Int32) throws(SystemdError) {
+        system = try Self.ask(socket, sd_peer_get_unit)
+        user = try Self.ask(socket, sd_peer_get_user_unit)
+    }
+
+    private static func ask(
+        _ socket: Int32, _ call: (Int32, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> Int32
+    ) throws(SystemdError) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        let answer = call(socket, &text)
+        defer { free(text) }
+        if answer >= 0, let text { return String(cString: text) }
+        // In no unit, or gone already.
+        if answer == -ENODATA || answer == -ENXIO || answer == -ESRCH { return nil }
+        throw SystemdError.failed(
+            "Asking for the unit of a peer", -answer, advice: "Let the service see other processes in /proc.")
+    }
+}

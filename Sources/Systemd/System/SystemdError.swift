@@ -1,0 +1,43 @@
+/// Why something between this process and systemd did not work.
+///
+/// One type for the whole library: what a caller may want to tell apart is the `code`; the sentence says what to do
+/// about it and is meant for a log.
+///
+/// ```swift
+/// do { try notifier.send(.watchdog, waiting: false) } catch where error.code == .busy { /* the next one will do */ }
+/// ```
+public struct SystemdError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What kind of failure it is. New ones may be added, so a `switch` needs a default.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        public let description: String
+
+        /// A variable that the service manager sets holds what no manager would write.
+        public static let environment = Code(description: "environment")
+        /// A name, of a socket or of a stored descriptor, can't be one.
+        public static let name = Code(description: "name")
+        /// The receiver's queue is full, and the caller did not want to wait.
+        public static let busy = Code(description: "busy")
+        /// The receiver did not answer in time.
+        public static let timeout = Code(description: "timeout")
+        /// More than a message, or a file, can hold.
+        public static let tooLarge = Code(description: "too large")
+        /// A descriptor is not of the kind that was asked for.
+        public static let descriptor = Code(description: "descriptor")
+        /// The kernel refused a call; `systemCode` has its number.
+        public static let system = Code(description: "system")
+    }
+
+    public let code: Code
+    /// One sentence, with what to do.
+    public let message: String
+    /// The kernel's `errno` where there is one, else 0.
+    public let systemCode: Int32
+
+    init(_ code: Code, _ message: String, systemCode: Int32 = 0) {
+        self.code = code
+        self.message = message
+        self.systemCode = systemCode
+    }
+
+    public var description: String { message }
+}

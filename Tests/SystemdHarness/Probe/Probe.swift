@@ -1,0 +1,39 @@
+import Glibc
+import Systemd
+
+/// A service that does what it is told, so that tests can see what a real systemd makes of it.
+///
+///     systemd-probe serve            answers lines on every socket it was passed, and on stored connections
+///     systemd-probe serve --ready    the same, and is ready at once
+///     systemd-probe ask PATH LINE    sends one line to a Unix socket and prints the answer
+///
+/// It tells the manager nothing unless a line asks for it: being ready is what the tests want to decide.
+@main
+struct Probe {
+    static func main() {
+        // First of all: no thread reads the variables yet.
+        let environment = ServiceEnvironment.take()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            switch arguments.first {
+            case "serve" where arguments.count == 1 || arguments == ["serve", "--ready"]:
+                var server = try ProbeServer(environment)
+                if arguments.count == 2 { try server.orders.notifier.send(.ready) }
+                try server.run()
+            case "ask" where arguments.count == 3:
+                let line = try ProbeClient.ask(arguments[1], arguments[2])
+                print(line)
+            default:
+                fail("usage: systemd-probe serve [--ready] | ask PATH LINE", status: 64)
+            }
+        } catch {
+            fail("systemd-probe: \(error)", status: 1)
+        }
+    }
+
+    static func fail(_ message: String, status: Int32) -> Never {
+        let line = Array((message + "\n").utf8)
+        _ = write(STDERR_FILENO, line, line.count)
+        exit(status)
+    }
+}

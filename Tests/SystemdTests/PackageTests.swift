@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+
+private let hasPackages = FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg-deb")
+
+/// The Debian package, installed into the booted system: its units, its user, its sandbox. The programs in it are the
+/// probe's, which can tell what a service finds inside.
+@Suite(.harness, .enabled(if: hasPackages, "dpkg is missing."), .timeLimit(.minutes(3)))
+struct PackageTests {
+    private let harness: Harness
+    init() throws { harness = try Harness.shared() }
+
+    @Test func packageInstallsAndItsServiceIsWhatItShouldBe() throws {
+        try install()
+        for unit in ["fluxbusd.service", "fluxbusd.socket"] {
+            let messages = try harness.check("journalctl", "-u", unit, "-o", "cat")
+            #expect(try harness.property("ActiveState", of: unit) == "active", "\(messages)")
+        }
+        #expect(try harness.check("stat", "-c", "%U:%G %a", "/run/fluxbus/bus.sock") == "root:fluxbus 660")
+        #expect(try harness.check("stat", "-c", "%U %a", "/var/lib/fluxbus") == "fluxbus 700")
+        #expect(
+            try harness.check("journalctl", "--dump-catalog", "390c2e3a470c46549d577a9e23900235")
+                .contains("Subject: The configuration is wrong"))
+        // At most 0.5 of 10; the option counts in tenths.
+        try harness.check("systemd-analyze", "security", "--threshold=5", "fluxbusd.service")
+        let remarks = try harness.run(
+            "systemd-analyze", "verify", "--man=no", "fluxbusd.service", "fluxbusd.socket")
+        #expect(remarks.errors.split(separator: "\n").filter { $0.contains("fluxbus") } == [])
+
+        try identityIsRightInTheSandbox()
+        try sandboxHoldsAndLetsTheServiceWork()
+
+        try harness.check("dpkg", "--no-triggers", "--purge", "fluxbus")
+        #expect(try harness.run("test", "-e", "/usr/lib/systemd/system/fluxbusd.service").status == 1)
+        #expect(try harness.run("test", "-e", "/run/fluxbus/bus.sock").status == 1)
+    }
+
+    private func install() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fluxbus-\(getpid())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        for name in ["fluxbusd", "fluxbus"] {
+            try FileManager.default.copyItem(
+                atPath: "\(Harness.executables)/systemd-probe", toPath: "\(folder.path)/\(name)")
+        }
+        let builder = Process()
+        let output = Pipe()
+        builder.executableURL = Harness.package.appendingPathComponent("deploy/build-deb")
+        builder.arguments = ["--binaries", folder.path, "--output", folder.path]
+        builder.standardOutput = output
+        try builder.run()
+        let path = try String(decoding: output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+            .trimmingCharacters(in: .newlines)
+        builder.waitUntilExit()
+        try #require(builder.terminationStatus == 0)
+        try FileManager.default.copyItem(atPath: path, toPath: harness.path("/root/fluxbus.deb"))
+
+        // Of the unit nothing else changes. The probe uses the Swift runtime of the toolchain, where it has to be run from.
+        try harness.write(
+            "/run/systemd/system/fluxbusd.service.d/probe.conf",
+            """
+            [Service]
+            ExecStart=
+            ExecStart=/usr/bin/fluxbusd serve --ready
+            ExecPaths=\(try runtimeFolder())
+            """)
+        try harness.check("dpkg", "--no-triggers", "--install", "/root/fluxbus.deb")
+    }
+
+    /// Where this process found the Swift runtime.
+    private func runtimeFolder() throws -> String {
+        // Files of /proc have no size, so they are read to their end.
+        let handle = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
+        let maps = try String(decoding: handle.readToEnd() ?? Data(), as: UTF8.self)
+        let line = maps.split(separator: "\n").first { $0.hasSuffix("/libswiftCore.so") }
+        guard let path = line?.drop(while: { $0 != "/" }) else { return Harness.executables }
+        return URL(fileURLWithPath: String(path)).deletingLastPathComponent().path
+    }
+
+    private func identityIsRightInTheSandbox() throws {
+        try harness.write(
+            "/run/systemd/system/client.service",
+            """
+            [Service]
+            Type=oneshot
+            RemainAfterExit=yes
+            User=nobody
+            Group=fluxbus
+            ExecStart=\(Harness.executables)/systemd-probe ask /run/fluxbus/bus.sock identity
+            StandardOutput=file:/run/client.txt
+            """)
+        try harness.check("systemctl", "daemon-reload")
+        try harness.check("systemctl", "start", "client.service")
+        let user = try harness.check("id", "-u", "nobody")
+        let process = try harness.property("ExecMainPID", of: "client.service")
+        #expect(try harness.check("cat", "/run/client.txt") == "\(user) \(process) client.service")
+    }
+
+    private func sandboxHoldsAndLetsTheServiceWork() throws {
+        let connection = try ProbeConnection(harness.path("/run/fluxbus/bus.sock"))
+        let attempts = try connection.order("sandbox").components(separatedBy: ", ")
+        #expect(
+            attempts == [
+                "write: Read-only file system", "state: done",
+                "internet: Address family not supported by protocol", "home: Permission denied",
+                "owner: Operation not permitted",
+            ])
+        #expect(try connection.order("journal from inside") == "ok native")
+        try harness.check("journalctl", "--sync")
+        #expect(
+            try harness.check("journalctl", "-u", "fluxbusd", "PROBE_STORE=counter/kitchen", "-o", "cat")
+                == "from inside")
+
+        try connection.order("store what travels")
+        try connection.order("keep")
+        let process = try connection.order("process")
+        try harness.check("systemctl", "restart", "fluxbusd.service")
+        #expect(try connection.order("process") != process)
+        #expect(try connection.order("states") == "what travels")
+    }
+}

@@ -1,0 +1,78 @@
+import CSystemd
+import Glibc
+
+/// A datagram socket that stands in for the service manager, or for the journal: it keeps what it is told.
+final class StandInManager {
+    struct Datagram {
+        let text: String
+        let descriptors: [Int32]
+    }
+
+    /// As it goes into NOTIFY_SOCKET.
+    let name: String
+    private let descriptor: Int32
+    private let directory: String?
+
+    /// - Parameter isAbstract: In the kernel's own name space instead of a file.
+    init(isAbstract: Bool = false) {
+        var directory: String?
+        var name = ""
+        if !isAbstract {
+            var template = Array("/tmp/flux-XXXXXX".utf8CString)
+            guard mkdtemp(&template) != nil else { preconditionFailure("There is no room in /tmp.") }
+            let made = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            directory = made
+            name = "\(made)/notify"
+        }
+        let (descriptor, drawn) = Self.bind(to: name)
+        // A net for those who wait.
+        var timeout = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+        self.descriptor = descriptor
+        self.directory = directory
+        self.name = isAbstract ? "@\(drawn)" : name
+    }
+
+    /// Binds to a path. For an empty one the kernel draws an abstract name, which comes back without its zero.
+    private static func bind(to path: String) -> (Int32, String) {
+        let descriptor = socket(AF_UNIX, Int32(systemd_datagram) | systemd_close_on_exec, 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let whole = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let before = socklen_t(MemoryLayout<sa_family_t>.size)
+        var length = path.isEmpty ? before : whole
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = Glibc.bind(descriptor, $0, length)
+                length = whole
+                getsockname(descriptor, $0, &length)
+            }
+        }
+        let drawn = withUnsafeBytes(of: &address.sun_path) {
+            String(decoding: $0[1..<Int(length - before)], as: UTF8.self)
+        }
+        return (descriptor, drawn)
+    }
+
+    deinit {
+        close(descriptor)
+        guard let directory else { return }
+        unlink(name)
+        rmdir(directory)
+    }
+
+    /// The next datagram; nil if none is there. What was sent on this machine is there, so most tests need not wait.
+    func next(waiting: Bool = false) -> Datagram? {
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var descriptors = [Int32](repeating: -1, count: 253)
+        var count = 0
+        var isCut: Int32 = 0
+        let size = systemd_receive(
+            descriptor, &buffer, buffer.count, &descriptors, &count, &isCut,
+            waiting ? 0 : systemd_dont_wait)
+        guard size >= 0, isCut == 0 else { return nil }
+        return Datagram(
+            text: String(decoding: buffer[..<size], as: UTF8.self), descriptors: Array(descriptors[..<count]))
+    }
+}
