@@ -35,6 +35,13 @@ struct PackageTests {
         #expect(try harness.run("test", "-e", "/run/fluxbus/bus.sock").status == 1)
     }
 
+    /// How often the service was told that what comes is a restart.
+    private func announcements() throws -> Int {
+        try harness.check("journalctl", "--sync")
+        return try harness.check("journalctl", "-u", "fluxbusd", "-o", "cat")
+            .components(separatedBy: "restart is announced").count - 1
+    }
+
     private func install() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fluxbus-\(getpid())")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -117,5 +124,8 @@ struct PackageTests {
         try harness.check("systemctl", "restart", "fluxbusd.service")
         #expect(try connection.order("process") != process)
         #expect(try connection.order("states") == "what travels")
+        #expect(try announcements() == 1)
+        try harness.check("systemctl", "stop", "fluxbusd.service")
+        #expect(try announcements() == 1)
     }
 }
