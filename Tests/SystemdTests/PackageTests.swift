@@ -29,6 +29,7 @@ struct PackageTests {
 
         try identityIsRightInTheSandbox()
         try sandboxHoldsAndLetsTheServiceWork()
+        try userUnitServesItsUser()
 
         try harness.check("dpkg", "--no-triggers", "--purge", "fluxbus")
         #expect(try harness.run("test", "-e", "/usr/lib/systemd/system/fluxbusd.service").status == 1)
@@ -127,5 +128,42 @@ struct PackageTests {
         #expect(try announcements() == 1)
         try harness.check("systemctl", "stop", "fluxbusd.service")
         #expect(try announcements() == 1)
+    }
+
+    /// A user's own manager, as logging in would start it, with the package's user units.
+    private func userUnitServesItsUser() throws {
+        let home = "/run/user-home"
+        try harness.write(
+            "\(home)/.config/systemd/user/fluxbusd.service.d/probe.conf",
+            "[Service]\nExecStart=\nExecStart=/usr/bin/fluxbusd serve --ready\n")
+        try harness.write(
+            "/run/systemd/system/user-manager.service",
+            """
+            [Service]
+            Type=notify
+            User=nobody
+            Delegate=yes
+            Environment=HOME=\(home) XDG_RUNTIME_DIR=\(home)/run
+            ExecStart=/lib/systemd/systemd --user --unit=basic.target
+            """)
+        try harness.check("mkdir", "-m", "700", "\(home)/run")
+        try harness.check("chown", "-R", "nobody", home)
+        try harness.check("systemctl", "daemon-reload")
+        try harness.check("systemctl", "start", "user-manager.service")
+        let user = try harness.check("id", "-u", "nobody")
+        func manager(_ verb: String, _ unit: String) throws {
+            try harness.check(
+                "setpriv", "--reuid", user, "--clear-groups", "env", "HOME=\(home)",
+                "XDG_RUNTIME_DIR=\(home)/run", "systemctl", "--user", verb, unit)
+        }
+        try manager("start", "fluxbusd.socket")
+        let connection = try ProbeConnection(harness.path("\(home)/run/fluxbus/bus.sock"))
+        #expect(try connection.order("passed") == "bus:unix")
+        try connection.order("keep")
+        let process = try connection.order("process")
+        try manager("restart", "fluxbusd.service")
+        #expect(try connection.order("process") != process)
+        try harness.check("systemctl", "stop", "user-manager.service")
+        #expect(try connection.line() == nil)
     }
 }
