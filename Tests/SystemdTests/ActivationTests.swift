@@ -35,4 +35,16 @@ import Testing
             #expect(answer == process)
         }
     }
+
+    @Test func serviceThatCanNotServeTurnsItsClientsAwayAndDoesNotLoop() throws {
+        let probe = try ProbeService(harness, "away", mode: "refuse")
+        let clients = try (0..<3).map { _ in try probe.connect() }
+        for client in clients { #expect(try client.line() == nil) }
+        // Stopping the socket ends whatever would still be tried.
+        try harness.check("systemctl", "stop", "away.socket")
+        let messages = try probe.messages()
+        // One start for each client at most; if they waited on, the manager would try until it gives the socket up.
+        #expect((1...3).contains(messages.components(separatedBy: "turned away").count - 1), "\(messages)")
+        #expect(try probe.property("ExecMainStatus") == "78")
+    }
 }

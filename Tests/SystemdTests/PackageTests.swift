@@ -29,10 +29,18 @@ struct PackageTests {
 
         try identityIsRightInTheSandbox()
         try sandboxHoldsAndLetsTheServiceWork()
+        try userUnitServesItsUser()
 
         try harness.check("dpkg", "--no-triggers", "--purge", "fluxbus")
         #expect(try harness.run("test", "-e", "/usr/lib/systemd/system/fluxbusd.service").status == 1)
         #expect(try harness.run("test", "-e", "/run/fluxbus/bus.sock").status == 1)
+    }
+
+    /// How often the service was told that what comes is a restart.
+    private func announcements() throws -> Int {
+        try harness.check("journalctl", "--sync")
+        return try harness.check("journalctl", "-u", "fluxbusd", "-o", "cat")
+            .components(separatedBy: "restart is announced").count - 1
     }
 
     private func install() throws {
@@ -117,5 +125,45 @@ struct PackageTests {
         try harness.check("systemctl", "restart", "fluxbusd.service")
         #expect(try connection.order("process") != process)
         #expect(try connection.order("states") == "what travels")
+        #expect(try announcements() == 1)
+        try harness.check("systemctl", "stop", "fluxbusd.service")
+        #expect(try announcements() == 1)
+    }
+
+    /// A user's own manager, as logging in would start it, with the package's user units.
+    private func userUnitServesItsUser() throws {
+        let home = "/run/user-home"
+        try harness.write(
+            "\(home)/.config/systemd/user/fluxbusd.service.d/probe.conf",
+            "[Service]\nExecStart=\nExecStart=/usr/bin/fluxbusd serve --ready\n")
+        try harness.write(
+            "/run/systemd/system/user-manager.service",
+            """
+            [Service]
+            Type=notify
+            User=nobody
+            Delegate=yes
+            Environment=HOME=\(home) XDG_RUNTIME_DIR=\(home)/run
+            ExecStart=/lib/systemd/systemd --user --unit=basic.target
+            """)
+        try harness.check("mkdir", "-m", "700", "\(home)/run")
+        try harness.check("chown", "-R", "nobody", home)
+        try harness.check("systemctl", "daemon-reload")
+        try harness.check("systemctl", "start", "user-manager.service")
+        let user = try harness.check("id", "-u", "nobody")
+        func manager(_ verb: String, _ unit: String) throws {
+            try harness.check(
+                "setpriv", "--reuid", user, "--clear-groups", "env", "HOME=\(home)",
+                "XDG_RUNTIME_DIR=\(home)/run", "systemctl", "--user", verb, unit)
+        }
+        try manager("start", "fluxbusd.socket")
+        let connection = try ProbeConnection(harness.path("\(home)/run/fluxbus/bus.sock"))
+        #expect(try connection.order("passed") == "bus:unix")
+        try connection.order("keep")
+        let process = try connection.order("process")
+        try manager("restart", "fluxbusd.service")
+        #expect(try connection.order("process") != process)
+        try harness.check("systemctl", "stop", "user-manager.service")
+        #expect(try connection.line() == nil)
     }
 }

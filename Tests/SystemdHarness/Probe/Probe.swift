@@ -5,6 +5,7 @@ import Systemd
 ///
 ///     systemd-probe serve            answers lines on every socket it was passed, and on stored connections
 ///     systemd-probe serve --ready    the same, and is ready at once
+///     systemd-probe refuse           turns waiting clients away and ends like a daemon with a wrong configuration
 ///     systemd-probe ask PATH LINE    sends one line to a Unix socket and prints the answer
 ///
 /// It tells the manager nothing unless a line asks for it: being ready is what the tests want to decide.
@@ -13,6 +14,8 @@ struct Probe {
     static func main() {
         // First of all: no thread reads the variables yet.
         let environment = ServiceEnvironment.take()
+        // What announces a restart. Writing is one of the few things that a handler may do.
+        signal(SIGUSR1) { _ in _ = write(STDERR_FILENO, "restart is announced\n", 21) }
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
             switch arguments.first {
@@ -20,11 +23,14 @@ struct Probe {
                 var server = try ProbeServer(environment)
                 if arguments.count == 2 { try server.orders.notifier.send(.ready) }
                 try server.run()
+            case "refuse" where arguments.count == 1:
+                let count = try ListenDescriptors(environment).turnAwayWaiting()
+                fail("turned away \(count)", status: 78)
             case "ask" where arguments.count == 3:
                 let line = try ProbeClient.ask(arguments[1], arguments[2])
                 print(line)
             default:
-                fail("usage: systemd-probe serve [--ready] | ask PATH LINE", status: 64)
+                fail("usage: systemd-probe serve [--ready] | refuse | ask PATH LINE", status: 64)
             }
         } catch {
             fail("systemd-probe: \(error)", status: 1)

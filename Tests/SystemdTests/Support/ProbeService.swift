@@ -12,8 +12,11 @@ final class ProbeService {
     /// - Parameters:
     ///   - service: Lines of the `[Service]` section beside what every probe has.
     ///   - sockets: More socket units, by name: the lines of their `[Socket]` sections.
-    init(_ harness: Harness, _ name: String, service: [String] = [], sockets: [String: [String]] = [:]) throws
-    {
+    ///   - mode: What the probe does.
+    init(
+        _ harness: Harness, _ name: String, mode: String = "serve", service: [String] = [],
+        sockets: [String: [String]] = [:]
+    ) throws {
         self.harness = harness
         self.name = name
         var sockets = sockets
@@ -34,7 +37,7 @@ final class ProbeService {
             [Service]
             Type=notify
             Sockets=\(units.joined(separator: " "))
-            ExecStart=\(Harness.executables)/systemd-probe serve
+            ExecStart=\(Harness.executables)/systemd-probe \(mode)
             TimeoutStartSec=30
             # Swift's crash reporter would catch the watchdog's SIGABRT, print, and let the process live on.
             Environment=SWIFT_BACKTRACE=enable=no
