@@ -3,8 +3,8 @@ struct Entry<State: Flux.State>: Sendable {
     enum Work: Sendable {
         /// Actions that become one commit, each through the middleware from the given one on.
         case actions([State.Action], firstMiddleware: Int = 0)
-        /// A recording: this state, and then these actions, without middleware.
-        case replay(from: State, actions: [State.Action])
+        /// A recording: this state, and then these actions, without middleware; the closure hears of success.
+        case replay(from: State, actions: [State.Action], whenDone: @Sendable () -> Void)
     }
 
     let work: Work
@@ -18,7 +18,7 @@ struct Entry<State: Flux.State>: Sendable {
 
     var actions: [State.Action] {
         switch work {
-        case .actions(let actions, _), .replay(_, let actions): actions
+        case .actions(let actions, _), .replay(_, let actions, _): actions
         }
     }
 }

@@ -56,7 +56,7 @@ extension Store {
                 if case .failure(let error) = result { failure.modify { $0 = $0 ?? error } }
             }
         }
-        let result = await outcome(of: .actions([last]), after: entries)
+        let result = await core.outcome(of: .actions([last]), after: entries)
         if let error = failure.value { throw error }
         return try result.get()
     }
@@ -65,16 +65,6 @@ extension Store {
     /// threw.
     @discardableResult
     public func state(afterAtomically actions: [State.Action]) async throws -> State {
-        try await outcome(of: .actions(actions)).get()
-    }
-
-    /// What comes of `work`, with `entries` directly before it.
-    func outcome(
-        of work: Entry<State>.Work, after entries: [Entry<State>] = []
-    ) async -> Result<State, any Error> {
-        await withCheckedContinuation { continuation in
-            let last = Entry<State>(work) { continuation.resume(returning: $0) }
-            core.lane.place(entries + [last], in: core)
-        }
+        try await core.outcome(of: .actions(actions)).get()
     }
 }

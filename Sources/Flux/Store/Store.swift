@@ -31,14 +31,20 @@ public final class Store<State: Flux.State>: SignalSource {
     ) {
         self.init(
             core: StoreCore(
-                state: state, mutations: mutations, defect: nil, executor: executor,
-                skipsEqualStates: skipsEqualStates, middleware: middleware),
+                state: state, mutations: mutations, executor: executor, skipsEqualStates: skipsEqualStates,
+                middleware: middleware),
             initialAction: initialAction)
     }
 
     init(core: StoreCore<State>, initialAction: State.Action?) {
         self.core = core
-        core.lane.join(core, first: initialAction.map { Entry(.actions([$0])) })
+        let first = initialAction.map { action in
+            Entry<State>(.actions([action])) { [initialFailure = core.initialFailure] result in
+                guard case .failure(let error) = result else { return }
+                initialFailure.value = ActionFailure(actions: [action], error: error)
+            }
+        }
+        core.lane.join(core, first: first)
     }
 
     deinit { core.close() }
@@ -64,6 +70,9 @@ public final class Store<State: Flux.State>: SignalSource {
         return Actions { lane.placeInAll($0) }
     }
 
-    /// Actions that could not be committed and for whose outcome nobody waits.
-    public var failures: Signal<ActionFailure<State>> { core.failures.signal }
+    /// Actions that could not be committed and for whose outcome nobody waits. If the initial action failed, every observer
+    /// hears of it, also a later one.
+    public var failures: Signal<ActionFailure<State>> {
+        core.failures.signal.merged(with: core.initialFailure.signal.present())
+    }
 }

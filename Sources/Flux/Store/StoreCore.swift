@@ -11,26 +11,28 @@ final class StoreCore<State: Flux.State>: Sendable {
     let inbox = Inbox<State>()
     let emitter: Emitter<State>
     let failures = Sink<ActionFailure<State>>()
+    /// What became of the initial action, if it failed: kept, as it fails before anybody can observe.
+    let initialFailure = Variable<ActionFailure<State>?>(nil)
     let lane: Lane<State>
     let middleware: [Middleware<State>]
     let recorders = Recorders<State>()
     private let initial: State
     private let mutations: State.Mutations
     /// Why the rules can't be used at all, if so; then every commit fails with it.
-    private let defect: (any Error)?
+    private let defect: FluxError?
     private let executor: Executor
     private let areEqual: (@Sendable (State, State) -> Bool)?
     private let turn = Mutex<Void>(())
 
     init(
-        state: State, mutations: State.Mutations, defect: (any Error)?, executor: Executor,
-        skipsEqualStates: Bool, middleware: [Middleware<State>]
+        state: State, mutations: State.Mutations, executor: Executor, skipsEqualStates: Bool,
+        middleware: [Middleware<State>]
     ) {
         initial = state
         emitter = Emitter(state)
         lane = .shared
         self.mutations = mutations
-        self.defect = defect
+        defect = Self.defect(of: mutations)
         self.executor = executor
         self.middleware = middleware
         areEqual = skipsEqualStates ? Equality.of(State.self) : nil
@@ -56,6 +58,16 @@ final class StoreCore<State: Flux.State>: Sendable {
         emitter.finish()
     }
 
+    /// What comes of `work`, with `entries` directly before it.
+    func outcome(
+        of work: Entry<State>.Work, after entries: [Entry<State>] = []
+    ) async -> Result<State, any Error> {
+        await withCheckedContinuation { continuation in
+            let last = Entry<State>(work) { continuation.resume(returning: $0) }
+            lane.place(entries + [last], in: self)
+        }
+    }
+
     /// Tells who waits for the entry that the store has gone.
     func tellGone(_ entry: Entry<State>) {
         entry.completion?(.failure(FluxError.storeGone(state: String(describing: State.self))))
@@ -65,6 +77,16 @@ final class StoreCore<State: Flux.State>: Sendable {
     func mutate(_ state: inout State, by action: State.Action) throws {
         if let defect { throw defect }
         try mutations.commitPurely(action, to: &state)
+    }
+
+    /// Generic code may make a store of composed rules without the initialiser that checks them.
+    private static func defect(of mutations: State.Mutations) -> FluxError? {
+        do throws(FluxError) {
+            try (mutations as? any ComposedMutations)?.check()
+            return nil
+        } catch {
+            return error
+        }
     }
 
     private func takeTurn(through ticket: UInt64) {
@@ -88,11 +110,12 @@ final class StoreCore<State: Flux.State>: Sendable {
             case .actions(let actions, let first):
                 let transaction = Transaction(core: self, state: before)
                 (after, committed) = try transaction.run(actions, from: first)
-            case .replay(let start, let actions):
+            case .replay(let start, let actions, let whenDone):
                 after = start
                 for action in actions { try mutate(&after, by: action) }
+                whenDone()
             }
-            recorders.record(committed)
+            recorders.record(before: before, committed)
             if areEqual?(before, after) != true { emitter.put(after) }
             return .success(after)
         } catch {

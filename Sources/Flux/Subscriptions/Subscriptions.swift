@@ -13,13 +13,16 @@ final class Subscriptions: Sendable {
         return scope
     }
 
-    /// Ends the subscription of `subscriber`; with `scope`, only if it is still that one.
-    func end(_ subscriber: ObjectIdentifier, _ scope: DisposableScope? = nil) {
-        let ended = scopes.withLock { scopes in
-            if let scope, scopes[subscriber] !== scope { return DisposableScope?.none }
-            return scopes.removeValue(forKey: subscriber)
+    /// Ends the subscription of `subscriber`, whichever it is.
+    func end(_ subscriber: ObjectIdentifier) {
+        scopes.withLock { $0.removeValue(forKey: subscriber) }?.dispose()
+    }
+
+    /// Ends this subscription of `subscriber`, and leaves alone one that has replaced it.
+    func end(_ subscriber: ObjectIdentifier, _ scope: DisposableScope) {
+        scopes.withLock { scopes in
+            if scopes[subscriber] === scope { scopes[subscriber] = nil }
         }
-        (scope ?? ended)?.dispose()
-        ended?.dispose()
+        scope.dispose()
     }
 }

@@ -1,0 +1,131 @@
+import Synchronization
+
+/// Hands typed outcomes to whoever registered for them, one dispatch at a time.
+///
+/// ```swift
+/// let todos = dispatcher.register(FetchTodos.self) { result, turn in … }
+/// dispatcher.register(FetchTodos.self) { result, turn in
+///     try turn.waitFor([todos])       // the other handler has seen it now
+/// }
+/// try dispatcher.dispatch(FetchTodos.self, .failure(.offline))
+/// ```
+///
+/// There is a ``shared`` one, and nothing is tied to it: whatever uses a dispatcher takes it as a parameter, so that a test
+/// or a second world brings its own.
+public final class Dispatcher: Sendable {
+    /// The dispatcher of those who don't bring their own.
+    public static let shared = Dispatcher()
+
+    private struct Round {
+        let number: UInt64
+        let name: String
+        let outcome: ObjectIdentifier
+        let result: any Sendable
+    }
+
+    private struct Contents {
+        var handlers: [DispatchHandler] = []
+        var line = FirstInFirstOut<Round>()
+        var number: UInt64 = 0
+        var isDispatching = false
+    }
+
+    private let contents = Mutex(Contents())
+    private let failed = Sink<DispatchFailure>()
+
+    public init() {}
+
+    /// Errors of dispatches that were queued behind another one, so that their callers had returned.
+    public var failures: Signal<DispatchFailure> { failed.signal }
+
+    /// Hands `result` to all handlers of the outcome, in the order of their registration.
+    ///
+    /// While another dispatch is under way, on this thread or another, it is queued and this returns at once. Otherwise
+    /// all handlers have been called when it returns, and it throws the first error of theirs. Inside a mutation it is
+    /// refused with ``FluxError/dispatchInMutation(action:)``.
+    public func dispatch<Kind: Outcome>(
+        _ outcome: Kind.Type, _ result: Result<Kind.Payload, Kind.Failure>
+    ) throws {
+        let name = String(describing: outcome)
+        guard !ThreadContext.refusesDispatch() else { throw FluxError.dispatchInMutation(action: name) }
+        let mine = contents.withLock { contents -> UInt64? in
+            contents.number += 1
+            contents.line.append(
+                Round(number: contents.number, name: name, outcome: ObjectIdentifier(outcome), result: result)
+            )
+            guard !contents.isDispatching else { return nil }
+            contents.isDispatching = true
+            return contents.number
+        }
+        guard let mine else { return }
+        var error: (any Error)?
+        while let (round, handlers) = nextRound() {
+            do {
+                try DispatchTurn(
+                    outcome: round.name, result: round.result, handlers: handlers, isRegistered: isRegistered
+                ).run()
+            } catch let thrown {
+                if round.number == mine {
+                    error = thrown
+                } else {
+                    failed.send(DispatchFailure(outcome: round.name, error: thrown))
+                }
+            }
+        }
+        if let error { throw error }
+    }
+
+    /// Does asynchronous work and dispatches what comes of it, a failure as data like a success.
+    ///
+    /// ```swift
+    /// try await dispatcher.dispatch(FetchTodos.self) { () async throws(FetchError) in try await service.todos() }
+    /// ```
+    public func dispatch<Kind: Outcome>(
+        _ outcome: Kind.Type, catching work: () async throws(Kind.Failure) -> Kind.Payload
+    ) async throws {
+        let result: Result<Kind.Payload, Kind.Failure>
+        do throws(Kind.Failure) {
+            result = .success(try await work())
+        } catch {
+            result = .failure(error)
+        }
+        try dispatch(outcome, result)
+    }
+
+    /// Calls `handler` with each outcome of the kind, until unregistered; from the next dispatch on, if one is under way.
+    @discardableResult
+    public func register<Kind: Outcome>(
+        _ outcome: Kind.Type,
+        _ handler: @escaping @Sendable (Result<Kind.Payload, Kind.Failure>, DispatchTurn) throws -> Void
+    ) -> DispatchToken {
+        let token = DispatchToken()
+        let entry = DispatchHandler(token: token, outcome: ObjectIdentifier(outcome)) { result, turn in
+            guard let result = result as? Result<Kind.Payload, Kind.Failure> else { return }
+            try handler(result, turn)
+        }
+        contents.withLock { $0.handlers.append(entry) }
+        return token
+    }
+
+    /// Calls the handler no more, not even in the dispatch that is under way. Further calls do nothing.
+    public func unregister(_ token: DispatchToken) {
+        // Let go of outside the lock: the handler may hold anything.
+        _ = contents.withLock { contents in
+            contents.handlers.firstIndex { $0.token == token }.map { contents.handlers.remove(at: $0) }
+        }
+    }
+
+    private func isRegistered(_ token: DispatchToken) -> Bool {
+        contents.withLock { contents in contents.handlers.contains { $0.token == token } }
+    }
+
+    private func nextRound() -> (Round, [DispatchHandler])? {
+        contents.withLock { contents in
+            guard let round = contents.line.popFirst() else {
+                contents.isDispatching = false
+                return nil
+            }
+            return (round, contents.handlers.filter { $0.outcome == round.outcome })
+        }
+    }
+}

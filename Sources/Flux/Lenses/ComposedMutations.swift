@@ -1,0 +1,46 @@
+/// Rules put together from reducers, each for one sub-state.
+///
+/// ```swift
+/// struct Mutations: ComposedMutations {
+///     let mutators: [Mutator<App>] = [
+///         Mutator(\.count) { action, count in … },
+///         Mutator(\.settings.theme) { action, theme in … },
+///     ]
+/// }
+/// let store = try Store<App>(state: App())
+/// ```
+///
+/// An action goes through all reducers in the order listed; each either handles or ignores it, and an action that all of them
+/// ignore fails with ``FluxError/unhandledAction(action:)``. Exactly one reducer stands for a sub-state: two for the same
+/// one, or one inside another's, is an error when the store is made.
+public protocol ComposedMutations<State>: Mutations {
+    /// The state as a whole; it follows from the type of ``mutators``.
+    associatedtype State
+
+    /// The reducers. A stored property is made once per store; a computed one for each action.
+    var mutators: [Mutator<State>] { get }
+}
+
+extension ComposedMutations {
+    public func commit(_ action: State.Action, to state: inout State) throws {
+        var isHandled = false
+        for mutator in mutators where try mutator.reduce(action, &state) == .handled { isHandled = true }
+        guard isHandled else { throw FluxError.unhandledAction(action: String(describing: action)) }
+    }
+
+    /// Throws if two reducers stand for one sub-state or for one inside another. A store does this when it is made.
+    public func check() throws(FluxError) {
+        let mutators = mutators
+        for (place, mutator) in mutators.enumerated() {
+            try mutator.checkInside()
+            for other in mutators[..<place] {
+                switch other.path.relation(to: mutator.path) {
+                case .apart: break
+                case .same: throw .duplicateReducer(first: other.name, second: mutator.name)
+                case .contains: throw .nestedReducer(outer: other.name, inner: mutator.name)
+                case .inside: throw .nestedReducer(outer: mutator.name, inner: other.name)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/// An identity for a lens made of closures, which can't be compared themselves.
+final class LensName: Sendable {}

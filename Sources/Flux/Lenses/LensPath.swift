@@ -1,0 +1,105 @@
+/// Where a lens looks, so that two lenses can be compared without a state at hand.
+///
+/// A path is a row of segments. Each is what key paths reach from one value, followed by a step into an element, where
+/// the next segment begins. Stored members are compared by the bytes that they occupy, computed ones by their key paths.
+struct LensPath: Sendable {
+    enum Relation { case apart, same, contains, inside }
+
+    struct Segment: Sendable {
+        var keyPaths: [AnyKeyPath & Sendable] = []
+        /// The bytes within the segment's first value, if the part is stored there.
+        var bytes: Range<Int>?
+        /// How it goes on; nil in the last segment only.
+        var step: LensStep?
+
+        /// The key paths from the segment's first value, each a way further.
+        var reached: [AnyKeyPath] {
+            var reached: [AnyKeyPath] = []
+            for next in keyPaths {
+                guard let last = reached.last else {
+                    reached.append(next)
+                    continue
+                }
+                if let path = last.appending(path: next) { reached.append(path) }
+            }
+            return reached
+        }
+    }
+
+    var segments: [Segment]
+
+    /// The whole of a value of that many bytes.
+    init(size: Int) { segments = [Segment(bytes: 0..<size)] }
+
+    init<Root, Part>(_ keyPath: KeyPath<Root, Part> & Sendable) {
+        self.init(size: MemoryLayout<Root>.size)
+        if keyPath == \Root.self { return }
+        segments[0].keyPaths = [keyPath]
+        segments[0].bytes = MemoryLayout<Root>.offset(of: keyPath).map { $0..<$0 + MemoryLayout<Part>.size }
+    }
+
+    /// Through `step` to a value of that many bytes.
+    func stepping(_ step: LensStep, size: Int) -> LensPath {
+        var path = self
+        path.segments[path.segments.count - 1].step = step
+        path.segments += LensPath(size: size).segments
+        return path
+    }
+
+    func appending(_ other: LensPath) -> LensPath {
+        var path = self
+        var joint = path.segments.removeLast()
+        let next = other.segments[0]
+        if let outer = joint.bytes, let inner = next.bytes {
+            joint.bytes = outer.lowerBound + inner.lowerBound..<outer.lowerBound + inner.upperBound
+        } else {
+            joint.bytes = nil
+        }
+        joint.keyPaths += next.keyPaths
+        joint.step = next.step
+        path.segments += [joint] + other.segments.dropFirst()
+        return path
+    }
+
+    /// How this place lies to the other one. What can't be told apart for certain is the same.
+    func relation(to other: LensPath) -> Relation {
+        for (mine, theirs) in zip(segments, other.segments) {
+            switch mine.relation(to: theirs) {
+            case .apart: return .apart
+            case .contains: return mine.step == nil ? .contains : .same
+            case .inside: return theirs.step == nil ? .inside : .same
+            case .same: break
+            }
+            switch (mine.step, theirs.step) {
+            case (nil, nil): return .same
+            case (nil, _): return .contains
+            case (_, nil): return .inside
+            case (let one?, let two?): if one.isApart(from: two) { return .apart }
+            }
+        }
+        return .same
+    }
+}
+
+extension LensPath.Segment {
+    func relation(to other: Self) -> LensPath.Relation {
+        let (mine, theirs) = (reached, other.reached)
+        guard let myEnd = mine.last else { return theirs.isEmpty ? .same : .contains }
+        guard let theirEnd = theirs.last else { return .inside }
+        if myEnd == theirEnd { return .same }
+        if theirs.contains(myEnd) { return .contains }
+        if mine.contains(theirEnd) { return .inside }
+        guard let bytes, let others = other.bytes, bytes.overlaps(others) else { return .apart }
+        if bytes == others { return .same }
+        return bytes.count > others.count ? .contains : .inside
+    }
+}
+
+extension LensPath: CustomStringConvertible {
+    var description: String {
+        segments.map { segment in
+            let keyPaths = segment.reached.last.map { String(describing: $0) } ?? ""
+            return keyPaths + (segment.step.map { "\($0)" } ?? "")
+        }.joined()
+    }
+}

@@ -1,0 +1,35 @@
+/// How a lens goes on where key paths end: into an element of a collection, or through closures.
+enum LensStep: Sendable {
+    case index(Int)
+    case id(any Hashable & Sendable)
+    case key(any Hashable & Sendable)
+    /// The element that the action names.
+    case each
+    /// Closures, which only their own name tells apart.
+    case closures(ObjectIdentifier)
+
+    /// Whether the two lead to different places for certain.
+    func isApart(from other: LensStep) -> Bool {
+        switch (self, other) {
+        case (.index(let one), .index(let two)): one != two
+        case (.id(let one), .id(let two)), (.key(let one), .key(let two)):
+            AnyHashable(one) != AnyHashable(two)
+        // What closures reach can't be known; different ones are taken at their word.
+        case (.closures(let one), .closures(let two)): one != two
+        case (.closures, _), (_, .closures): true
+        default: false
+        }
+    }
+}
+
+extension LensStep: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .index(let index): "[\(index)]"
+        case .id(let id): "[id: \(id)]"
+        case .key(let key): "[\(key)]"
+        case .each: "[each]"
+        case .closures: ".(closures)"
+        }
+    }
+}

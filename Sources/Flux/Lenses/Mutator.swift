@@ -1,0 +1,68 @@
+/// A reducer for one sub-state: where the sub-state is, and what actions do to it. See ``ComposedMutations``.
+///
+/// ```swift
+/// Mutator(\.count) { action, count in
+///     guard case .increment(let amount) = action else { return .ignored }
+///     count += amount
+///     return .handled
+/// }
+/// ```
+public struct Mutator<State: Flux.State>: Sendable {
+    /// What the sub-state is called in errors.
+    public let name: String
+    let path: LensPath
+    let reduce: @Sendable (State.Action, inout State) throws -> Reduction
+    /// Checks the rules inside the sub-state, if they are composed themselves.
+    let checkInside: @Sendable () throws(FluxError) -> Void
+
+    init(
+        name: String?, path: LensPath, checkInside: @escaping @Sendable () throws(FluxError) -> Void = {},
+        reduce: @escaping @Sendable (State.Action, inout State) throws -> Reduction
+    ) {
+        self.name = name ?? path.description
+        self.path = path
+        self.checkInside = checkInside
+        self.reduce = reduce
+    }
+
+    /// A reducer for the part that `lens` sees.
+    public init<Part>(
+        _ lens: Lens<State, Part>, name: String? = nil,
+        reduce: @escaping @Sendable (State.Action, inout Part) throws -> Reduction
+    ) {
+        self.init(name: name, path: lens.path) { action, state in
+            try lens.update(&state) { try reduce(action, &$0) }
+        }
+    }
+
+    /// A reducer for the part at `keyPath`.
+    public init<Part: Sendable>(
+        _ keyPath: WritableKeyPath<State, Part> & Sendable, name: String? = nil,
+        reduce: @escaping @Sendable (State.Action, inout Part) throws -> Reduction
+    ) {
+        self.init(Lens(keyPath), name: name, reduce: reduce)
+    }
+
+    /// A state within a state: the part has rules of its own, and `action` says which of the actions are meant for it.
+    ///
+    /// ```swift
+    /// Mutator(\.todos, mutations: Todos.Mutations()) { if case .todos(let action) = $0 { action } else { nil } }
+    /// ```
+    public init<Part: Flux.State>(
+        _ keyPath: WritableKeyPath<State, Part> & Sendable, name: String? = nil,
+        mutations: Part.Mutations,
+        action: @escaping @Sendable (State.Action) -> Part.Action?
+    ) {
+        let lens = Lens(keyPath)
+        self.init(
+            name: name, path: lens.path,
+            checkInside: { () throws(FluxError) in
+                try (mutations as? any ComposedMutations)?.check()
+            }
+        ) { whole, state in
+            guard let inner = action(whole) else { return .ignored }
+            try lens.update(&state) { try mutations.commit(inner, to: &$0) }
+            return .handled
+        }
+    }
+}

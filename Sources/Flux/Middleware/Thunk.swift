@@ -1,0 +1,28 @@
+/// Work that takes time and dispatches as it goes, as a value that can be handed to a store.
+///
+/// ```swift
+/// let refresh = Thunk<Weather> { store in
+///     store.dispatch(.loading)
+///     store.dispatch(.loaded(try await service.forecast(for: store.state.city)))
+/// }
+/// store.dispatch(refresh)      // or: try await store.run(refresh)
+/// ```
+///
+/// Only the actions it dispatches pass the middleware and are recorded; the work itself never runs in a replay.
+public struct Thunk<State: Flux.State>: Sendable {
+    let body: @Sendable (Store<State>) async throws -> Void
+
+    /// Work with a store, which lives at least as long as the work.
+    public init(_ body: @escaping @Sendable (_ store: Store<State>) async throws -> Void) { self.body = body }
+}
+
+extension Store {
+    /// Starts the work and returns its task, which can be awaited or cancelled.
+    @discardableResult
+    public func dispatch(_ thunk: Thunk<State>) -> Task<Void, any Error> {
+        Task { try await thunk.body(self) }
+    }
+
+    /// Does the work and returns when it has ended.
+    public func run(_ thunk: Thunk<State>) async throws { try await thunk.body(self) }
+}

@@ -1,0 +1,32 @@
+/// A place that values can be put: a target, held weakly, and how it takes a value.
+///
+/// ```swift
+/// let title = Binder<String>(label, on: .mainThread) { label, text in label.show(text) }
+/// store.signal(\.title).bind(to: title)
+/// ```
+public struct Binder<Value: Sendable>: Sendable {
+    let executor: Executor
+    /// Puts the value; false if the target has gone.
+    let put: @Sendable (Value) -> Bool
+
+    /// A place in `target`, filled by `apply` on `executor`.
+    public init<Target: AnyObject & Sendable>(
+        _ target: Target, on executor: Executor = .immediate,
+        _ apply: @escaping @Sendable (Target, Value) -> Void
+    ) {
+        self.executor = executor
+        put = { [weak target] value in
+            guard let target else { return false }
+            apply(target, value)
+            return true
+        }
+    }
+
+    /// The member of `target` at `keyPath`, set on `executor`.
+    public init<Target: AnyObject & Sendable>(
+        _ target: Target, _ keyPath: ReferenceWritableKeyPath<Target, Value> & Sendable,
+        on executor: Executor = .immediate
+    ) {
+        self.init(target, on: executor) { target, value in target[keyPath: keyPath] = value }
+    }
+}

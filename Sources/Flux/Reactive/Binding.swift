@@ -1,0 +1,38 @@
+/// A value that can be read, observed and set, where setting means dispatching: a two-way binding for a control.
+///
+/// ```swift
+/// let volume = store.binding(\.volume) { .setVolume($0) }
+/// slider.position = volume.value
+/// volume.value = 0.7      // dispatches .setVolume(0.7)
+/// ```
+public struct Binding<Value: Sendable>: SignalSource {
+    private let constant: Constant<Value>
+    private let set: @Sendable (Value) -> Void
+
+    /// A binding that reads `constant` and gives new values to `set`.
+    public init(_ constant: Constant<Value>, set: @escaping @Sendable (Value) -> Void) {
+        self.constant = constant
+        self.set = set
+    }
+
+    /// The value now; a new one goes to whoever changes it, and comes back when that has happened.
+    public var value: Value {
+        get { constant.value }
+        nonmutating set { set(newValue) }
+    }
+
+    /// The latest value, then every change.
+    public var signal: Signal<Value> { constant.signal }
+}
+
+extension Store {
+    /// A two-way binding to one part of the state: reading reads it, setting dispatches what `action` makes of the
+    /// new value. It does not keep the store alive.
+    public func binding<Part: Sendable>(
+        _ part: KeyPath<State, Part> & Sendable,
+        set action: @escaping @Sendable (Part) -> State.Action
+    ) -> Binding<Part> {
+        let actions = actions
+        return Binding(signal(part)) { actions.dispatch(action($0)) }
+    }
+}

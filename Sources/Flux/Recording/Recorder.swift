@@ -1,0 +1,89 @@
+import Synchronization
+
+/// Records what a store commits and can bring the store back to any step of it.
+///
+/// ```swift
+/// let recorder = Recorder(store)
+/// store.dispatch([.increment(), .increment()])
+/// try await recorder.replay(upTo: 1)      // as after the first
+/// try await recorder.replay()             // as after all
+/// let file = try JSONEncoder().encode(recorder.recording)
+/// ```
+///
+/// A step is what reached the mutations, so a replay needs no middleware and no thunk, and none runs. It is one change
+/// for the observers. A commit after a replay follows the step that was shown; the steps behind it are forgotten, as by
+/// typing after an undo.
+public final class Recorder<State: Flux.State>: Sendable {
+    private struct Contents {
+        /// The state before the first step; nil while nothing was recorded.
+        var start: State?
+        var steps: [Recording<State>.Step] = []
+        /// How many of the steps the store shows.
+        var position = 0
+    }
+
+    private final class Tape: Sendable {
+        let contents = Mutex(Contents())
+
+        func record(_ before: State, _ actions: [State.Action]) {
+            contents.withLock { contents in
+                if contents.start == nil { contents.start = before }
+                contents.steps.removeLast(contents.steps.count - contents.position)
+                contents.steps.append(.init(actions: actions))
+                contents.position = contents.steps.count
+            }
+        }
+    }
+
+    private let tape = Tape()
+    private weak let core: StoreCore<State>?
+    private let observation: Disposable
+
+    /// Records everything that `store` commits from now on, until ``stop()`` or until nobody holds the recorder. It does
+    /// not keep the store alive.
+    public init(_ store: Store<State>) {
+        core = store.core
+        observation = store.core.recorders.add { [tape] in tape.record($0, $1) }
+    }
+
+    deinit { observation.dispose() }
+
+    /// All steps up to now, also those behind the one that is shown.
+    public var recording: Recording<State> { tape.contents.withLock { Recording(steps: $0.steps) } }
+
+    /// Records no more. What was recorded can still be replayed.
+    public func stop() { observation.dispose() }
+
+    /// Brings the store to the state after that many steps, by default after all, and returns it.
+    ///
+    /// Throws ``FluxError/unknownStep(step:count:)``, what a mutation throws (then nothing has changed), or
+    /// ``FluxError/storeGone(state:)``.
+    @discardableResult
+    public func replay(upTo step: Int? = nil) async throws -> State {
+        guard let core else { throw FluxError.storeGone(state: String(describing: State.self)) }
+        let (start, steps) = tape.contents.withLock { ($0.start, $0.steps) }
+        let count = step ?? steps.count
+        guard (0...steps.count).contains(count) else {
+            throw FluxError.unknownStep(step: count, count: steps.count)
+        }
+        let actions = steps.prefix(count).flatMap(\.actions)
+        let replay = Entry<State>.Work.replay(from: start ?? core.state, actions: actions) { [tape] in
+            tape.contents.withLock { $0.position = min(count, $0.steps.count) }
+        }
+        return try await core.outcome(of: replay).get()
+    }
+
+    /// Takes `recording` for what was recorded, and replays it from the state before the first recorded step, or from
+    /// the state now if nothing was recorded.
+    @discardableResult
+    public func replay(_ recording: Recording<State>, upTo step: Int? = nil) async throws -> State {
+        guard let core else { throw FluxError.storeGone(state: String(describing: State.self)) }
+        let now = core.state
+        tape.contents.withLock { contents in
+            contents.start = contents.start ?? now
+            contents.steps = recording.steps
+            contents.position = recording.steps.count
+        }
+        return try await replay(upTo: step)
+    }
+}

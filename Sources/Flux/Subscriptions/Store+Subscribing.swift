@@ -1,0 +1,40 @@
+extension Store {
+    /// Tells `subscriber` of the latest state and of every new one, until it goes, is unsubscribed, or the store goes.
+    ///
+    /// A subscriber has one subscription per store: a second one replaces the first. Subscribing and unsubscribing
+    /// is safe anywhere, also while the store tells its subscribers. `skipsRepeats` leaves equal states out, if they
+    /// can be compared.
+    public func subscribe<Subscriber: StoreSubscriber>(
+        _ subscriber: Subscriber, skipsRepeats: Bool = true
+    ) where Subscriber.Selection == State {
+        subscribe(subscriber, skipsRepeats: skipsRepeats) { $0 }
+    }
+
+    /// Tells `subscriber` of what `selection` makes of the states.
+    ///
+    /// ```swift
+    /// store.subscribe(view) { $0.select(\.todos).skip(when: { $0.count == $1.count }) }
+    /// ```
+    public func subscribe<Subscriber: StoreSubscriber>(
+        _ subscriber: Subscriber, skipsRepeats: Bool = true,
+        _ selection: (Signal<State>) -> Signal<Subscriber.Selection>
+    ) {
+        let name = ObjectIdentifier(subscriber)
+        let selected = selection(signal)
+        let scope = subscriptions.begin(name)
+        let told = skipsRepeats ? selected.skippingEqualValues() : selected
+        let observation = told.observe { [weak subscriber, weak subscriptions, weak scope] state in
+            if let subscriber {
+                subscriber.newState(state)
+            } else if let scope {
+                subscriptions?.end(name, scope)
+            }
+        }
+        scope.add(observation)
+    }
+
+    /// Ends the subscription of `subscriber`: no call begins after this.
+    public func unsubscribe(_ subscriber: some StoreSubscriber) {
+        subscriptions.end(ObjectIdentifier(subscriber))
+    }
+}

@@ -1,0 +1,81 @@
+import Flux
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct RecorderTests {
+    @Test func replaysAllAndUpToAnyStepAlsoExactlyOne() async throws {
+        let store = Store<Counter>(state: Counter(), initialAction: .increment(by: 100))
+        let recorder = Recorder(store)
+        #expect(try await recorder.replay().count == 100)
+        store.actions.increment()
+        #expect(try await recorder.replay(upTo: 0).count == 100)
+        #expect(try await recorder.replay(upTo: 1).count == 101)
+        #expect(try await recorder.replay().count == 101)
+        store.dispatch([.increment(), .fail, .increment()])
+        store.dispatch(atomically: [.reset, .increment(by: 7)])
+        #expect(recorder.recording.steps.map(\.actions.count) == [1, 1, 1, 2])
+        #expect(try await recorder.replay(upTo: 3).count == 103)
+        #expect(try await recorder.replay().count == 7)
+        await #expect(throws: FluxError.unknownStep(step: 5, count: 4)) { try await recorder.replay(upTo: 5) }
+    }
+
+    @Test func replayIsOneChangeWithoutMiddlewareOrThunks() async throws {
+        let effects = Journal<String>()
+        let store = Store<Counter>(
+            state: Counter(),
+            middleware: [
+                Middleware { action, _, next in
+                    effects.write("\(action)")
+                    next(action == .touch ? .increment(by: 10) : action)
+                }
+            ])
+        let recorder = Recorder(store)
+        let work = Thunk<Counter> { store in
+            effects.write("thunk")
+            store.dispatch(.touch)
+        }
+        try await store.run(work)
+        store.actions.increment()
+        let before = effects.entries
+        let seen = Journal<Int>()
+        store.observe { seen.write($0.count) }
+        try await recorder.replay(upTo: 0)
+        try await recorder.replay()
+        #expect(seen.entries == [11, 0, 11])
+        #expect(effects.entries == before)
+        #expect(recorder.recording.steps.flatMap(\.actions) == [.increment(by: 10), .increment()])
+    }
+
+    @Test func commitAfterAReplayFollowsTheStepThatIsShown() async throws {
+        let store = Store<Counter>(state: Counter())
+        let recorder = Recorder(store)
+        store.dispatch([.increment(by: 1), .increment(by: 10), .increment(by: 100)])
+        try await recorder.replay(upTo: 1)
+        store.actions.increment(by: 1000)
+        #expect(try await recorder.replay().count == 1001)
+        #expect(recorder.recording.steps.count == 2)
+        recorder.stop()
+        store.actions.increment()
+        #expect(recorder.recording.steps.count == 2)
+    }
+
+    @Test func recordingIsCodableAndReplaysElsewhere() async throws {
+        let store = Store<Counter>(state: Counter())
+        let recorder = Recorder(store)
+        store.dispatch([.increment(by: 3), .write("x")])
+        let file = try JSONEncoder().encode(recorder.recording)
+        let recording = try JSONDecoder().decode(Recording<Counter>.self, from: file)
+        #expect(recording == recorder.recording)
+        let other = Store<Counter>(state: Counter())
+        let player = Recorder(other)
+        #expect(try await player.replay(recording, upTo: 1).count == 3)
+        #expect(try await player.replay() == store.state)
+    }
+
+    @Test func replayOfAStoreThatHasGoneIsAnError() async {
+        var store: Store<Counter>? = Store<Counter>(state: Counter())
+        let recorder = store.map { Recorder($0) }
+        store = nil
+        await #expect(throws: FluxError.storeGone(state: "Counter")) { try await recorder?.replay() }
+    }
+}
