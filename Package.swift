@@ -47,7 +47,7 @@ let package = Package(
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
-            dependencies: ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "CLinux", logging]),
+            dependencies: ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "CLinux", "Systemd", logging]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
         // A Swift state as the wire sees it: its name, its actions, its coding.

@@ -83,6 +83,12 @@ extension Engine {
         carryOutEnd(of: connection)
     }
 
+    /// Who is at the other end.
+    package func peer(of id: ConnectionID) -> Peer { connection(id).peer }
+
+    /// Whether it is known who that is: always on Unix sockets, over TCP after a hello.
+    package func isIdentified(_ id: ConnectionID) -> Bool { connection(id).identity != nil }
+
     package func status(of id: ConnectionID) -> ConnectionStatus {
         let connection = connection(id)
         if connection.isClosing { return .closing }

@@ -14,7 +14,7 @@ import BusState
 /// (`Subscriptions`), into outboxes.
 package final class Engine {
     @exclusivity(unchecked) var configuration: EngineConfiguration
-    let limits: Limits
+    @exclusivity(unchecked) package private(set) var limits: Limits
 
     /// The turn's time, in milliseconds since 1970.
     @exclusivity(unchecked) var now = 0
@@ -104,6 +104,13 @@ package final class Engine {
             reader: self,
             budget: Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes),
             storeBudget: Budget(operations: Limits.storeOperations, bytes: Limits.storeBytes))
+    }
+
+    /// Puts other limits in force, for what comes from now on; what is there already stays.
+    package func adopt(_ limits: Limits) {
+        self.limits = limits
+        request.limit(depth: limits.depth)
+        for connection in connections { connection?.lines.limit(longest: limits.line, deepest: limits.depth) }
     }
 
     package var storeCount: Int { stores.count }

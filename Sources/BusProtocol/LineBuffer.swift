@@ -16,8 +16,8 @@ package struct LineBuffer {
         case tooDeep
     }
 
-    private let longest: Int
-    private let deepest: Int
+    private var longest: Int
+    private var deepest: Int
     private var held: [UInt8] = []
     /// How many of the held bytes are done with: taking lines one at a time must not move the rest each time.
     private var done = 0
@@ -28,6 +28,12 @@ package struct LineBuffer {
     private var depth = DepthScanner()
 
     package init(longest: Int, deepest: Int) {
+        self.longest = longest
+        self.deepest = deepest
+    }
+
+    /// Other limits, for lines of which nothing has come yet, and what comes of the present one.
+    package mutating func limit(longest: Int, deepest: Int) {
         self.longest = longest
         self.deepest = deepest
     }

@@ -21,6 +21,11 @@ package struct RequestError: Error, Sendable {
         return error
     }
 
+    /// The text of a further member.
+    package func detail(_ name: String) -> String? {
+        details.first { UTF8Order.equal($0.name, name) }?.value.string
+    }
+
     /// A malformed, missing or unknown member of the request, by name.
     package static func invalid(_ member: String, _ message: String) -> RequestError {
         RequestError(.invalidRequest, message).with("member", .string(member))

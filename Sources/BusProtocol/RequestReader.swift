@@ -43,7 +43,7 @@ package final class RequestReader {
     /// The names of members that no request has, to find one that comes twice.
     @exclusivity(unchecked) private var unknown: Set<[UInt8]> = []
     @exclusivity(unchecked) private var copies: [UnsafeMutableRawBufferPointer] = []
-    private let depth: Int
+    private var depth: Int
 
     package init(depth: Int) {
         self.depth = depth
@@ -51,6 +51,9 @@ package final class RequestReader {
         parts = .allocate(capacity: 1)
         parts.initialize(to: Parts())
     }
+
+    /// Another limit, for the lines to come.
+    package func limit(depth: Int) { self.depth = depth }
 
     deinit {
         for copy in copies { copy.deallocate() }

@@ -31,7 +31,7 @@ import Testing
         "BusYAML": ["BusJSON", "BusProtocol"],
         "BusLogic": ["BusJSON", "BusProtocol", "BusState", "BusYAML"],
         "BusEngine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
-        "BusServer": ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "BusJSON", "CLinux"],
+        "BusServer": ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "BusJSON", "CLinux", "Systemd"],
         "Systemd": ["CSystemd"],
         "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
         "FluxBus": ["BusJSON", "BusTypes", "CLinux", "Flux"],

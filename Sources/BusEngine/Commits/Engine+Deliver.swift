@@ -169,7 +169,7 @@ extension Engine {
             statistics.goodbyes += 1
             configuration.report(
                 EngineNote(
-                    level: .warning,
+                    kind: .slowConsumer, level: .warning,
                     message:
                         "A subscriber to actions does not read; its connection is ended with slow_consumer.",
                     connection: connection.id))

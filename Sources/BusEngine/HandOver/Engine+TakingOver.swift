@@ -205,7 +205,7 @@ extension Engine {
         if let entry = typesByName[name] { entry.redefine(type) } else { addType(type) }
         configuration.report(
             EngineNote(
-                level: .error,
+                kind: .definitionKept, level: .error,
                 message: "The definition of \(name) does not fit its stores, or is gone: the old one stays.",
                 connection: nil))
     }

@@ -27,6 +27,8 @@ package struct EngineConfiguration {
         throw ReloadFailure(
             message: "This bus has no types directory to reload; name one in its configuration.")
     }
+    /// Told that what `loadTypes` gave is in force.
+    package var reloaded: () -> Void = {}
     /// Compiles a definition as `types` shows it, for stores that were handed over.
     package var compile: (JSON) throws(ReloadFailure) -> any StateType = { (_) throws(ReloadFailure) in
         throw ReloadFailure(message: "This bus can't compile definitions.")
@@ -50,8 +52,17 @@ package struct ReloadFailure: Error {
 /// Something for the operator's log.
 package struct EngineNote: Sendable {
     package enum Level: Sendable { case info, notice, warning, error }
+    /// What it is about, for logs that number their messages.
+    package enum Kind: Sendable {
+        case reloaded, reloadRefused, definitionKept, willRejected, slowConsumer
+    }
+    package var kind: Kind
     package var level: Level
     package var message: String
     /// The client concerned, if one is.
     package var connection: ConnectionID?
+    /// The store and the action concerned, where there is one.
+    package var store: String?
+    package var action: String?
+    package var revision: Int?
 }

@@ -101,8 +101,9 @@ extension Engine {
                 plan.clear()
                 configuration.report(
                     EngineNote(
-                        level: .warning, message: "A will was not carried out: \(error.message)",
-                        connection: connection.id))
+                        kind: .willRejected, level: .warning,
+                        message: "A will was not carried out: \(error.message)",
+                        connection: connection.id, store: error.detail("store"), action: error.detail("action")))
             }
         }
         let drops = connection.ephemeralStores.sorted {
@@ -132,8 +133,22 @@ extension Engine {
         try reload(by: Self.daemon)
     }
 
-    /// New definitions take the place of old ones if every store still fits its type; else all stay.
     private func reload(by: [UInt8]) throws(ReloadFailure) {
+        do throws(ReloadFailure) {
+            try exchangeDefinitions(by: by)
+        } catch {
+            configuration.report(
+                EngineNote(
+                    kind: .reloadRefused, level: .error, message: "Nothing was reloaded: \(error.message)"))
+            throw error
+        }
+        configuration.report(
+            EngineNote(
+                kind: .reloaded, level: .notice, message: "Definitions and limits were reloaded.", revision: revision))
+    }
+
+    /// New definitions take the place of old ones if every store still fits its type; else all stay.
+    private func exchangeDefinitions(by: [UInt8]) throws(ReloadFailure) {
         let loaded = try configuration.loadTypes()
         let names = Set(loaded.map(\.name))
         var misfits: [String] = []
@@ -168,6 +183,7 @@ extension Engine {
         types.filter { !names.contains($0.name) }.forEach { typesByName[$0.name] = nil }
         lastType = nil
         orderTypes()
+        configuration.reloaded()
         publishMoved(moved, by: by)
     }
 

@@ -102,7 +102,7 @@ struct ConfigurationReader {
             case "tcp":
                 return try ListenText.tcp(text, at: kind.value.place)
             default:
-                throw ListenText.systemdRefusal(at: kind.value.place)
+                return try ListenText.systemd(text, at: kind.value.place)
             }
         }
     }

@@ -1,11 +1,11 @@
 import BusProtocol
 import BusYAML
 
-/// Addresses to listen on, as flags and variables write them: `unix:/path`, `tcp:host:port`.
+/// Addresses to listen on, as flags and variables write them: `unix:/path`, `tcp:host:port`, `systemd:name`.
 enum ListenText {
     static func read(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
         guard let colon = text.firstIndex(of: ":") else {
-            throw SourceError("\(text) is no address; write unix:/path or tcp:host:port.", at: place)
+            throw SourceError("\(text) is no address; write unix:/path, tcp:host:port or systemd:name.", at: place)
         }
         let rest = String(text[text.index(after: colon)...])
         switch text[..<colon] {
@@ -15,7 +15,7 @@ enum ListenText {
         case "tcp":
             return try tcp(rest, at: place)
         case "systemd":
-            throw systemdRefusal(at: place)
+            return try systemd(rest, at: place)
         default:
             let hint = suggestion(for: String(text[..<colon]), among: ["unix", "tcp", "systemd"])
             throw SourceError("\(text[..<colon]) is no kind of address; \(hint)", at: place)
@@ -38,9 +38,14 @@ enum ListenText {
         return ListenAddress(.tcp(host: loopback, port: port), at: place)
     }
 
-    static func systemdRefusal(at place: Place) -> SourceError {
-        SourceError(
-            "Sockets passed by systemd come with the systemd integration, which this version does not have; "
-                + "write unix: /run/fluxbus/bus.sock instead.", at: place)
+    /// The name of sockets that systemd passes.
+    static func systemd(_ name: String, at place: Place) throws(SourceError) -> ListenAddress {
+        let isFine = name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: ":") }
+        guard isFine, !name.isEmpty, name.utf8.count <= 255 else {
+            throw SourceError(
+                "\"\(name)\" can't name a socket; write the FileDescriptorName= of the socket unit, such as bus.",
+                at: place)
+        }
+        return ListenAddress(.systemd(name: name), at: place)
     }
 }

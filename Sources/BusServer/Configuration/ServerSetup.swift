@@ -13,6 +13,14 @@ package struct ServerSetup: Sendable {
     package let tokens: TokenTable
     /// Types that the daemon has without a file.
     let natives: [any StateType]
+    /// Where the configuration came from, to read it again; nil when it was made by hand.
+    private var source: Source?
+
+    private struct Source: Sendable {
+        let flags: ConfigurationOverrides
+        let environment: ConfigurationOverrides
+        let defaultFile: String
+    }
 
     /// Reads the configuration and everything it names. Flags override the environment, which overrides the file.
     package static func load(
@@ -22,7 +30,9 @@ package struct ServerSetup: Sendable {
         var complaints = Complaints()
         let configuration = ServerConfiguration.load(
             flags: flags, environment: environment, defaultFile: defaultFile, &complaints)
-        return try ServerSetup(configuration, natives: natives, complaints)
+        var setup = try ServerSetup(configuration, natives: natives, complaints)
+        setup.source = Source(flags: flags, environment: environment, defaultFile: defaultFile)
+        return setup
     }
 
     /// Reads types and tokens, and checks the stores; finds everything that is wrong with them.
@@ -46,9 +56,12 @@ package struct ServerSetup: Sendable {
         self.types = types ?? []
     }
 
-    /// Reads the definitions anew.
-    package func reloadedTypes() throws(SourceError) -> [any StateType] {
-        try Self.types(of: configuration, beside: natives)
+    /// Reads everything anew: configuration, types, tokens.
+    package func reloaded() throws(StartFailure) -> ServerSetup {
+        guard let source else { return try ServerSetup(configuration, natives: natives) }
+        return try Self.load(
+            flags: source.flags, environment: source.environment, defaultFile: source.defaultFile,
+            natives: natives)
     }
 
     private static func types(

@@ -7,6 +7,8 @@ package struct ListenAddress: Sendable, Equatable {
         case unix(path: String, mode: UInt32, group: String?)
         /// Port 0 lets the system choose one.
         case tcp(host: LoopbackHost, port: UInt16)
+        /// Sockets that systemd passes, by their FileDescriptorName.
+        case systemd(name: String)
     }
 
     package let kind: Kind
@@ -18,11 +20,12 @@ package struct ListenAddress: Sendable, Equatable {
         self.place = place
     }
 
-    /// As `--listen` takes it: `unix:/path`, `tcp:host:port`.
+    /// As `--listen` takes it: `unix:/path`, `tcp:host:port`, `systemd:name`.
     package var text: String {
         switch kind {
         case .unix(let path, _, _): "unix:\(path)"
         case .tcp(let host, let port): "tcp:\(host.text):\(port)"
+        case .systemd(let name): "systemd:\(name)"
         }
     }
 

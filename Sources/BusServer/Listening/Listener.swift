@@ -10,6 +10,8 @@ final class Listener {
     private let file: SocketFile?
     private var isOpen = true
 
+    private var isTCP: Bool { address.hasPrefix("tcp:") }
+
     init(_ descriptor: Int32, address: String, file: SocketFile? = nil) {
         self.descriptor = descriptor
         self.address = address
@@ -18,13 +20,15 @@ final class Listener {
 
     deinit { close() }
 
-    /// Opens what the configuration asks for.
-    static func open(_ address: ListenAddress) throws(StartFailure) -> Listener {
+    /// Opens what the configuration asks for; of a name, all sockets that the manager passed under it.
+    static func open(_ address: ListenAddress, _ service: inout Service) throws(StartFailure) -> [Listener] {
         switch address.kind {
         case .unix(let path, let mode, let group):
-            try UnixListening.open(path: path, mode: mode, group: group, at: address.place)
+            [try UnixListening.open(path: path, mode: mode, group: group, at: address.place)]
         case .tcp(let host, let port):
-            try TCPListening.open(host, port: port, at: address.place)
+            [try TCPListening.open(host, port: port, at: address.place)]
+        case .systemd(let name):
+            try PassedListening.open(name, at: address.place, from: &service)
         }
     }
 
@@ -38,7 +42,7 @@ final class Listener {
 
     /// Who connected; nil when the kernel does not say.
     func identify(_ connection: Int32, _ address: sockaddr_storage) -> Peer? {
-        if file == nil {
+        if isTCP {
             guard let text = TCPListening.text(of: address) else { return nil }
             _ = linux_set_nodelay(connection)
             return .tcp(address: text)

@@ -4,6 +4,9 @@ import Glibc
 struct WallClock {
     private(set) var latest = 0
 
+    /// The present, for whoever needs it once.
+    static var now: Int { milliseconds(CLOCK_REALTIME) }
+
     mutating func read() -> Int {
         latest = max(latest, milliseconds(CLOCK_REALTIME))
         return latest

@@ -11,6 +11,7 @@ extension EventLoop {
             let wait = max(0, engineDue - wall.latest)
             due = min(due ?? .max, MonotonicClock.read() + wait)
         }
+        if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
         timer?.arm(for: due)
     }
 
@@ -28,6 +29,7 @@ extension EventLoop {
         }
         if let time = deadlines.acceptAgain, time <= now { resumeAccepting() }
         flush()
+        pulse?.turnEnded(now: MonotonicClock.read())
         armTimer()
         callWhenEmpty()
     }

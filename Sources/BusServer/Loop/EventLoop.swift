@@ -20,7 +20,7 @@ final class EventLoop {
     let queue: DispatchQueue
     let engine: Engine
     let poller: Poller
-    let limits: Limits
+    var limits: Limits
 
     var connections = ConnectionTable()
     var acceptors: [Acceptor] = []
@@ -33,6 +33,8 @@ final class EventLoop {
     var spare = SpareDescriptor()
     /// While the loop stops: called once when the last connection is closed.
     var whenEmpty: (() -> Void)?
+    /// What the service manager hears of the turns.
+    var pulse: Pulse?
 
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
     private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
@@ -69,6 +71,7 @@ final class EventLoop {
             let count = poller.poll()
             if count > 0 {
                 takeTurn(events: count)
+                pulse?.turnEnded(now: MonotonicClock.read())
                 patience.somethingCame(now: MonotonicClock.nanoseconds())
                 turns += 1
             } else if !patience.looksAgain(now: MonotonicClock.nanoseconds()) {
@@ -127,6 +130,9 @@ final class EventLoop {
             close(id, .peerLost)
         }
     }
+
+    /// Sees to a connection at the end of the turn.
+    func look(at id: ConnectionID) { pending.append(id) }
 
     /// Writes what the engine has for everybody. Closing a connection may commit its will, and so make output
     /// for others: it goes on until there is none.

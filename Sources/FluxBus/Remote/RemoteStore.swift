@@ -155,7 +155,6 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     public func binding<Value: Sendable>(
         _ part: KeyPath<State, Value> & Sendable, set action: @escaping @Sendable (Value) -> State.Action
     ) -> Binding<Value> {
-        Binding(
-            get: { [core] in core.shown[keyPath: part] }, set: { [actions] in actions.dispatch(action($0)) })
+        Binding(constant.select(part)) { [actions] in actions.dispatch(action($0)) }
     }
 }

@@ -1,0 +1,40 @@
+import BusEngine
+import Systemd
+
+/// Connections that outlive the daemon: left to the next one, and taken from the one before.
+extension EventLoop {
+    /// Stops without ending a connection: what can be written is, then everything is left to the next daemon.
+    /// After an error it goes on as if nothing had been asked.
+    func leave(to service: Service) throws(SystemdError) {
+        beginTurn()
+        flush()
+        // What is on its way out has heard its goodbye; its end must not wait for another daemon.
+        for id in connections.ids {
+            if case .closing = engine.status(of: id) { close(id, .saidGoodbye) }
+        }
+        flush()
+        try Inheritance.leave(engine, connections, to: service)
+        for acceptor in acceptors { acceptor.listener.close() }
+        acceptors = []
+    }
+
+    /// Takes over the connections of an engine that took over theirs. One whose socket is lost ends as usual.
+    func adopt(_ inheritance: Inheritance) {
+        for id in inheritance.summary.connections {
+            guard let socket = inheritance.sockets[id] else { continue }
+            let token = connections.insert(id, descriptor: socket, peer: engine.peer(of: id))
+            do throws(SystemError) {
+                try poller.add(socket, .input, token: token)
+                if !engine.isIdentified(id) {
+                    connections.update(id) { $0.awaitsHello = true }
+                    deadlines.addHello(token, now: MonotonicClock.read())
+                }
+                look(at: id)
+            } catch {
+                clientLog.note(.warning, "connection lost: \(error.description)", engine.peer(of: id))
+                close(id, .peerLost)
+            }
+        }
+        flush()
+    }
+}

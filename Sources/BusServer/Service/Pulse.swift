@@ -1,0 +1,57 @@
+import Systemd
+
+/// What the manager hears while the daemon runs: that the commit queue is alive, and how much it holds.
+///
+/// Both come from turns of that queue, never from a timer beside it. A turn that hangs sends no beat, and the manager
+/// ends the daemon; one of many turns that have much to do sends it between two of them.
+///
+/// Confined to the bus queue.
+final class Pulse {
+    /// How old the status may become before it is told anew, in milliseconds. It is not told while nothing happens.
+    private static let statusInterval = 1000
+
+    private let service: Service
+    private let status: () -> String
+    /// In milliseconds; nil without a watchdog.
+    private let beatInterval: Int?
+    private var nextBeat: Int?
+    private var nextStatus = 0
+    private var told = ""
+    /// What the status says before its counts: what went wrong last, until it is right again.
+    var trouble: String?
+
+    init(_ service: Service, status: @escaping () -> String) {
+        self.service = service
+        self.status = status
+        beatInterval = service.notifier.isHeard ? service.watchdog.map { max(1, $0.beat.milliseconds) } : nil
+        nextBeat = beatInterval == nil ? nil : 0
+    }
+
+    /// When something has to be told even if nothing happens, in monotonic milliseconds.
+    var due: Int? { nextBeat }
+
+    /// After a turn, or when it was due.
+    func turnEnded(now: Int) {
+        guard service.notifier.isHeard else { return }
+        if let next = nextBeat, next <= now, let beatInterval {
+            service.tell(.watchdog)
+            nextBeat = now + beatInterval
+        }
+        if nextStatus <= now { tellStatus(now: now) }
+    }
+
+    /// Tells the counts now, if they are others than before.
+    func tellStatus(now: Int) {
+        nextStatus = now + Self.statusInterval
+        let text = trouble.map { "\($0) · \(status())" } ?? status()
+        if text == told { return }
+        told = text
+        service.tell(.status(text))
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int {
+        Int(components.seconds) * 1000 + Int(components.attoseconds / 1_000_000_000_000_000)
+    }
+}
