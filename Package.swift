@@ -51,14 +51,15 @@ let package = Package(
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
         // A Swift state as the wire sees it: its name, its actions, its coding.
-        .target(name: "BusTypes", dependencies: ["BusJSON", "Flux"]),
+        .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
         .target(name: "FluxBus", dependencies: ["BusJSON", "BusTypes", "CLinux", "Flux"]),
         // A daemon for one's own main: the command line of fluxbusd, and compiled state types.
         .target(
             name: "FluxBusDaemon",
             dependencies: [
-                "BusJSON", "BusLogic", "BusServer", "BusState", "BusTypes", "Flux", arguments, logging,
+                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux", arguments,
+                logging,
             ]),
         // The command line's code, apart from its entry point, so that tests can run it.
         .target(
@@ -103,7 +104,9 @@ let package = Package(
                 "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
             ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux"]),
-        .testTarget(name: "BusTypesTests", dependencies: ["BusJSON", "BusTypes", "Flux", "TestSupport"]),
+        .testTarget(
+            name: "BusTypesTests",
+            dependencies: ["BusJSON", "BusProtocol", "BusTypes", "Flux", "TestSupport"]),
         // The client library, against a real bus in this process and against lines written by hand.
         .testTarget(
             name: "FluxBusTests",
@@ -114,8 +117,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusState", "BusTypes", "BusYAML", "Flux", "FluxBusDaemon",
-                "TestSupport",
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes",
+                "BusYAML", "Flux", "FluxBusDaemon", "TestSupport",
             ]),
         .testTarget(
             name: "ExampleTests",

@@ -137,7 +137,7 @@ extension Engine {
     }
 
     /// After lines were carried out or output was sent: goes on with what waits, as far as it can.
-    private func settle(_ connection: Connection) {
+    func settle(_ connection: Connection) {
         while !connection.isClosing {
             if connection.isBlocked {
                 guard unblock(connection) else { break }

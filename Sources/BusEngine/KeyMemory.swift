@@ -26,7 +26,7 @@ struct KeyMemory {
     private var oldest = 0
 
     /// Keyed commits up to this revision may have been forgotten.
-    private(set) var forgottenThrough = 0
+    var forgottenThrough = 0
 
     var count: Int { entries.count }
 
@@ -44,6 +44,13 @@ struct KeyMemory {
                 order.removeFirst(oldest)
                 oldest = 0
             }
+        }
+    }
+
+    /// All that is remembered, oldest first.
+    func forEach(_ body: (ID, Entry) -> Void) {
+        for id in order[oldest...] {
+            if let entry = entries[id] { body(id, entry) }
         }
     }
 

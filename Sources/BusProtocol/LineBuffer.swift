@@ -68,6 +68,15 @@ package struct LineBuffer {
         swap(&bytes, &held)
     }
 
+    /// What is held, and whether it goes on with a line that is being skipped; for whoever takes the stream over.
+    package var rest: (bytes: ArraySlice<UInt8>, isSkipping: Bool) { (held[done...], skipping) }
+
+    /// Goes on where another buffer stopped.
+    package mutating func takeOver(_ bytes: UnsafeRawBufferPointer, isSkipping: Bool) {
+        held = Array(bytes)
+        (done, scanned, skipping, depth) = (0, 0, isSkipping, DepthScanner())
+    }
+
     /// Forgets what is held.
     package mutating func clear() {
         held = []

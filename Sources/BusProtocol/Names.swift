@@ -9,6 +9,11 @@ package enum Names {
         return bytes.allSatisfy { isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
     }
 
+    /// The same of a text.
+    package static func isTypeName(_ text: String) -> Bool {
+        text.utf8Span.span.withUnsafeBytes { isTypeName($0) }
+    }
+
     /// `[A-Za-z0-9][A-Za-z0-9_:@-]*`, at most 128 bytes: store names.
     package static func isStoreName(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let first = bytes.first, bytes.count <= longestStore, isAlphanumeric(first) else {

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 
@@ -73,6 +74,8 @@ int linux_set_nonblocking(int fd, int on) {
 }
 
 int linux_try_lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
+
+int linux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 int linux_get_descriptor_limit(uint64_t *soft, uint64_t *hard) {
     struct rlimit limit;

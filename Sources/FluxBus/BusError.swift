@@ -67,6 +67,13 @@ extension BusError.Code {
     public static let closed = Self(rawValue: "closed")
     /// An event before this one is missing: the mirror must be subscribed anew.
     public static let gap = Self(rawValue: "gap")
+    /// The task that waited was cancelled.
+    public static let cancelled = Self(rawValue: "cancelled")
+    /// The connection was lost, and whether the request was committed can't be known: look, then decide. `details`
+    /// holds what the bus said, if it said something, as `original`.
+    public static let outcomeUnknown = Self(rawValue: "outcome_unknown")
+    /// A state on the bus can't be read as the Swift type; `details` may hold it as `state`.
+    public static let unfitState = Self(rawValue: "unfit_state")
     /// What came is not what the protocol promises.
     public static let unexpectedReply = Self(rawValue: "unexpected_reply")
 }

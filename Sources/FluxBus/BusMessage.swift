@@ -10,6 +10,14 @@ public enum BusMessage: Sendable {
     static let depthLimit = 256
 
     public init(parsing line: [UInt8]) throws(BusError) {
+        let parsed = line.withUnsafeBytes { bytes in
+            Result { () throws(BusError) in try BusMessage(parsing: bytes) }
+        }
+        self = try parsed.get()
+    }
+
+    /// Reads a line where it stands.
+    init(parsing line: UnsafeRawBufferPointer) throws(BusError) {
         let object: JSONObject?
         do throws(JSONError) {
             object = try JSON(parsing: line, depthLimit: Self.depthLimit).object

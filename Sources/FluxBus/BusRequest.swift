@@ -19,6 +19,12 @@ public struct BusRequest: Sendable {
 
     /// Writes the request as one line, `\n` included.
     public func write(to writer: ByteWriter, id: Int? = nil) {
+        writeOpen(to: writer, id: id)
+        writer.append("}\n")
+    }
+
+    /// Writes the line up to where further members can follow.
+    func writeOpen(to writer: ByteWriter, id: Int?) {
         writer.append("{\"op\":")
         writer.append(quoted: op)
         if let id {
@@ -31,6 +37,8 @@ public struct BusRequest: Sendable {
             writer.append(UInt8(ascii: ":"))
             writer.append(json: member.value)
         }
-        writer.append("}\n")
     }
+
+    /// The member of that name; the first, if it was set twice.
+    public subscript(name: String) -> JSON? { members.first { $0.name == name }?.value }
 }

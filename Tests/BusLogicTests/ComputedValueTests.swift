@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusProtocol
 import BusState
 import Testing
 

@@ -16,7 +16,7 @@ struct SampleTypeTests {
 
     @Test func allOfThemLoadAndComeBackFromTheirDefinition() throws {
         let types = try TypeCatalog(directory: Self.directory).types
-        #expect(types.map(\.name) == ["counter", "door", "presence", "thermostat", "todo"])
+        #expect(types.map(\.name) == ["counter", "door", "presence", "thermostat", "todo", "value"])
         for type in types {
             let again = try DeclaredType(definition: JSON(parsing: type.definition.encoded))
             #expect(again.definition == type.definition)

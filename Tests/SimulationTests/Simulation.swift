@@ -6,7 +6,8 @@ import TestSupport
 /// A whole bus in memory: one engine, several clients, bytes in arbitrary pieces and order, all from a seed.
 final class Simulation {
     private var random: SeededGenerator
-    private let engine: Engine
+    private var engine: Engine
+    private let configuration: EngineConfiguration
     private var clients: [SimulatedClient] = []
     private let auditor: ConnectionID
     private var truth = Truth()
@@ -16,12 +17,14 @@ final class Simulation {
     private let epoch = "5bd1a5a6-3c1f-4d0e-9d3c-0123456789ab"
     private(set) var coalesced = 0
     private(set) var parts = 0
+    private(set) var handOvers = 0
 
     init(seed: UInt64) throws {
         random = SeededGenerator(seed: seed)
         var configuration = EngineConfiguration(epoch: epoch, ownUID: 990, version: "test")
         configuration.limits.line = [1800, 4000, 1 << 20][Int(seed % 3)]
         configuration.limits.outbox = [600, 3000, 1 << 20][Int(seed / 3 % 3)]
+        self.configuration = configuration
         engine = Engine(configuration, types: try Self.types())
         auditor = engine.connect(.unix(uid: 0, pid: 1))
         for _ in 0..<5 { connect() }
@@ -52,8 +55,21 @@ final class Simulation {
         case 0..<45: request(client)
         case 45..<65: push(client)
         case 65..<98: try pull(client, all: Bool.random(using: &random))
+        case 98: try restart()
         default: try reconnect(client)
         }
+    }
+
+    /// Another engine takes over, in the middle of whatever is under way; no client may notice.
+    private func restart() throws {
+        let bytes = engine.handOver()
+        // Whoever follows has been told another epoch by its configuration, and may know its types in another order.
+        var following = configuration
+        following.epoch = "0d3a1f0e-0000-4000-8000-000000000000"
+        engine = Engine(following, types: try Self.types().reversed())
+        engine.beginTurn(at: now)
+        try engine.takeOver(bytes.bytes)
+        handOvers += 1
     }
 
     // MARK: Bytes

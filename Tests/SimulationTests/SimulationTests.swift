@@ -13,15 +13,17 @@ import Testing
     }
 
     /// The simulation is worth something only if it drives the bus into its corners.
-    @Test func simulationReachesCoalescingAndSplitting() throws {
-        var (coalesced, parts) = (0, 0)
+    @Test func simulationReachesCoalescingSplittingAndHandOver() throws {
+        var (coalesced, parts, handOvers) = (0, 0, 0)
         for seed in 0..<9 {
             let simulation = try Simulation(seed: UInt64(seed))
             try simulation.run(steps: 1500)
             coalesced += simulation.coalesced
             parts += simulation.parts
+            handOvers += simulation.handOvers
         }
         #expect(coalesced > 20)
         #expect(parts > 20)
+        #expect(handOvers > 50)
     }
 }

@@ -14,6 +14,8 @@ package final class MemoryBus {
         package var stores: [String] = []
         /// YAML of types beside the samples.
         package var definitions: [String] = []
+        /// Types without a file, beside the others.
+        package var natives: [any StateType] = []
         /// The names that tokens stand for.
         package var tokens: [String: String] = [:]
         package init() {}
@@ -34,17 +36,24 @@ package final class MemoryBus {
         var configuration = EngineConfiguration(epoch: epoch, ownUID: Self.ownUID, version: "test")
         configuration.limits = setup.limits
         configuration.tokenName = { setup.tokens[$0] }
-        let definitions = setup.definitions
+        let (definitions, natives) = (setup.definitions, setup.natives)
         configuration.loadTypes = { () throws(ReloadFailure) in
-            do { return try SampleTypes.load(and: definitions) } catch {
+            do { return try Self.types(natives, definitions) } catch {
                 throw ReloadFailure(message: "\(error)")
             }
         }
         configuration.report = { log.notes.append($0.message) }
-        engine = Engine(configuration, types: try SampleTypes.load(and: setup.definitions))
+        engine = Engine(configuration, types: try Self.types(natives, definitions))
         self.log = log
         engine.beginTurn(at: now)
         for store in setup.stores { try engine.createConfigured(store) }
+    }
+
+    /// All types by name, as a daemon has them.
+    private static func types(
+        _ natives: [any StateType], _ definitions: [String]
+    ) throws -> [any StateType] {
+        try (natives + SampleTypes.load(and: definitions)).sorted { UTF8Order.precedes($0.name, $1.name) }
     }
 
     private final class NoteLog { var notes: [String] = [] }

@@ -33,9 +33,11 @@ import Testing
         "BusEngine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
         "BusServer": ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "BusJSON", "CLinux"],
         "Systemd": ["CSystemd"],
-        "Flux": [], "BusTypes": ["BusJSON", "Flux"],
+        "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
         "FluxBus": ["BusJSON", "BusTypes", "CLinux", "Flux"],
-        "FluxBusDaemon": ["BusJSON", "BusLogic", "BusServer", "BusState", "BusTypes", "Flux"],
+        "FluxBusDaemon": [
+            "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
+        ],
         "Examples": ["FluxBus", "FluxBusDaemon"],
         "FluxBusCommand": ["BusJSON", "BusLogic", "BusProtocol", "FluxBus"],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],

@@ -65,6 +65,13 @@ struct Outbox {
         return filled
     }
 
+    /// Hands on all that is not sent yet, in order.
+    func forEachPiece(_ body: (UnsafeRawBufferPointer) -> Void) {
+        for segment in segments[head...] {
+            body(UnsafeRawBufferPointer(rebasing: segment.bytes.bytes[segment.start..<segment.end]))
+        }
+    }
+
     /// Takes away what was sent.
     mutating func sent(_ bytes: Int, _ spares: SpareWriters) {
         precondition(bytes <= count, "More was sent than there was to send.")

@@ -1,3 +1,4 @@
+import BusJSON
 import BusLogic
 
 /// Who is at the other end of a connection.
@@ -25,6 +26,10 @@ package struct EngineConfiguration {
     package var loadTypes: () throws(ReloadFailure) -> [any StateType] = { () throws(ReloadFailure) in
         throw ReloadFailure(
             message: "This bus has no types directory to reload; name one in its configuration.")
+    }
+    /// Compiles a definition as `types` shows it, for stores that were handed over.
+    package var compile: (JSON) throws(ReloadFailure) -> any StateType = { (_) throws(ReloadFailure) in
+        throw ReloadFailure(message: "This bus can't compile definitions.")
     }
     /// Told about things an operator should know: a rejected will, a slow consumer that was cut off.
     package var report: (EngineNote) -> Void = { _ in }

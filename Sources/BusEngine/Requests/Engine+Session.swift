@@ -178,7 +178,7 @@ extension Engine {
         return state
     }
 
-    private func publishMoved(_ moved: [(store: Int32, state: JSONObject)], by: [UInt8]) {
+    func publishMoved(_ moved: [(store: Int32, state: JSONObject)], by: [UInt8]) {
         plan.clear()
         beginPublication()
         for (index, state) in moved {

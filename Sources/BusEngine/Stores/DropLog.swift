@@ -12,6 +12,11 @@ struct DropLog {
     /// Drops up to and including this revision are forgotten.
     private(set) var forgottenThrough = 0
 
+    init(_ drops: [Drop] = [], forgottenThrough: Int = 0) {
+        self.drops = drops
+        self.forgottenThrough = forgottenThrough
+    }
+
     mutating func note(_ drop: Drop) {
         drops.append(drop)
         if drops.count > 2 * Limits.rememberedDrops {

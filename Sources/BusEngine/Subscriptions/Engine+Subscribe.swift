@@ -120,7 +120,7 @@ extension Engine {
 
     // MARK: Shapes
 
-    private func shape(_ key: Shape.Key, _ pointers: [[String]]?) -> Shape {
+    func shape(_ key: Shape.Key, _ pointers: [[String]]?) -> Shape {
         if let shape = shapes[key] { return shape }
         let shape = Shape(
             key: key, selection: key.actions ? nil : pointers.map { Selection($0) }, revision: revision,

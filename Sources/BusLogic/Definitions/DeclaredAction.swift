@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusState
 
 /// One action of a declared type, compiled.

@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusState
 import BusYAML
 

@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusState
 
 /// A write path some of whose segments the payload names: `items.{payload.id}.done`.

@@ -25,9 +25,8 @@ struct Evaluation {
         bytes = budget.bytes
     }
 
-    /// States and the values in them nest at most this deep: an event wraps a state into up to four more
-    /// levels, and a line has at most 64.
-    static let deepestValue = 60
+    /// States and the values in them nest at most this deep.
+    static let deepestValue = JSON.deepestState
 }
 
 extension Evaluation {
@@ -71,18 +70,6 @@ extension Evaluation {
                 try produce(element: member.value, depth: depth + 1)
             }
         default: try produce(16)
-        }
-    }
-}
-
-extension JSON {
-    /// True when this value nests at most `levels` deep; a scalar nests 0 levels.
-    func nests(atMost levels: Int) -> Bool {
-        switch self {
-        case .array(let elements): levels > 0 && elements.allSatisfy { $0.nests(atMost: levels - 1) }
-        case .object(let object):
-            levels > 0 && object.members.allSatisfy { $0.value.nests(atMost: levels - 1) }
-        default: true
         }
     }
 }

@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusState
 
 /// What the engine asks of a state type, declared or compiled: which actions it has, which payloads it takes,

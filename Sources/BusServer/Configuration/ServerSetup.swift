@@ -1,4 +1,5 @@
 import BusEngine
+import BusJSON
 import BusLogic
 import BusProtocol
 import BusYAML
@@ -53,15 +54,19 @@ package struct ServerSetup: Sendable {
     private static func types(
         of configuration: ServerConfiguration, beside natives: [any StateType]
     ) throws(SourceError) -> [any StateType] {
-        guard let directory = configuration.types else { return natives }
+        guard let directory = configuration.types else { return inOrder(natives) }
         do throws(SourceError) {
             let catalog = try TypeCatalog(directory: directory.value, beside: natives)
-            return natives + catalog.types
+            return inOrder(natives + catalog.types)
         } catch {
             // What is wrong with the directory itself is told where it was named.
             guard error.line == 0, error.file == directory.value else { throw error }
             throw SourceError("The types directory \(error.description)", at: directory.place)
         }
+    }
+
+    private static func inOrder(_ types: [any StateType]) -> [any StateType] {
+        types.sorted { UTF8Order.precedes($0.name, $1.name) }
     }
 
     private static func checkStores(

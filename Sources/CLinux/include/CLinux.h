@@ -66,6 +66,9 @@ int linux_set_nonblocking(int fd, int on);
 /* Whoever starts a daemon in a directory holds its lock while it looks for a live socket and binds. */
 int linux_try_lock(int fd);
 
+/* A counter to wait for with poll: closed on exec, never blocking. */
+int linux_event_descriptor(void);
+
 /* The limit of open descriptors. */
 int linux_get_descriptor_limit(uint64_t *soft, uint64_t *hard);
 int linux_set_descriptor_limit(uint64_t soft, uint64_t hard);

@@ -28,26 +28,34 @@ public final class BusConnection {
     private var incoming = LineBuffer()
     /// Events that came while a reply was awaited, oldest first.
     private var held: [[UInt8]] = []
-    private let outgoing = ByteWriter(capacity: 4096)
+    /// What is to be sent; whole lines may be appended.
+    let outgoing = ByteWriter(capacity: 4096)
     /// How much of `outgoing` has left.
     private var sent = 0
+    /// How many bytes have left in all.
+    private(set) var totalSent = 0
     private var hasEnded = false
     private var nextID = 1
 
     /// Connects, and over TCP introduces itself with `token`, which a bus there demands as the first line.
     ///
     /// Throws `unreachable`, `forbidden` (the socket's mode), `timedOut`, or what the bus says to the token.
-    public init(
+    public convenience init(
         to address: BusAddress, token: String? = nil, client: String? = nil, until deadline: Deadline = .never
     ) throws(BusError) {
-        self.address = address
-        stream = try SocketStream.connect(to: address, until: deadline)
+        try self.init(opening: address, until: deadline)
         if case .tcp = address {
             guard let token else {
                 throw BusError(.unauthorized, "The bus at \(address) asks for a token.")
             }
             greeting = try hello(token: token, client: client, until: deadline)
         }
+    }
+
+    /// Only connects: the caller says `hello` as one of its requests.
+    init(opening address: BusAddress, until deadline: Deadline) throws(BusError) {
+        self.address = address
+        stream = try SocketStream.connect(to: address, until: deadline)
     }
 
     /// Introduces this client; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
@@ -136,6 +144,10 @@ public final class BusConnection {
         held.isEmpty ? incoming.next() : held.removeFirst()
     }
 
+    /// Hands over the next line if one has arrived already, without copying it; false if none has. Not to be mixed
+    /// with the forms above while events are held.
+    func takeLineIfReady(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool { incoming.takeNext(body) }
+
     /// Says that no more requests follow; what was sent is still answered.
     public func finishSending() { stream.finishWriting() }
 
@@ -166,7 +178,7 @@ public final class BusConnection {
         input: Int32? = nil, output: Int32? = nil, until deadline: Deadline = .never
     ) throws(BusError) -> Wakeup {
         try sendSome()
-        if hasEnded, incoming.count == 0 { throw Self.ended }
+        if hasEnded, !incoming.hasLine { throw Self.ended }
         let wanted = Int16(unsentBytes > 0 ? POLLIN | POLLOUT : POLLIN)
         // A negative descriptor is passed over; one that is asked for nothing still reports its end.
         var entries = [
@@ -181,7 +193,7 @@ public final class BusConnection {
         var wakeup = Wakeup()
         if entries[0].revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
             try readSome()
-            if hasEnded, incoming.count == 0 { throw Self.ended }
+            if hasEnded, !incoming.hasLine { throw Self.ended }
             wakeup.incoming = true
         }
         try sendSome()
@@ -195,6 +207,7 @@ public final class BusConnection {
             let count = try stream.write(UnsafeRawBufferPointer(rebasing: outgoing.bytes[sent...]))
             if count == 0 { return }
             sent += count
+            totalSent += count
         }
         outgoing.clear()
         sent = 0

@@ -34,6 +34,12 @@ package struct LineBuffer {
 
     /// The next whole line without its end; nil when none is complete.
     package mutating func next() -> [UInt8]? {
+        var taken: [UInt8]?
+        return takeNext { taken = Array($0) } ? taken : nil
+    }
+
+    /// Hands over the next whole line without its end, which must not be kept; false when none is complete.
+    mutating func takeNext(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
         while let end = nextNewline() {
             var last = end
             if last > start, bytes[last - 1] == UInt8(ascii: "\r") { last -= 1 }
@@ -41,13 +47,13 @@ package struct LineBuffer {
             start = end + 1
             searched = start
             if !line.isEmpty {
-                let taken = Array(bytes[line])
+                bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[line])) }
                 forgetIfEmpty()
-                return taken
+                return true
             }
         }
         forgetIfEmpty()
-        return nil
+        return false
     }
 
     private mutating func nextNewline() -> Int? {

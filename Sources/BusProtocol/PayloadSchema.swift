@@ -1,32 +1,39 @@
 import BusJSON
-import BusProtocol
-import BusYAML
 
 /// Which payload an action takes. A payload is checked once per dispatch, before any store sees it.
-struct PayloadSchema: Sendable {
-    struct Member: Sendable {
-        let name: String
-        let type: PayloadType
-        let isOptional: Bool
+///
+/// Declared and compiled types both have one, so that on the wire nothing tells them apart.
+package struct PayloadSchema: Sendable {
+    package struct Member: Sendable {
+        package let name: String
+        package let type: PayloadType
+        package let isOptional: Bool
         /// What stands in for an absent member.
-        let fallback: JSON?
+        package let fallback: JSON?
+
+        package init(name: String, type: PayloadType, isOptional: Bool, fallback: JSON?) {
+            self.name = name
+            self.type = type
+            self.isOptional = isOptional
+            self.fallback = fallback
+        }
     }
 
     /// Ascending by the bytes of their names, as the members of a payload are.
-    let members: [Member]
+    package let members: [Member]
     private let hasFallbacks: Bool
 
-    init(_ members: [Member]) {
+    package init(_ members: [Member]) {
         self.members = members.sorted { UTF8Order.precedes($0.name, $1.name) }
         hasFallbacks = members.contains { $0.fallback != nil }
     }
 
-    var names: [String] { members.map(\.name) }
+    package var names: [String] { members.map(\.name) }
 
-    func member(_ name: String) -> Member? { members.first { UTF8Order.equal($0.name, name) } }
+    package func member(_ name: String) -> Member? { members.first { UTF8Order.equal($0.name, name) } }
 
     /// Checks a payload and fills in what is absent; one that is complete comes back as it is.
-    func accept(_ payload: JSONObject, by action: String) throws(PayloadFailure) -> JSONObject {
+    package func accept(_ payload: JSONObject, by action: String) throws(PayloadFailure) -> JSONObject {
         let given = payload.members
         var place = 0
         var filled = false
@@ -80,7 +87,7 @@ struct PayloadSchema: Sendable {
 
 extension JSON {
     /// What kind of value this is, with its article.
-    var phrase: String {
+    package var phrase: String {
         switch self {
         case .null: "null"
         case .int, .array, .object: "an \(kind)"

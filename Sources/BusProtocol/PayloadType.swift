@@ -1,11 +1,10 @@
 import BusJSON
 
 /// What a payload member may be.
-enum PayloadType: String, CaseIterable, Sendable {
+package enum PayloadType: String, CaseIterable, Sendable {
     case any, boolean, integer, number, string, array, object
 
-    @inline(__always)
-    func admits(_ value: JSON) -> Bool {
+    package func admits(_ value: JSON) -> Bool {
         switch (self, value) {
         case (.any, _), (.boolean, .bool), (.integer, .int), (.number, .int), (.number, .double),
             (.string, .string), (.array, .array), (.object, .object):
@@ -15,7 +14,7 @@ enum PayloadType: String, CaseIterable, Sendable {
     }
 
     /// The type with its article, for messages.
-    var phrase: String {
+    package var phrase: String {
         switch self {
         case .any: "any value"
         case .integer: "an integer"
@@ -25,5 +24,5 @@ enum PayloadType: String, CaseIterable, Sendable {
         }
     }
 
-    static let words = allCases.map(\.rawValue)
+    package static let words = allCases.map(\.rawValue)
 }

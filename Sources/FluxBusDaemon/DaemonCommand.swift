@@ -1,16 +1,16 @@
 import ArgumentParser
 import BusServer
+import BusTypes
 import Dispatch
 import Glibc
 import Logging
 
 /// The command line of the daemon. Everything it does is in `BusServer`; here are flags, signals and exit codes.
-@main
-struct Daemon: ParsableCommand {
+struct DaemonCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fluxbusd",
+        commandName: ProgramName.text,
         abstract: "Hosts stores of typed state and tells everybody what changed.",
-        usage: "fluxbusd [--config FILE] [--listen ADDRESS]... [--types DIR] [--check]",
+        usage: "\(ProgramName.text) [--config FILE] [--listen ADDRESS]... [--types DIR] [--check]",
         discussion: """
             Without --config the configuration is read from /etc/fluxbus/fluxbusd.yaml, which may be absent \
             when an address to listen on is given by --listen or FLUXBUS_LISTEN.
@@ -37,7 +37,8 @@ struct Daemon: ParsableCommand {
               75   an address is in use, by a daemon that answers; try again later
               78   the configuration, a state type, a token file or a store is wrong
             """,
-        version: Version.text)
+        version: ProgramName.text == ProgramName.standard
+            ? Version.text : "\(ProgramName.text), of \(ProgramName.standard) \(Version.text)")
 
     @Option(help: ArgumentHelp("Read the configuration from this file.", valueName: "file"))
     var config: String?
@@ -72,21 +73,24 @@ struct Daemon: ParsableCommand {
     @Flag(help: "Check the configuration, all state types and stores, and exit.")
     var check = false
 
-    func run() throws {
+    /// Runs the daemon with these Swift states beside the declared types.
+    func run(serving states: [any SharedState.Type]) throws {
         let environment = Environment.read()
         do throws(StartFailure) {
             let level = try level(environment)
+            let natives = try FluxBusDaemon.compile(states)
             let setup = try ServerSetup.load(
                 flags: ConfigurationOverrides(
                     config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit
                 ),
-                environment: ConfigurationOverrides(environment: environment))
+                environment: ConfigurationOverrides(environment: environment), natives: natives)
             if check {
                 let addresses = setup.configuration.listen.map(\.text)
-                FileStream.stdout.write("fluxbusd: all is right: \(setup.summary(addresses: addresses))")
+                FileStream.stdout.write(
+                    "\(ProgramName.text): all is right: \(setup.summary(addresses: addresses))")
                 return
             }
-            try serve(setup, Logger(label: "fluxbusd") { _ in LineLogHandler(level: level) })
+            try serve(setup, Logger(label: ProgramName.text) { _ in LineLogHandler(level: level) })
         } catch {
             for message in error.messages { FileStream.stderr.write(message) }
             throw ExitCode(error.code.rawValue)
@@ -99,7 +103,7 @@ struct Daemon: ParsableCommand {
         defer { signals.end() }
         let addresses = try server.start()
         FileStream.stderr.write(
-            "fluxbusd \(Version.text): listening on \(setup.summary(addresses: addresses))")
+            "\(ProgramName.text) \(Version.text): listening on \(setup.summary(addresses: addresses))")
         server.waitUntilStopped()
         logger.info("stopped")
     }

@@ -1,0 +1,298 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Bytes become the bus again.
+extension Engine {
+    /// Takes over everything another engine held. This one must be new: no store, no connection. Its types stay where
+    /// the states fit them; a type whose stores do not fit, or that is gone, keeps the definition that was handed over.
+    ///
+    /// Connections keep their numbers. Sockets that did not come along are the caller's to `disconnect`, which carries
+    /// out their wills. After a failure the engine must be thrown away.
+    package func takeOver(_ bytes: UnsafeRawBufferPointer) throws(HandOverFailure) {
+        precondition(
+            stores.count == 0 && connectionCount == 0, "Only a new engine can take over another's state.")
+        var records = HandOverRecords(bytes)
+        let bus = try records.bus()
+        configuration.epoch = try bus.string("epoch")
+        revision = try bus.integer("revision")
+        now = max(now, try bus.integer("now"))
+        var arrival = Arrival()
+        while let record = try records.next() {
+            switch record.kind {
+            case "type": try arrival.add(definition: record)
+            case "identity": try takeIdentity(record)
+            case "connection": try takeConnection(record)
+            case "store": arrival.stores.append(record)
+            case "drop": arrival.drops.append(record)
+            case "key": try takeKey(record)
+            case "subscription": arrival.subscriptions.append(record)
+            default:
+                throw HandOverFailure(
+                    "The state that was handed over holds a \(record.kind), which is unknown.")
+            }
+        }
+        keys.forgottenThrough = try bus.integer("keysForgotten")
+        let moved = try takeStores(&arrival)
+        sequence = try bus.integer("sequence")
+        try takeDrops(arrival.drops, forgottenThrough: bus.integer("dropsForgotten"))
+        for record in arrival.subscriptions { try takeSubscription(record) }
+        if !moved.isEmpty { publishMoved(moved, by: Self.daemon) }
+        // Whoever can go on with what waits does.
+        for case let connection? in connections {
+            markReady(connection)
+            settle(connection)
+        }
+    }
+
+    /// What can be put in its place only when everything before it is known.
+    private struct Arrival {
+        var definitions: [String: JSON] = [:]
+        var stores: [HandOverRecord] = []
+        var drops: [HandOverRecord] = []
+        var subscriptions: [HandOverRecord] = []
+
+        mutating func add(definition record: HandOverRecord) throws(HandOverFailure) {
+            guard let definition = record.members["definition"], let name = definition["type"]?.string else {
+                throw record.missing("definition")
+            }
+            definitions[name] = definition
+        }
+    }
+
+    // MARK: Clients
+
+    private func takeIdentity(_ record: HandOverRecord) throws(HandOverFailure) {
+        let identity: Identity
+        if let uid = record.members["uid"]?.int {
+            identity = .uid(uid)
+        } else {
+            identity = .token(try record.string("token"))
+        }
+        identities[identity] = Int32(identities.count)
+    }
+
+    private func takeConnection(_ record: HandOverRecord) throws(HandOverFailure) {
+        let id = try record.integer("id")
+        guard id >= connections.count, id < 1 << 24 else { throw record.missing("id") }
+        let peer: Peer
+        if let address = record.members["address"]?.string {
+            peer = .tcp(address: address)
+        } else {
+            peer = .unix(uid: try record.integer("uid"), pid: try record.integer("pid"))
+        }
+        let connection = Connection(id: id, peer: peer, limits: limits)
+        while connections.count < id {
+            freeConnections.append(connections.count)
+            connections.append(nil)
+        }
+        connections.append(connection)
+        connectionCount += 1
+        if let number = record.members["identity"]?.int {
+            connection.identity = identities.first { $0.value == Int32(truncatingIfNeeded: number) }?.key
+            guard connection.identity != nil else { throw record.missing("identity") }
+            connection.identityIndex = Int32(number)
+            connection.by = Array(try record.object("by").encoded.utf8)
+        }
+        connection.nextSubscription = try record.integer("nextSubscription")
+        connection.will = try (record.members["will"]?.array ?? []).map { (element) throws(HandOverFailure) in
+            guard let action = WillAction(element) else { throw record.missing("will") }
+            return action
+        }
+        connection.willBytes = try record.integer("willBytes")
+        willBytes += connection.willBytes
+        connection.isBlocked = record.flag("blocked")
+        connection.inputEnded = record.flag("inputEnded")
+        try takeBytes(of: record, for: connection)
+        connection.isClosing = record.flag("closing")
+    }
+
+    /// The output that was not sent, a reply that waited, the input that was not carried out.
+    private func takeBytes(of record: HandOverRecord, for connection: Connection) throws(HandOverFailure) {
+        let output = try record.integer("output")
+        let reply = record.members["reply"]?.int
+        let inputStart = output + (reply ?? 0)
+        guard output >= 0, reply ?? 0 >= 0, inputStart <= record.data.count else {
+            throw record.missing("output")
+        }
+        if output > 0 {
+            write(to: connection) { $0.append(UnsafeRawBufferPointer(rebasing: record.data[..<output])) }
+        }
+        if reply != nil { connection.heldReply = Array(record.data[output..<inputStart]) }
+        connection.lines.takeOver(
+            UnsafeRawBufferPointer(rebasing: record.data[inputStart...]), isSkipping: record.flag("skipping"))
+        connection.heldBytes = connection.lines.heldBytes
+        heldBytes += connection.heldBytes
+    }
+
+    private func takeKey(_ record: HandOverRecord) throws(HandOverFailure) {
+        let digest = KeyMemory.Digest(
+            first: UInt64(bitPattern: Int64(try record.integer("first"))),
+            second: UInt64(bitPattern: Int64(try record.integer("second"))))
+        let id = KeyMemory.ID(
+            identity: Int32(truncatingIfNeeded: try record.integer("identity")),
+            key: Array(try record.string("key").utf8))
+        keys.remember(
+            .init(
+                digest: digest, revision: try record.integer("revision"),
+                matched: try record.integer("matched"),
+                changed: try record.integer("changed")), as: id)
+    }
+
+    // MARK: Stores
+
+    /// Gives the stores whose state had to be made anew for a definition that has changed.
+    private func takeStores(
+        _ arrival: inout Arrival
+    ) throws(HandOverFailure) -> [(store: Int32, state: JSONObject)] {
+        var byType: [String: [HandOverRecord]] = [:]
+        for record in arrival.stores { byType[try record.string("type"), default: []].append(record) }
+        var moved: [(store: Int32, state: JSONObject)] = []
+        for (name, records) in byType.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
+            guard let definition = arrival.definitions[name] else { throw records[0].missing("type") }
+            moved += try takeStores(records, name, definition)
+        }
+        orderTypes()
+        return moved
+    }
+
+    private func takeStores(
+        _ records: [HandOverRecord], _ name: String, _ definition: JSON
+    ) throws(HandOverFailure) -> [(store: Int32, state: JSONObject)] {
+        var newStates: [JSONObject]?
+        if let entry = typesByName[name], entry.type.definition == definition {
+            newStates = nil
+        } else {
+            newStates = fitted(records, to: typesByName[name]?.type, old: definition)
+            if newStates == nil { try keepDefinition(definition, name) }
+        }
+        let entry = typesByName[name]!
+        var taken: [Int32] = []
+        for record in records { taken.append(try takeStore(record, of: entry)) }
+        for index in taken.sorted(by: {
+            stores.pointer($0).pointee.sequence < stores.pointer($1).pointee.sequence
+        }) {
+            entry.moveToNewest(index)
+        }
+        guard let newStates else { return [] }
+        return zip(taken, newStates).map { (store: $0, state: $1) }
+    }
+
+    /// The states as a changed definition has them; nil when one does not fit it.
+    private func fitted(_ records: [HandOverRecord], to type: (any StateType)?, old: JSON) -> [JSONObject]? {
+        guard let type else { return nil }
+        var states: [JSONObject] = []
+        for record in records {
+            var state = record.members["state"]?.object ?? [:]
+            for name in old["computed"]?.object?.keys ?? [] { state[name] = nil }
+            guard let fitting = try? type.initialState(replacing: state),
+                fitting.encodedSize <= limits.effectiveState
+            else { return nil }
+            states.append(fitting)
+        }
+        return states
+    }
+
+    private func keepDefinition(_ definition: JSON, _ name: String) throws(HandOverFailure) {
+        let type: any StateType
+        do throws(ReloadFailure) {
+            type = try configuration.compile(definition)
+        } catch {
+            throw HandOverFailure(
+                "The type \(name) has stores but no definition that fits them (\(error.message)); give it one."
+            )
+        }
+        if let entry = typesByName[name] { entry.redefine(type) } else { addType(type) }
+        configuration.report(
+            EngineNote(
+                level: .error,
+                message: "The definition of \(name) does not fit its stores, or is gone: the old one stays.",
+                connection: nil))
+    }
+
+    private func takeStore(_ record: HandOverRecord, of entry: TypeEntry) throws(HandOverFailure) -> Int32 {
+        let name = try record.string("name")
+        let state = try record.object("state")
+        let size = state.encodedSize
+        let owner = record.members["owner"]?.int ?? -1
+        let index = stores.insert(
+            StoreRecord(
+                name: name, state: state, revision: try record.integer("revision"),
+                sequence: try record.integer("sequence"), shapes: [], older: -1, newer: -1, type: entry.index,
+                place: -1, size: Int32(size),
+                creator: Int32(truncatingIfNeeded: try record.integer("creator")),
+                owner: Int32(truncatingIfNeeded: owner), touch: -1))
+        entry.add(index)
+        stateBytes += size
+        if owner >= 0 {
+            guard connections.indices.contains(owner), let connection = connections[owner] else {
+                throw record.missing("owner")
+            }
+            connection.ephemeralStores.insert(index)
+        }
+        return index
+    }
+
+    private func takeDrops(_ records: [HandOverRecord], forgottenThrough: Int) throws(HandOverFailure) {
+        var drops: [DropLog.Drop] = []
+        for record in records {
+            // A type that is gone has no subscriber left who could miss the store.
+            guard let entry = typesByName[try record.string("type")] else { continue }
+            drops.append(
+                .init(
+                    revision: try record.integer("revision"), type: entry.index,
+                    name: try record.string("name")))
+        }
+        dropLog = DropLog(drops, forgottenThrough: forgottenThrough)
+    }
+
+    // MARK: Subscriptions
+
+    private func takeSubscription(_ record: HandOverRecord) throws(HandOverFailure) {
+        let id = try record.integer("connection")
+        guard connections.indices.contains(id), let connection = connections[id] else {
+            throw record.missing("connection")
+        }
+        let text = Array("\(try record.string("type"))/\(try record.string("name"))".utf8)
+        guard let pattern = text.withUnsafeBytes({ AddressPattern($0) }) else { throw record.missing("type") }
+        guard let format = Shape.Format(rawValue: try record.string("format")) else {
+            throw record.missing("format")
+        }
+        let pointers = record.members["pointers"]?.array?.map { ($0.array ?? []).compactMap(\.string) }
+        let shape = shape(
+            Shape.Key(
+                pattern: pattern, pointers: pointers, format: format, cause: record.flag("cause"),
+                actions: record.flag("actions")), pointers)
+        let subscription = Subscription(
+            number: try record.integer("number"), connection: connection, shape: shape,
+            from: try record.integer("from"))
+        connection.subscriptions.append(subscription)
+        shape.add(subscription)
+        subscriptionCount += 1
+        if let lag = record.members["lag"] {
+            let wasBlocked = connection.isBlocked
+            guard let catchUp = CatchUp(lag) else { throw record.missing("lag") }
+            beginLagging(subscription, catchUp)
+            connection.isBlocked = wasBlocked || connection.isBlocked
+        }
+    }
+}
+
+extension CatchUp {
+    init?(_ json: JSON) {
+        guard let reset = json["reset"]?.bool, let evenIfEmpty = json["evenIfEmpty"]?.bool,
+            let isOpen = json["open"]?.bool, let dropsAfter = json["dropsAfter"]?.int,
+            let floor = json["floor"]?.int, let ceiling = json["ceiling"]?.int
+        else { return nil }
+        self.init(
+            reset: reset, evenIfEmpty: evenIfEmpty, dropsAfter: dropsAfter, floor: floor, ceiling: ceiling)
+        self.isOpen = isOpen
+    }
+}
+
+extension WillAction {
+    init?(_ json: JSON) {
+        guard let action = json["action"]?.string, let payload = json["payload"]?.object else { return nil }
+        self.init(store: json["store"]?.string, type: json["type"]?.string, action: action, payload: payload)
+    }
+}

@@ -1,0 +1,51 @@
+import BusJSON
+
+/// A whole bus at rest, as bytes: how a daemon gives everything it holds to the one that follows it, so that a restart
+/// is nothing a client could notice.
+///
+/// It is a sequence of records. Each is one line of JSON with a `kind`; where a record has bytes of its own (what a
+/// connection has sent or not taken yet), the line tells how many, and they follow its end. The first record names the
+/// form; a daemon takes over only the form it knows.
+///
+/// | kind | what it holds |
+/// |---|---|
+/// | `bus` | form, epoch, revision, the order of changes, the clock |
+/// | `type` | a definition, in the order in which types are known |
+/// | `identity` | a uid or token, in the order of their numbers |
+/// | `connection` | number, peer, unsent output, unread input, will |
+/// | `store` | address, state, revision, creator, owner; of each type in the order of creation |
+/// | `drop` | a store that went, for whoever lags behind |
+/// | `key` | a remembered key and its reply |
+/// | `subscription` | connection, number, shape, position |
+/// | `end` | the number of records, so that a torn copy is seen |
+package enum HandOver {
+    /// The form these records have; another one is refused.
+    static let form = 1
+
+    /// Connections by number, so that their sockets can be matched before anything is taken over.
+    package struct Summary: Sendable {
+        package let epoch: String
+        package let revision: Int
+        package let connections: [ConnectionID]
+    }
+
+    /// Reads who is part of it.
+    package static func summary(of bytes: UnsafeRawBufferPointer) throws(HandOverFailure) -> Summary {
+        var records = HandOverRecords(bytes)
+        let bus = try records.bus()
+        var connections: [ConnectionID] = []
+        while let record = try records.next() {
+            if record.kind == "connection" { connections.append(try record.integer("id")) }
+        }
+        return Summary(
+            epoch: try bus.string("epoch"), revision: try bus.integer("revision"), connections: connections)
+    }
+}
+
+/// Why a bus can't be taken over; nothing has been changed then.
+package struct HandOverFailure: Error, Sendable {
+    /// One sentence.
+    package let message: String
+
+    package init(_ message: String) { self.message = message }
+}

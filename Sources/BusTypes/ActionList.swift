@@ -1,0 +1,99 @@
+import BusJSON
+import BusProtocol
+import Flux
+
+/// The actions that the wire offers of a state, each with what it takes, made from samples: nothing that the
+/// action enum says already is said again.
+///
+/// ```swift
+/// enum Action: Codable, Sendable {
+///     case setTarget(celsius: Double, room: String? = nil, by: Int = 1)
+///     case boost(minutes: Int = 10)
+///     case reset
+/// }
+///
+/// static let actions = ActionList<Thermostat>(.boost(), .reset)
+///     .requiring { .setTarget(celsius: $0) }
+/// ```
+///
+/// A sample is encoded, so its name, its members and their defaults are those of the enum: `boost` takes
+/// `minutes`, an integer that is 10 when absent. What a client must give comes from `requiring`: `setTarget`
+/// needs the number `celsius`; `room` may be absent, and `by` is 1 then. On the wire a payload is held to that as
+/// strictly as one of a declared type: a member that is not listed, missing or of another type is refused.
+///
+/// A list that can't work, such as two samples with one name, stops the program with a sentence when it is
+/// first used.
+public struct ActionList<State: SharedState>: Sendable {
+    /// What can't work in this list, each as a sentence; empty when all is right.
+    package private(set) var mistakes: [String] = []
+    /// Ascending by the bytes of their names.
+    private var forms: [ActionForm] = []
+
+    /// A list of actions for which a client has to give nothing.
+    public init(_ samples: State.Action...) {
+        for sample in samples {
+            add { () throws(ActionForm.Mistake) in try .init(sample, State.Action.self) }
+        }
+    }
+
+    /// Adds an action with one argument that a client must give.
+    public func requiring<A: ActionArgument>(_ make: (A) -> State.Action) -> ActionList {
+        let a = A.samples
+        return adding(make(a.0), make(a.1))
+    }
+
+    /// Adds an action with two arguments that a client must give.
+    public func requiring<A: ActionArgument, B: ActionArgument>(
+        _ make: (A, B) -> State.Action
+    ) -> ActionList {
+        let (a, b) = (A.samples, B.samples)
+        return adding(make(a.0, b.0), make(a.1, b.1))
+    }
+
+    /// Adds an action with three arguments that a client must give.
+    public func requiring<A: ActionArgument, B: ActionArgument, C: ActionArgument>(
+        _ make: (A, B, C) -> State.Action
+    ) -> ActionList {
+        let (a, b, c) = (A.samples, B.samples, C.samples)
+        return adding(make(a.0, b.0, c.0), make(a.1, b.1, c.1))
+    }
+
+    /// Adds an action with four arguments that a client must give.
+    public func requiring<A: ActionArgument, B: ActionArgument, C: ActionArgument, D: ActionArgument>(
+        _ make: (A, B, C, D) -> State.Action
+    ) -> ActionList {
+        let (a, b, c, d) = (A.samples, B.samples, C.samples, D.samples)
+        return adding(make(a.0, b.0, c.0, d.0), make(a.1, b.1, c.1, d.1))
+    }
+
+    /// The names of the actions, ascending by their bytes.
+    public var names: [String] { usable.map(\.name) }
+
+    // MARK: Inside
+
+    private func adding(_ first: State.Action, _ second: State.Action) -> ActionList {
+        var list = self
+        list.add { () throws(ActionForm.Mistake) in try .init(first, State.Action.self, or: second) }
+        return list
+    }
+
+    private mutating func add(_ make: () throws(ActionForm.Mistake) -> ActionForm) {
+        do throws(ActionForm.Mistake) {
+            let form = try make()
+            let place = forms.firstIndex { !UTF8Order.precedes($0.name, form.name) } ?? forms.count
+            if place < forms.count, UTF8Order.equal(forms[place].name, form.name) {
+                mistakes.append("\(State.self).actions lists \(form.name) twice; keep one of them.")
+            } else {
+                forms.insert(form, at: place)
+            }
+        } catch {
+            mistakes.append("In \(State.self).actions, \(error.reason)")
+        }
+    }
+
+    /// The forms of a list that works.
+    package var usable: [ActionForm] {
+        if let mistake = mistakes.first { fatalError(mistake) }
+        return forms
+    }
+}

@@ -1,0 +1,37 @@
+import Dispatch
+
+/// Where work is carried out: a store's commits, or an observer's calls.
+///
+/// ```swift
+/// let store = Store<Counter>(state: Counter(), executor: .mainThread)
+/// store.signal.observe(on: .queue(.global())) { … }
+/// ```
+///
+/// Whatever the executor does, a store commits one action after another in the order of their dispatch, and an observer
+/// gets one value after another.
+public struct Executor: Sendable {
+    private let carryOut: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    /// An executor of one's own: the closure gets each piece of work and has to call it once, now or later, on any
+    /// thread. Work that it forgets never happens.
+    public init(_ carryOut: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void) {
+        self.carryOut = carryOut
+    }
+
+    /// Hands `work` over.
+    public func execute(_ work: @escaping @Sendable () -> Void) { carryOut(work) }
+
+    /// At once, on the thread that asks.
+    public static let immediate = Executor { $0() }
+
+    /// On the main thread: at once if that is the thread that asks and nothing is waiting before, else in line.
+    ///
+    /// Somebody has to serve the main queue: an asynchronous `main`, a run loop, or `dispatchMain()`.
+    public static let mainThread = Executor { MainThread.line.run($0) }
+
+    /// On `queue`, one piece of work after another even when the queue is a concurrent one.
+    public static func queue(_ queue: DispatchQueue) -> Executor {
+        let line = DispatchQueue(label: "flux.executor", target: queue)
+        return Executor { line.async(execute: $0) }
+    }
+}

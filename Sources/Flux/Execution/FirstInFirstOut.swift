@@ -1,0 +1,20 @@
+/// A line: what was put in first comes out first. Putting in and taking out cost the same however long it is.
+struct FirstInFirstOut<Element> {
+    private var arrived: [Element] = []
+    /// The front of the line, its first element last.
+    private var leaving: [Element] = []
+
+    var isEmpty: Bool { arrived.isEmpty && leaving.isEmpty }
+
+    var first: Element? { leaving.last ?? arrived.first }
+
+    mutating func append(_ element: Element) { arrived.append(element) }
+
+    mutating func popFirst() -> Element? {
+        if leaving.isEmpty, !arrived.isEmpty {
+            leaving = arrived.reversed()
+            arrived.removeAll(keepingCapacity: true)
+        }
+        return leaving.popLast()
+    }
+}

@@ -1,0 +1,73 @@
+import Glibc
+
+/// What this thread is doing for the library right now.
+///
+/// It exists for two guarantees. A dispatch inside a mutation is recognised and refused, instead of waiting for itself
+/// for ever. And a dispatch from an observer or a middleware takes its place in the order at once but is carried out
+/// only when that code has returned, so nothing recurses and no store waits for another one's turn.
+///
+/// Task-local values can't do this: a task that an observer starts would inherit them.
+final class ThreadContext {
+    private var isBusy = false
+    private var later = FirstInFirstOut<() -> Void>()
+    private var isMutating = false
+    private var refusedDispatch = false
+
+    /// Carries `work` out at once, or, inside the library's calls to somebody's code, when those have returned.
+    static func carryOut(_ work: @escaping () -> Void) {
+        let context = current
+        if context.isBusy {
+            context.later.append(work)
+        } else {
+            enter(work)
+        }
+    }
+
+    /// Carries `work` out at once; what is put off meanwhile follows when the outermost such call ends.
+    static func enter(_ work: () -> Void) {
+        let context = current
+        guard !context.isBusy else { return work() }
+        context.isBusy = true
+        work()
+        while let next = context.later.popFirst() { next() }
+        context.isBusy = false
+    }
+
+    /// Runs a mutation. The second value says whether it tried to dispatch.
+    static func mutate<Result>(_ mutation: () throws -> Result) rethrows -> (Result, triedToDispatch: Bool) {
+        let context = current
+        let outer = (context.isMutating, context.refusedDispatch)
+        context.isMutating = true
+        context.refusedDispatch = false
+        defer { (context.isMutating, context.refusedDispatch) = outer }
+        let result = try mutation()
+        return (result, context.refusedDispatch)
+    }
+
+    /// Whether a dispatch must be refused because a mutation is running on this thread. Asking is remembered
+    /// against the mutation.
+    static func refusesDispatch() -> Bool {
+        let context = current
+        if context.isMutating { context.refusedDispatch = true }
+        return context.isMutating
+    }
+
+    private static var current: ThreadContext {
+        if let known = pthread_getspecific(key) {
+            return Unmanaged<ThreadContext>.fromOpaque(known).takeUnretainedValue()
+        }
+        let context = ThreadContext()
+        pthread_setspecific(key, Unmanaged.passRetained(context).toOpaque())
+        return context
+    }
+
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        let release: @convention(c) (UnsafeMutableRawPointer?) -> Void = { context in
+            if let context { Unmanaged<ThreadContext>.fromOpaque(context).release() }
+        }
+        let outcome = pthread_key_create(&key, release)
+        precondition(outcome == 0, "The process has no thread-specific key left; free some of them.")
+        return key
+    }()
+}

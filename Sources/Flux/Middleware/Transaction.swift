@@ -1,0 +1,60 @@
+import Synchronization
+
+/// One commit on its way through the middleware: the state it works on, until all of it is done.
+final class Transaction<State: Flux.State>: Sendable {
+    private struct Contents {
+        var state: State
+        var committed: [State.Action] = []
+        var failure: (any Error)?
+    }
+
+    private weak let core: StoreCore<State>?
+    private let contents: Mutex<Contents>
+
+    init(core: StoreCore<State>, state: State) {
+        self.core = core
+        contents = Mutex(Contents(state: state))
+    }
+
+    /// The state as far as the commit has come.
+    var state: State { contents.withLock { $0.state } }
+
+    /// Passes all actions on and returns the state after them, with the actions that reached the mutations.
+    func run(_ actions: [State.Action], from first: Int) throws -> (State, [State.Action]) {
+        for action in actions { pass(action, to: first) }
+        let contents = contents.withLock { $0 }
+        if let failure = contents.failure { throw failure }
+        return (contents.state, contents.committed)
+    }
+
+    /// Hands `action` to the middleware of that number, or to the mutations after the last one.
+    private func pass(_ action: State.Action, to number: Int) {
+        guard let core, contents.withLock({ $0.failure == nil }) else { return }
+        guard number < core.middleware.count else { return apply(action, core) }
+        let place = Place()
+        core.middleware[number].handle(
+            action, MiddlewareContext(core: core, transaction: self, place: place)
+        ) { [weak core] action in
+            if place.isHere {
+                self.pass(action, to: number + 1)
+            } else if let core {
+                core.lane.place([Entry(.actions([action], firstMiddleware: number + 1))], in: core)
+            }
+        }
+        place.leave()
+    }
+
+    private func apply(_ action: State.Action, _ core: StoreCore<State>) {
+        // The mutation runs on a copy: it may read whatever it likes, and must not meet this lock.
+        var state = state
+        do {
+            try core.mutate(&state, by: action)
+            contents.withLock { contents in
+                contents.state = state
+                contents.committed.append(action)
+            }
+        } catch {
+            contents.withLock { $0.failure = error }
+        }
+    }
+}

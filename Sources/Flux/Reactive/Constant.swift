@@ -1,0 +1,45 @@
+/// A value that can be read and observed but not set: a view of a ``Variable``, of a ``Store``'s state or of a part of it.
+///
+/// ```swift
+/// let isHot: Constant<Bool> = temperature.constant.map { $0 > 30 }
+/// isHot.value                     // computed as it is read
+/// isHot.observe { alarm($0) }     // the latest first, then every change
+/// ```
+public struct Constant<Value: Sendable>: SignalSource {
+    /// The latest value, then every change.
+    public let signal: Signal<Value>
+    private let read: @Sendable () -> Value
+
+    init(signal: Signal<Value>, read: @escaping @Sendable () -> Value) {
+        self.signal = signal
+        self.read = read
+    }
+
+    /// A value that never changes.
+    public init(_ value: Value) { self.init(signal: Signal(saying: [value])) { value } }
+
+    /// The value now.
+    public var value: Value { read() }
+
+    /// The transformed value, computed whenever it is read or emitted.
+    public func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) -> Other) -> Constant<Other> {
+        Constant<Other>(signal: signal.map(transform)) { [read] in transform(read()) }
+    }
+
+    /// A part of the value. Observers are not told of a part that equals the one before, if it can be compared.
+    public func select<Part: Sendable>(_ part: @escaping @Sendable (Value) -> Part) -> Constant<Part> {
+        Constant<Part>(signal: signal.select(part)) { [read] in part(read()) }
+    }
+
+    /// A member of the value. Observers are not told of one that equals the one before, if it can be compared.
+    public func select<Part: Sendable>(_ keyPath: KeyPath<Value, Part> & Sendable) -> Constant<Part> {
+        select { $0[keyPath: keyPath] }
+    }
+}
+
+extension Constant where Value: Equatable {
+    /// The same value; observers are not told of one that equals the one before.
+    public func skipRepeats() -> Constant<Value> {
+        Constant(signal: signal.skipRepeats(), read: read)
+    }
+}

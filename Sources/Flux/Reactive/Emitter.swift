@@ -1,0 +1,140 @@
+import Synchronization
+
+/// The heart of every source of values: who observes, what the latest value is, and what is still to be told.
+///
+/// Value and line of emissions change under one lock; observers are called outside it, by one deliverer at a time.
+/// Hence every observer gets the same values in the same order, in the order of registration for each value, and a
+/// late one gets the latest value and then exactly those after it. An observer may do anything here: register, dispose,
+/// emit; what it emits comes after what is being delivered.
+final class Emitter<Value: Sendable>: Sendable {
+    private struct Contents {
+        var latest: Value?
+        var observers: [Observer<Value>] = []
+        var line = FirstInFirstOut<(number: UInt64, emission: Emission<Value>)>()
+        /// The number of the last emission that was put in line.
+        var number: UInt64 = 0
+        var isDelivering = false
+        var isFinished = false
+
+        mutating func putInLine(_ emission: Emission<Value>) {
+            number += 1
+            line.append((number, emission))
+        }
+    }
+
+    private let contents: Mutex<Contents>
+    private let keepsLatest: Bool
+
+    /// A source that keeps nothing.
+    init() {
+        contents = Mutex(Contents())
+        keepsLatest = false
+    }
+
+    /// A source that has a value from the start.
+    init(_ value: Value) {
+        contents = Mutex(Contents(latest: value))
+        keepsLatest = true
+    }
+
+    /// The latest value, of a source that keeps it.
+    var latest: Value? { contents.withLock { $0.latest } }
+
+    /// Takes the value over and puts it in line, without telling anybody yet.
+    func put(_ value: Value) {
+        contents.withLock { contents in
+            guard !contents.isFinished else { return }
+            if keepsLatest { contents.latest = value }
+            contents.putInLine(.value(value))
+        }
+    }
+
+    func send(_ value: Value) {
+        put(value)
+        deliver()
+    }
+
+    /// Changes the latest value in place: nobody else's change comes between reading and writing.
+    func modify<Result: Sendable, Failure: Error>(
+        _ change: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        let result = try contents.withLock { contents throws(Failure) -> Result? in
+            guard !contents.isFinished, var value = contents.latest else { return nil }
+            let result = try change(&value)
+            contents.latest = value
+            contents.putInLine(.value(value))
+            return result
+        }
+        deliver()
+        return result
+    }
+
+    /// Says that no value will follow; observers hear it after the values before.
+    func finish() {
+        contents.withLock { contents in
+            guard !contents.isFinished else { return }
+            contents.isFinished = true
+            contents.putInLine(.end)
+        }
+        deliver()
+    }
+
+    /// Tells the observers what is in line, unless somebody is at it already, who then goes on with this.
+    func deliver() {
+        let isMine = contents.withLock { contents in
+            guard !contents.isDelivering, !contents.line.isEmpty else { return false }
+            contents.isDelivering = true
+            return true
+        }
+        guard isMine else { return }
+        ThreadContext.enter {
+            while let (next, observers) = nextRound() {
+                for observer in observers where observer.joined < next.number {
+                    observer.offer(next.emission)
+                }
+            }
+        }
+    }
+
+    func attach(_ receive: @escaping @Sendable (Emission<Value>) -> Void) -> Disposable {
+        let (observer, first) = contents.withLock { contents in
+            let observer = Observer(joined: contents.number, receive: receive)
+            var first: [Emission<Value>] = []
+            if let latest = contents.latest { first.append(.value(latest)) }
+            if contents.isFinished {
+                first.append(.end)
+            } else {
+                contents.observers.append(observer)
+            }
+            return (observer, first)
+        }
+        let disposable = Disposable { [weak self, weak observer] in
+            guard let observer else { return }
+            observer.dispose()
+            self?.remove(observer)
+        }
+        ThreadContext.enter { observer.start(with: first) }
+        return disposable
+    }
+
+    private func nextRound() -> (
+        (number: UInt64, emission: Emission<Value>), observers: [Observer<Value>]
+    )? {
+        contents.withLock { contents in
+            guard let next = contents.line.popFirst() else {
+                contents.isDelivering = false
+                return nil
+            }
+            let observers = contents.observers
+            if case .end = next.emission { contents.observers = [] }
+            return (next, observers)
+        }
+    }
+
+    private func remove(_ observer: Observer<Value>) {
+        // The closure of the removed observer may hold anything, so it is let go of outside the lock.
+        _ = contents.withLock { contents in
+            contents.observers.firstIndex { $0 === observer }.map { contents.observers.remove(at: $0) }
+        }
+    }
+}

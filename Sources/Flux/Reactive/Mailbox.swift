@@ -1,0 +1,53 @@
+import Synchronization
+
+/// Brings emissions to one observer by way of an executor: in order and one at a time, even if the executor runs its work
+/// on many threads at once.
+final class Mailbox<Value: Sendable>: Sendable {
+    private struct Contents {
+        var line = FirstInFirstOut<Emission<Value>>()
+        /// How many emissions the executor has called for that have not been handed over.
+        var due = 0
+        var isRunning = false
+        var isClosed = false
+    }
+
+    private let contents = Mutex(Contents())
+    private let executor: Executor
+    private let receive: @Sendable (Emission<Value>) -> Void
+
+    init(executor: Executor, receive: @escaping @Sendable (Emission<Value>) -> Void) {
+        self.executor = executor
+        self.receive = receive
+    }
+
+    func post(_ emission: Emission<Value>) {
+        contents.withLock { $0.line.append(emission) }
+        executor.execute { self.handOver() }
+    }
+
+    func close() { contents.withLock { $0.isClosed = true } }
+
+    private func handOver() {
+        let isMine = contents.withLock { contents in
+            contents.due += 1
+            guard !contents.isRunning else { return false }
+            contents.isRunning = true
+            return true
+        }
+        guard isMine else { return }
+        ThreadContext.enter {
+            while let emission = next() { receive(emission) }
+        }
+    }
+
+    private func next() -> Emission<Value>? {
+        contents.withLock { contents in
+            guard contents.due > 0, !contents.isClosed, let emission = contents.line.popFirst() else {
+                contents.isRunning = false
+                return nil
+            }
+            contents.due -= 1
+            return emission
+        }
+    }
+}

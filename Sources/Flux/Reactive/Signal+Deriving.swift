@@ -1,0 +1,79 @@
+import Synchronization
+
+extension Signal {
+    /// Each value, transformed.
+    public func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) -> Other) -> Signal<Other> {
+        Signal<Other> { receive in self.attach { receive($0.map(transform)) } }
+    }
+
+    /// The values for which `condition` holds.
+    ///
+    /// ```swift
+    /// temperature.signal.only(where: { $0 > 30 }).observe { … }
+    /// ```
+    public func only(where condition: @escaping @Sendable (Value) -> Bool) -> Signal<Value> {
+        Signal { receive in
+            self.attach { emission in
+                if case .value(let value) = emission, !condition(value) { return }
+                receive(emission)
+            }
+        }
+    }
+
+    /// The values for which `condition` does not hold.
+    public func skip(where condition: @escaping @Sendable (Value) -> Bool) -> Signal<Value> {
+        only { !condition($0) }
+    }
+
+    /// The first value, and each later one for which `condition` holds between the value before and itself.
+    public func only(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
+        Value
+    > {
+        Signal { receive in
+            let last = Mutex<Value?>(nil)
+            return self.attach { emission in
+                if case .value(let value) = emission {
+                    let old = last.withLock { last in
+                        defer { last = value }
+                        return last
+                    }
+                    if let old, !condition(old, value) { return }
+                }
+                receive(emission)
+            }
+        }
+    }
+
+    /// The first value, and each later one for which `condition` does not hold between the value before and itself.
+    public func skip(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
+        Value
+    > {
+        only { !condition($0, $1) }
+    }
+
+    /// Without values that repeat the one before, as `areSame` judges.
+    public func skipRepeats(by areSame: @escaping @Sendable (Value, Value) -> Bool) -> Signal<Value> {
+        skip(when: areSame)
+    }
+
+    /// One part of each value. A part that equals the one before is skipped, if it can be compared.
+    public func select<Part: Sendable>(_ part: @escaping @Sendable (Value) -> Part) -> Signal<Part> {
+        map(part).skippingEqualValues()
+    }
+
+    /// One member of each value. A value that equals the one before is skipped, if it can be compared.
+    public func select<Part: Sendable>(_ keyPath: KeyPath<Value, Part> & Sendable) -> Signal<Part> {
+        select { $0[keyPath: keyPath] }
+    }
+
+    /// Without repeats if values can be compared, else all of them.
+    func skippingEqualValues() -> Signal<Value> {
+        guard let areEqual = Equality.of(Value.self) else { return self }
+        return skipRepeats(by: areEqual)
+    }
+}
+
+extension Signal where Value: Equatable {
+    /// Without values that equal the one before. `nil` is a value like any other.
+    public func skipRepeats() -> Signal<Value> { skipRepeats(by: ==) }
+}

@@ -1,0 +1,32 @@
+/// A stream of values that can be observed: whoever observes is told each value as it comes.
+///
+/// ```swift
+/// let taps = Sink<Int>()
+/// taps.signal
+///     .map { $0 * 2 }
+///     .skipRepeats()
+///     .observe { show($0) }
+/// ```
+///
+/// For one observer, values come one at a time and in order. Several observers of one source hear of a value in the order
+/// of their registration. Each observation of a derived signal has its own memory (of the last value, say).
+public struct Signal<Value: Sendable>: SignalSource {
+    let attach: @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
+
+    init(attach: @escaping @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable) {
+        self.attach = attach
+    }
+
+    init(_ emitter: Emitter<Value>) { attach = { emitter.attach($0) } }
+
+    /// A signal that says `values` to each observer and ends.
+    init(saying values: [Value]) {
+        attach = { receive in
+            for value in values { receive(.value(value)) }
+            receive(.end)
+            return Disposable {}
+        }
+    }
+
+    public var signal: Signal<Value> { self }
+}

@@ -1,0 +1,38 @@
+import Synchronization
+
+/// What a store has still to commit, in the order of dispatch.
+final class Inbox<State: Flux.State>: Sendable {
+    private struct Contents {
+        var line = FirstInFirstOut<(ticket: UInt64, entry: Entry<State>)>()
+        var isClosed = false
+    }
+
+    private let contents = Mutex(Contents())
+
+    /// Whether it took the entry; a closed one does not.
+    func append(_ entry: Entry<State>, ticket: UInt64) -> Bool {
+        contents.withLock { contents in
+            guard !contents.isClosed else { return false }
+            contents.line.append((ticket, entry))
+            return true
+        }
+    }
+
+    /// The next entry whose place is at most `ticket`.
+    func next(through ticket: UInt64) -> Entry<State>? {
+        contents.withLock { contents in
+            guard let first = contents.line.first, first.ticket <= ticket else { return nil }
+            return contents.line.popFirst()?.entry
+        }
+    }
+
+    /// Takes no more entries, and gives back those that will not be committed.
+    func close() -> [Entry<State>] {
+        contents.withLock { contents in
+            contents.isClosed = true
+            var left: [Entry<State>] = []
+            while let (_, entry) = contents.line.popFirst() { left.append(entry) }
+            return left
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Synchronization
+
+/// The order of one state type in this process.
+///
+/// Every dispatch, to one store or to all, takes its place under the lane's one lock: there it gets its ticket and goes
+/// into the inbox of each store that it is for. So no two stores see two dispatches in different orders. Nothing is
+/// carried out under the lock; that is for each store's executor afterwards.
+final class Lane<State: Flux.State>: Sendable {
+    private struct Member {
+        let number: UInt64
+        weak var core: StoreCore<State>?
+    }
+
+    private struct Contents {
+        var ticket: UInt64 = 0
+        /// In the order of creation.
+        var members: [Member] = []
+        var relay: (number: UInt64, send: @Sendable (State.Action) -> Void)?
+    }
+
+    private let contents = Mutex(Contents())
+
+    /// The lane of the state type.
+    static var shared: Lane<State> { LaneRegistry.lane(of: State.self) }
+
+    /// Makes the store a target of global dispatches, after `first`, if given, has taken its place in it.
+    func join(_ core: StoreCore<State>, first: Entry<State>?) {
+        let ticket = contents.withLock { contents in
+            contents.ticket += 1
+            contents.members.append(Member(number: contents.ticket, core: core))
+            guard let first, core.inbox.append(first, ticket: contents.ticket) else { return UInt64?.none }
+            return contents.ticket
+        }
+        if let ticket { core.scheduleTurn(through: ticket) }
+    }
+
+    /// The store is a target no more.
+    func leave(_ core: StoreCore<State>) {
+        contents.withLock { contents in contents.members.removeAll { $0.core == nil || $0.core === core } }
+    }
+
+    /// Commits `entries` to one store, one after another with nothing between.
+    func place(_ entries: [Entry<State>], in core: StoreCore<State>) {
+        guard !ThreadContext.refusesDispatch() else {
+            for entry in entries { entry.completion?(.failure(Self.refusal(of: entry))) }
+            return
+        }
+        let (tickets, refused) = contents.withLock { contents in
+            let before = contents.ticket
+            var refused: [Entry<State>] = []
+            for entry in entries {
+                contents.ticket += 1
+                if !core.inbox.append(entry, ticket: contents.ticket) { refused.append(entry) }
+            }
+            return (before..<contents.ticket, refused)
+        }
+        for ticket in tickets { core.scheduleTurn(through: ticket + 1) }
+        for entry in refused { core.tellGone(entry) }
+    }
+
+    /// Commits `action` to every live store, in the order of creation. If a relay is attached, only that is called,
+    /// unless it is the relay of this number that commits; if it is no longer attached, nothing happens.
+    func placeInAll(_ action: State.Action, byRelay number: UInt64? = nil) {
+        guard !ThreadContext.refusesDispatch() else { return }
+        // Filled inside the lock but let go of outside: the last reference to a store must not go in there.
+        var targets: [StoreCore<State>] = []
+        var ticket: UInt64 = 0
+        let relay = contents.withLock { contents -> (@Sendable (State.Action) -> Void)? in
+            if let relay = contents.relay, number == nil { return relay.send }
+            guard number == contents.relay?.number else { return nil }
+            contents.ticket += 1
+            ticket = contents.ticket
+            let entry = Entry<State>(.actions([action]))
+            for member in contents.members {
+                guard let core = member.core else { continue }
+                targets.append(core)
+                _ = core.inbox.append(entry, ticket: ticket)
+            }
+            return nil
+        }
+        if let relay { return relay(action) }
+        for core in targets { core.scheduleTurn(through: ticket) }
+    }
+
+    /// Attaches a relay and returns its number, or nil if there is one already.
+    func attach(_ relay: @escaping @Sendable (State.Action) -> Void) -> UInt64? {
+        contents.withLock { contents in
+            guard contents.relay == nil else { return nil }
+            contents.ticket += 1
+            contents.relay = (contents.ticket, relay)
+            return contents.ticket
+        }
+    }
+
+    /// Detaches the relay of this number, if it is attached.
+    func detach(_ number: UInt64) {
+        // Let go of outside the lock: the relay's closure may hold anything.
+        _ = contents.withLock { contents in
+            guard contents.relay?.number == number else { return (@Sendable (State.Action) -> Void)?.none }
+            defer { contents.relay = nil }
+            return contents.relay?.send
+        }
+    }
+
+    private static func refusal(of entry: Entry<State>) -> FluxError {
+        .dispatchInMutation(action: entry.actions.first.map { String(describing: $0) } ?? "an action")
+    }
+}

@@ -1,0 +1,80 @@
+extension Store {
+    /// Dispatches one action to this store.
+    public func dispatch(_ action: State.Action) { dispatch([action]) }
+
+    /// Dispatches a list of actions to this store: one commit after another, each state observable, nothing of others
+    /// between. One that fails leaves the others alone.
+    ///
+    /// ```swift
+    /// store.dispatch([.increment(by: 1), .increment(by: 2)])
+    /// ```
+    public func dispatch(_ actions: [State.Action]) {
+        core.lane.place(actions.map { Entry(.actions([$0])) }, in: core)
+    }
+
+    /// Dispatches a list of actions as one commit: one change for the observers, and if one action fails, none of them
+    /// has happened.
+    ///
+    /// ```swift
+    /// store.dispatch(atomically: [.withdraw(5), .deposit(5)])
+    /// ```
+    public func dispatch(atomically actions: [State.Action]) {
+        core.lane.place([Entry(.actions(actions))], in: core)
+    }
+
+    /// Dispatches each action of an asynchronous sequence as it comes, until it ends or throws.
+    ///
+    /// ```swift
+    /// try await store.dispatch(sensor.readings.map { .setTemperature($0) })
+    /// ```
+    public func dispatch<Actions: AsyncSequence>(
+        _ actions: Actions
+    ) async throws(Actions.Failure) where Actions.Element == State.Action {
+        try await self.actions.dispatch(actions)
+    }
+
+    /// Dispatches one action and returns the state that its commit left, or throws what the mutation threw.
+    ///
+    /// ```swift
+    /// let count = try await store.state(after: .increment(by: 2)).count
+    /// ```
+    ///
+    /// If a middleware drops or delays the action, that is the state without it.
+    @discardableResult
+    public func state(after action: State.Action) async throws -> State {
+        try await state(afterAtomically: [action])
+    }
+
+    /// Dispatches a list of actions, one commit after another, and returns the state after the last. It throws the first
+    /// error, after all have been tried.
+    @discardableResult
+    public func state(after actions: [State.Action]) async throws -> State {
+        guard let last = actions.last else { return state }
+        let failure = Variable<(any Error)?>(nil)
+        let entries = actions.dropLast().map { action in
+            Entry<State>(.actions([action])) { result in
+                if case .failure(let error) = result { failure.modify { $0 = $0 ?? error } }
+            }
+        }
+        let result = await outcome(of: .actions([last]), after: entries)
+        if let error = failure.value { throw error }
+        return try result.get()
+    }
+
+    /// Dispatches a list of actions as one commit and returns the state it left, or throws what the first failing mutation
+    /// threw.
+    @discardableResult
+    public func state(afterAtomically actions: [State.Action]) async throws -> State {
+        try await outcome(of: .actions(actions)).get()
+    }
+
+    /// What comes of `work`, with `entries` directly before it.
+    func outcome(
+        of work: Entry<State>.Work, after entries: [Entry<State>] = []
+    ) async -> Result<State, any Error> {
+        await withCheckedContinuation { continuation in
+            let last = Entry<State>(work) { continuation.resume(returning: $0) }
+            core.lane.place(entries + [last], in: core)
+        }
+    }
+}

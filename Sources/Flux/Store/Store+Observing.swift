@@ -1,0 +1,30 @@
+extension Store {
+    /// The state as it may be read and observed: the latest first, then every change.
+    public var constant: Constant<State> {
+        Constant(signal: Signal(core.emitter)) { [core] in core.state }
+    }
+
+    /// The latest state, then every change.
+    public var signal: Signal<State> { Signal(core.emitter) }
+
+    /// One part of the state, read-only. Observers are not told of a part that equals the one before, if it can
+    /// be compared.
+    ///
+    /// ```swift
+    /// store.signal(\.count).map { "\($0)" }.bind(to: label) { $0.show($1) }
+    /// ```
+    public func signal<Part: Sendable>(_ part: KeyPath<State, Part> & Sendable) -> Constant<Part> {
+        constant.select(part)
+    }
+
+    /// One part of the state as an asynchronous sequence: the current one first, then each change.
+    ///
+    /// ```swift
+    /// for await count in store.values(\.count) { show(count) }
+    /// ```
+    public func values<Part: Sendable>(
+        _ part: KeyPath<State, Part> & Sendable, buffering: Buffering = .unbounded
+    ) -> Values<Part> {
+        signal(part).values(buffering: buffering)
+    }
+}

@@ -1,0 +1,69 @@
+/// Holds a state, commits actions to it one after another, and tells its observers.
+///
+/// ```swift
+/// let store = Store<Counter>(state: Counter())
+/// store.signal(\.count).observe { show($0) }   // the latest first, then each change
+/// store.actions.increment()                    // this store
+/// Store<Counter>.actions.increment()           // every living Store<Counter>, in the order of their creation
+/// ```
+///
+/// **Order.** All dispatches of one state type in a process, to one store or to all, have one total order; every store
+/// commits in it.
+///
+/// **When.** The executor says where commits happen. With ``Executor/immediate`` the change is made and can be read when
+/// the dispatch returns, whatever other threads do. From a middleware or an observer it is made after that returns.
+///
+/// **Who is told.** Observers are called after the commit, outside all locks, by the thread that commits or one
+/// that is telling them already. Equal states are skipped if the state is `Equatable`, unless `skipsEqualStates` is false.
+///
+/// **Its end.** When nobody holds the store any more its streams end, and what was queued but not started never
+/// happens. A store for the whole process is `static let shared = Store<Counter>(state: Counter())`.
+public final class Store<State: Flux.State>: SignalSource {
+    let core: StoreCore<State>
+    let subscriptions = Subscriptions()
+
+    /// A store with `state`. `middleware` sees every action first, in the order listed; `initialAction` is committed before
+    /// anything else.
+    public convenience init(
+        state: State, mutations: State.Mutations = .init(), executor: Executor = .immediate,
+        skipsEqualStates: Bool = true, middleware: [Middleware<State>] = [],
+        initialAction: State.Action? = nil
+    ) {
+        self.init(
+            core: StoreCore(
+                state: state, mutations: mutations, defect: nil, executor: executor,
+                skipsEqualStates: skipsEqualStates, middleware: middleware),
+            initialAction: initialAction)
+    }
+
+    init(core: StoreCore<State>, initialAction: State.Action?) {
+        self.core = core
+        core.lane.join(core, first: initialAction.map { Entry(.actions([$0])) })
+    }
+
+    deinit { core.close() }
+
+    /// The state now.
+    public var state: State { core.state }
+
+    /// The state now, with what is derived from it.
+    public var computed: Computed<State> { Computed(state) }
+
+    /// Dispatches to this store. It does not keep the store alive.
+    public var actions: Actions<State> {
+        Actions { [weak core] action in
+            guard let core else { return }
+            core.lane.place([Entry(.actions([action]))], in: core)
+        }
+    }
+
+    /// Dispatches to every living store of the state type in this process, in the order of their creation. While a relay is
+    /// attached (see ``attach(_:)``), to the relay only.
+    public static var actions: Actions<State> {
+        let lane = Lane<State>.shared
+        return Actions { lane.placeInAll($0) }
+    }
+
+    /// Actions that could not be committed and for whose outcome nobody waits.
+    public var failures: Signal<ActionFailure<State>> { core.failures.signal }
+}

@@ -1,0 +1,19 @@
+/// A relay's hold on a state type, from ``Store/attach(_:)`` until ``detach()`` or until nobody holds it any more.
+public final class StoreAttachment<State: Flux.State>: Sendable {
+    private let lane: Lane<State>
+    private let number: UInt64
+
+    init(lane: Lane<State>, number: UInt64) {
+        self.lane = lane
+        self.number = number
+    }
+
+    deinit { detach() }
+
+    /// Commits an action to every living store, in the order of their creation and in the one order of the state type.
+    /// Nothing happens after ``detach()``.
+    public func commit(_ action: State.Action) { lane.placeInAll(action, byRelay: number) }
+
+    /// Gives `Store<State>.actions` back to the stores. Further calls do nothing.
+    public func detach() { lane.detach(number) }
+}

@@ -1,0 +1,110 @@
+import Synchronization
+
+/// What a store consists of: its inbox, its rules, and the source of its states.
+///
+/// It is apart from ``Store`` so that work under way, streams and actions don't keep a store alive: the store's end closes
+/// the core, and what was queued but not started never happens.
+///
+/// `turn` is a leaf: while it is held mutations and middleware run, which never wait for another store. It is what
+/// makes a dispatch on `.immediate` return after its commit, also if another thread is carrying it out.
+final class StoreCore<State: Flux.State>: Sendable {
+    let inbox = Inbox<State>()
+    let emitter: Emitter<State>
+    let failures = Sink<ActionFailure<State>>()
+    let lane: Lane<State>
+    let middleware: [Middleware<State>]
+    let recorders = Recorders<State>()
+    private let initial: State
+    private let mutations: State.Mutations
+    /// Why the rules can't be used at all, if so; then every commit fails with it.
+    private let defect: (any Error)?
+    private let executor: Executor
+    private let areEqual: (@Sendable (State, State) -> Bool)?
+    private let turn = Mutex<Void>(())
+
+    init(
+        state: State, mutations: State.Mutations, defect: (any Error)?, executor: Executor,
+        skipsEqualStates: Bool, middleware: [Middleware<State>]
+    ) {
+        initial = state
+        emitter = Emitter(state)
+        lane = .shared
+        self.mutations = mutations
+        self.defect = defect
+        self.executor = executor
+        self.middleware = middleware
+        areEqual = skipsEqualStates ? Equality.of(State.self) : nil
+    }
+
+    /// The latest committed state.
+    var state: State { emitter.latest ?? initial }
+
+    /// Lets the executor commit what stands in the inbox up to `ticket`. Inside an observer or a middleware even asking
+    /// the executor waits until that has returned: it may be one that waits for its work.
+    func scheduleTurn(through ticket: UInt64) {
+        ThreadContext.carryOut { [weak self] in
+            self?.executor.execute { [weak self] in
+                ThreadContext.carryOut { self?.takeTurn(through: ticket) }
+            }
+        }
+    }
+
+    /// The store has gone: nothing that has not begun will happen.
+    func close() {
+        lane.leave(self)
+        for entry in inbox.close() { tellGone(entry) }
+        emitter.finish()
+    }
+
+    /// Tells who waits for the entry that the store has gone.
+    func tellGone(_ entry: Entry<State>) {
+        entry.completion?(.failure(FluxError.storeGone(state: String(describing: State.self))))
+    }
+
+    /// One action on `state`, which stays as it was on an error.
+    func mutate(_ state: inout State, by action: State.Action) throws {
+        if let defect { throw defect }
+        try mutations.commitPurely(action, to: &state)
+    }
+
+    private func takeTurn(through ticket: UInt64) {
+        var finished: [(Entry<State>, Result<State, any Error>)] = []
+        turn.withLock { _ in
+            while let entry = inbox.next(through: ticket) { finished.append((entry, commit(entry))) }
+        }
+        emitter.deliver()
+        for (entry, result) in finished { report(result, of: entry) }
+    }
+
+    private func commit(_ entry: Entry<State>) -> Result<State, any Error> {
+        let before = state
+        do {
+            var after = before
+            var committed: [State.Action] = []
+            switch entry.work {
+            case .actions(let actions, let first) where first == middleware.count:
+                for action in actions { try mutate(&after, by: action) }
+                committed = actions
+            case .actions(let actions, let first):
+                let transaction = Transaction(core: self, state: before)
+                (after, committed) = try transaction.run(actions, from: first)
+            case .replay(let start, let actions):
+                after = start
+                for action in actions { try mutate(&after, by: action) }
+            }
+            recorders.record(committed)
+            if areEqual?(before, after) != true { emitter.put(after) }
+            return .success(after)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func report(_ result: Result<State, any Error>, of entry: Entry<State>) {
+        if let completion = entry.completion {
+            completion(result)
+        } else if case .failure(let error) = result {
+            failures.send(ActionFailure(actions: entry.actions, error: error))
+        }
+    }
+}

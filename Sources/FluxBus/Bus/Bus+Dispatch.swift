@@ -1,0 +1,96 @@
+import BusJSON
+
+/// Dispatches: one action, several as one commit, on trial, and without an answer.
+extension Bus {
+    /// Dispatches an action. Returns when it is committed and all subscriptions of this bus have been handed what it
+    /// changed.
+    ///
+    /// ```swift
+    /// let reply = try await bus.dispatch("increment", to: .store("counter/kitchen"), payload: ["by": 2])
+    /// ```
+    ///
+    /// With `ifRevision`, for one store, it commits only if that is the store's revision; else `conflict`, whose
+    /// `details` hold the actual `revision`. `usesKey` overrides the options. Throws what the bus refuses it with
+    /// (`rejected`, `invalid_payload`, `unknown_store`, …), `timed_out`, `cancelled`, `closed`, `outcome_unknown`.
+    @discardableResult
+    public nonisolated(nonsending) func dispatch(
+        _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
+        usesKey: Bool? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> DispatchReply {
+        try await startDispatch(
+            action, to: target, payload: payload, ifRevision: ifRevision, usesKey: usesKey, timeout: timeout
+        ).dispatched
+    }
+
+    /// Puts a dispatch on its way and returns at once, or when there is room for it.
+    public nonisolated(nonsending) func startDispatch(
+        _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
+        usesKey: Bool? = nil, timeout: TimeLimit = .standard
+    ) async -> PendingReply {
+        let submission = dispatchSubmission(
+            action, target, payload, ifRevision: ifRevision, usesKey: usesKey, timeout: timeout)
+        await core.submit(submission)
+        return PendingReply(submission: submission, core: core)
+    }
+
+    /// Dispatches without waiting for room, for callers that can't wait; see `post`.
+    public func postDispatch(
+        _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
+        usesKey: Bool? = nil, timeout: TimeLimit = .standard,
+        onReply: @escaping @Sendable (Result<DispatchReply, BusError>) -> Void = { _ in }
+    ) {
+        core.post(
+            dispatchSubmission(
+                action, target, payload, ifRevision: ifRevision, usesKey: usesKey, timeout: timeout
+            ) { onReply($0.dispatch) })
+    }
+
+    /// Dispatches and returns as soon as there is room: the bus answers only if it fails, which a notice
+    /// `dispatchFailed` tells. It is committed exactly once all the same.
+    public nonisolated(nonsending) func dispatchUnacknowledged(
+        _ action: String, to target: DispatchTarget, payload: JSONObject = [:]
+    ) async throws(BusError) {
+        let submission = dispatchSubmission(
+            action, target, payload, ifRevision: nil, usesKey: nil, timeout: .never, isAcknowledged: false)
+        await core.submit(submission)
+        if case .failure(let error)? = submission.outcome { throw error }
+    }
+
+    /// Dispatches several actions as one commit: all or none.
+    ///
+    /// ```swift
+    /// try await bus.dispatch([
+    ///     ActionRequest("decrement", to: .store("counter/a")), ActionRequest("increment", to: .store("counter/b")),
+    /// ])
+    /// ```
+    @discardableResult
+    public nonisolated(nonsending) func dispatch(
+        _ actions: [ActionRequest], usesKey: Bool? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> DispatchReply {
+        let request = BusRequest("dispatch", ["actions": .array(actions.map(\.json))])
+        let submission = submission(request, timeout: timeout, usesKey: usesKey)
+        await core.submit(submission)
+        return try await PendingReply(submission: submission, core: core).dispatched
+    }
+
+    /// Says what a dispatch would do, without doing it: `revision`, `matched`, `changed`, and the `changes` or
+    /// `states` it would make.
+    public nonisolated(nonsending) func tryOut(
+        _ actions: [ActionRequest], timeout: TimeLimit = .standard
+    ) async throws(BusError) -> JSONObject {
+        try await request(
+            BusRequest("dispatch", ["actions": .array(actions.map(\.json)), "dryRun": true]), timeout: timeout
+        )
+    }
+
+    private func dispatchSubmission(
+        _ action: String, _ target: DispatchTarget, _ payload: JSONObject, ifRevision: Int?, usesKey: Bool?,
+        timeout: TimeLimit, isAcknowledged: Bool = true, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
+    ) -> Submission {
+        let body = RequestBody.DispatchBody(
+            action: action, target: target, payload: payload, ifRevision: ifRevision)
+        return Submission(
+            .dispatch(body), repetition: usesKey ?? core.options.usesKeys ? .keyed : .never,
+            isAcknowledged: isAcknowledged, deadline: deadline(timeout), onOutcome: onOutcome)
+    }
+}

@@ -1,0 +1,110 @@
+import BusJSON
+
+/// Reading states, types, history and counters.
+extension Bus {
+    /// A store's state, now or at a revision. `select` keeps only what these JSON Pointers name. Throws
+    /// `unknown_store`.
+    public nonisolated(nonsending) func state(
+        of store: String, select: [String]? = nil, at revision: Int? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> (state: JSON, revision: Int) {
+        let page = try await get(.store(store), select: select, at: revision, timeout: timeout)
+        guard let state = page.states[store] else {
+            throw BusError(.unexpectedReply, "The bus answered without the state of \(store).")
+        }
+        return (state, page.revision)
+    }
+
+    /// One page of states by address. `next` of a page is the `after` of the one that follows; nil at the end.
+    public nonisolated(nonsending) func get(
+        _ pattern: StorePattern, select: [String]? = nil, at revision: Int? = nil, limit: Int? = nil,
+        after: String? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> StatePage {
+        var request = BusRequest("get")
+        let member = pattern.member
+        request.set(member.name, member.value)
+        request.set("select", select.map { .array($0.map(JSON.string)) })
+        request.set("revision", revision.map(JSON.int))
+        request.set("limit", limit.map(JSON.int))
+        request.set("after", after.map(JSON.string))
+        let reply = try await self.request(request, timeout: timeout)
+        return StatePage(
+            revision: try Self.revision(of: reply), states: reply["states"]?.object ?? [:],
+            next: reply["next"]?.string)
+    }
+
+    /// All states that match, page by page. Pages are read one after the other, so stores may change between them;
+    /// each page holds for its own revision.
+    ///
+    /// ```swift
+    /// for try await page in bus.pages(of: .type("counter")) { … }
+    /// ```
+    public func pages(
+        of pattern: StorePattern, select: [String]? = nil, limit: Int? = nil
+    ) -> StatePages {
+        StatePages(bus: self, pattern: pattern, select: select, limit: limit)
+    }
+
+    /// The stores that there are, with their own revisions; `next` is the `after` of the following page.
+    public nonisolated(nonsending) func stores(
+        matching glob: String? = nil, limit: Int? = nil, after: String? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> (stores: [StoreEntry], next: String?) {
+        let reply = try await request(
+            BusRequest(
+                "stores",
+                [
+                    "match": glob.map(JSON.string), "limit": limit.map(JSON.int),
+                    "after": after.map(JSON.string),
+                ]),
+            timeout: timeout)
+        return ((reply["stores"]?.array ?? []).compactMap(StoreEntry.init), reply["next"]?.string)
+    }
+
+    /// The definitions of all state types, or of one. Throws `unknown_type`.
+    public nonisolated(nonsending) func types(
+        _ name: String? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> [JSON] {
+        try await request(BusRequest("types", ["type": name.map(JSON.string)]), timeout: timeout)["types"]?
+            .array ?? []
+    }
+
+    /// Commits of the past, oldest first: those after `since` up to `until`. `next` is the `since` of what follows.
+    public nonisolated(nonsending) func history(
+        since: Int? = nil, until: Int? = nil, limit: Int? = nil, of pattern: StorePattern? = nil,
+        timeout: TimeLimit = .standard
+    ) async throws(BusError) -> (commits: [JSON], next: Int?) {
+        var request = BusRequest(
+            "history",
+            ["since": since.map(JSON.int), "until": until.map(JSON.int), "limit": limit.map(JSON.int)])
+        if let member = pattern?.member { request.set(member.name, member.value) }
+        let reply = try await self.request(request, timeout: timeout)
+        return (reply["commits"]?.array ?? [], reply["next"]?.int)
+    }
+
+    /// Returns when every event up to the revision it gives has been handed on.
+    @discardableResult
+    public nonisolated(nonsending) func sync(timeout: TimeLimit = .standard) async throws(BusError) -> Int {
+        try Self.revision(of: await request(BusRequest("sync"), timeout: timeout))
+    }
+
+    /// The daemon's counters.
+    public nonisolated(nonsending) func stats(
+        timeout: TimeLimit = .standard
+    ) async throws(BusError) -> JSONObject {
+        var reply = try await request(BusRequest("stats"), timeout: timeout)
+        reply["id"] = nil
+        reply["ok"] = nil
+        return reply
+    }
+
+    /// Returns when the bus has answered.
+    public nonisolated(nonsending) func ping(timeout: TimeLimit = .standard) async throws(BusError) {
+        try await request(BusRequest("ping"), timeout: timeout)
+    }
+
+    /// Makes the daemon load its definitions anew; gives the commit's revision. Throws `forbidden`, and `rejected`
+    /// with what is wrong.
+    @discardableResult
+    public nonisolated(nonsending) func reload(timeout: TimeLimit = .standard) async throws(BusError) -> Int {
+        try Self.revision(of: await request(BusRequest("reload"), timeout: timeout))
+    }
+}

@@ -1,0 +1,100 @@
+import BusJSON
+
+/// Requests of any kind, and many at a time.
+extension Bus {
+    /// How a time-out is given: what the options say, or a time of its own.
+    public enum TimeLimit: Sendable {
+        case standard
+        case after(Duration)
+        case never
+    }
+
+    /// Sends a request and gives its reply. Throws what the bus said, `timed_out`, `cancelled`, `closed` or
+    /// `outcome_unknown`.
+    ///
+    /// ```swift
+    /// let reply = try await bus.request(BusRequest("stats"))
+    /// ```
+    ///
+    /// `hello`, `subscribe` and `unsubscribe` are the client's own business and refused with `invalid_request`.
+    @discardableResult
+    public nonisolated(nonsending) func request(
+        _ request: BusRequest, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> JSONObject {
+        try await start(request, timeout: timeout).value
+    }
+
+    /// Puts a request on its way and returns at once, or, when the window is full, as soon as there is room. Failures
+    /// are told by the reply. Requests of one task keep their order.
+    public nonisolated(nonsending) func start(
+        _ request: BusRequest, timeout: TimeLimit = .standard
+    ) async -> PendingReply {
+        let submission = submission(request, timeout: timeout)
+        await core.submit(submission)
+        return PendingReply(submission: submission, core: core)
+    }
+
+    /// Puts a request on its way; `onReply` is called on the bus's thread at the reply's place in the stream: after all
+    /// events before it, before all that come later. It must not block.
+    public nonisolated(nonsending) func start(
+        _ request: BusRequest, timeout: TimeLimit = .standard,
+        onReply: @escaping @Sendable (Result<JSONObject, BusError>) -> Void
+    ) async {
+        await core.submit(submission(request, timeout: timeout) { onReply($0.object) })
+    }
+
+    /// The same without waiting for room, for callers that can't: what finds none stands in line, in order, up to
+    /// `postLimit` of the options; past it, `onReply` is called with `limit` before this returns.
+    public func post(
+        _ request: BusRequest, timeout: TimeLimit = .standard,
+        onReply: @escaping @Sendable (Result<JSONObject, BusError>) -> Void = { _ in }
+    ) {
+        core.post(submission(request, timeout: timeout) { onReply($0.object) })
+    }
+
+    // MARK: - Submissions
+
+    func deadline(_ timeout: TimeLimit) -> Int {
+        switch timeout {
+        case .standard: MonotonicClock.moment(after: core.options.timeout)
+        case .after(let duration): MonotonicClock.moment(after: duration)
+        case .never: .max
+        }
+    }
+
+    func submission(
+        _ request: BusRequest, timeout: TimeLimit, usesKey: Bool? = nil,
+        onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
+    ) -> Submission {
+        let submission = Submission(
+            .request(request), role: role(of: request),
+            repetition: Repetition(request, usesKeys: usesKey ?? core.options.usesKeys),
+            isAcknowledged: true, deadline: deadline(timeout), onOutcome: onOutcome)
+        if ["hello", "subscribe", "unsubscribe"].contains(request.op) {
+            submission.settle(
+                .failure(
+                    BusError(
+                        .invalidRequest,
+                        "`\(request.op)` is done by the client itself; use connect, subscribe and cancel.")))
+        } else if request.op == "dispatch", request["ack"] == false {
+            submission.settle(
+                .failure(
+                    BusError(
+                        .invalidRequest,
+                        "A request with `ack` false has no reply; use dispatchUnacknowledged."))
+            )
+        }
+        return submission
+    }
+
+    private func role(of request: BusRequest) -> Submission.Role {
+        switch request.op {
+        case "create":
+            guard request["ephemeral"] == true, let store = request["store"]?.string else { return .plain }
+            return .createEphemeral(store, state: request["state"])
+        case "drop": return request["store"]?.string.map(Submission.Role.dropStore) ?? .plain
+        case "will": return request["actions"]?.array.map(Submission.Role.will) ?? .plain
+        default: return .plain
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import BusJSON
+
+/// Stores are made, dropped, taken back, and the will.
+extension Bus {
+    /// Makes a store. `state` replaces members of the type's initial state. An ephemeral one goes with this client:
+    /// when the connection is lost and comes back, it is made again with the same `state`.
+    ///
+    /// Returns its revision, and whether it was made now: with `ifMissing`, one that exists is fine too.
+    /// Throws `exists`, `unknown_type`, `invalid_payload`, `limit`.
+    @discardableResult
+    public nonisolated(nonsending) func create(
+        _ store: String, state: JSONObject? = nil, isEphemeral: Bool = false, ifMissing: Bool = false,
+        usesKey: Bool? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> (revision: Int, isNew: Bool) {
+        let request = BusRequest(
+            "create",
+            [
+                "store": .string(store), "state": state.map(JSON.object),
+                "ephemeral": isEphemeral ? true : nil, "ifMissing": ifMissing ? true : nil,
+            ])
+        let submission = submission(request, timeout: timeout, usesKey: usesKey)
+        await core.submit(submission)
+        let reply = try await PendingReply(submission: submission, core: core).value
+        return (try Self.revision(of: reply), reply["created"]?.bool ?? true)
+    }
+
+    /// Drops a store; gives the commit's revision. Throws `unknown_store`, `forbidden`.
+    @discardableResult
+    public nonisolated(nonsending) func drop(
+        _ store: String, usesKey: Bool? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> Int {
+        let submission = submission(
+            BusRequest("drop", ["store": .string(store)]), timeout: timeout, usesKey: usesKey)
+        await core.submit(submission)
+        return try Self.revision(of: await PendingReply(submission: submission, core: core).value)
+    }
+
+    /// Gives a store the state it had at a revision, as a new commit, whose revision it returns. It carries no key: if
+    /// the connection is lost before the answer, it fails with `outcome_unknown`.
+    @discardableResult
+    public nonisolated(nonsending) func revert(
+        _ store: String, to revision: Int, ifRevision: Int? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> Int {
+        let reply = try await request(
+            BusRequest(
+                "revert",
+                [
+                    "store": .string(store), "revision": .int(revision),
+                    "ifRevision": ifRevision.map(JSON.int),
+                ]), timeout: timeout)
+        return try Self.revision(of: reply)
+    }
+
+    /// What the bus is to dispatch when this client goes, however it goes; an empty list clears it. It is set again on
+    /// each new connection; a connection that is lost is an end, so it is carried out then, too.
+    public nonisolated(nonsending) func setWill(
+        _ actions: [ActionRequest], timeout: TimeLimit = .standard
+    ) async throws(BusError) {
+        try await request(ClientSession.willRequest(actions.map(\.json)), timeout: timeout)
+    }
+
+    static func revision(of reply: JSONObject) throws(BusError) -> Int {
+        guard let revision = reply["revision"]?.int else {
+            throw BusError(.unexpectedReply, "A reply came without its revision.")
+        }
+        return revision
+    }
+}

@@ -1,0 +1,93 @@
+import BusJSON
+import Synchronization
+
+/// Subscriptions, as a sequence and as a callback.
+extension Bus {
+    /// What a subscription is to bring.
+    public struct SubscriptionOptions: Sendable {
+        /// Keeps only what these JSON Pointers name.
+        public var select: [String]?
+        public var format = Mirror.Format.merge
+        /// Whether the first event is to be the states as they are.
+        public var wantsFirstStates = true
+        /// Where to begin instead: what changed since then comes first, or a reset if that is not known any more.
+        public var since: ResumePoint?
+        /// Whether changes are to tell their actions, by whom and when.
+        public var wantsCause = false
+        /// Actions instead of changes.
+        public var wantsActions = false
+
+        public init() {}
+    }
+
+    /// Observes stores as a sequence of events.
+    ///
+    /// ```swift
+    /// let subscription = try await bus.subscribe(to: .match("counter/*"))
+    /// for try await event in subscription {
+    ///     if case .change(let change) = event { … }
+    /// }
+    /// ```
+    ///
+    /// A consumer that lags behind costs bounded memory and loses nothing: see `bufferedEvents` of the options.
+    /// Throws `unknown_type`, `invalid_request`, `limit`.
+    public nonisolated(nonsending) func subscribe(
+        to pattern: StorePattern, options: SubscriptionOptions = SubscriptionOptions(),
+        timeout: TimeLimit = .standard
+    ) async throws(BusError) -> Subscription {
+        let number = core.nextSubscription.add(1, ordering: .relaxed).oldValue
+        let buffer = EventBuffer(
+            mostEvents: core.options.bufferedEvents, mostBytes: core.options.bufferedBytes)
+        let handle = SubscriptionHandle(number: number, core: core)
+        buffer.onRoom = { [weak core] in core?.hand(over: .continueSubscription(number)) }
+        let reply = try await subscribe(
+            to: pattern, number: number, handle, options, timeout
+        ) { event, size in buffer.take(event, size: size) ? .goOn : .rest }
+        return Subscription(handle: handle, buffer: buffer, reply: reply)
+    }
+
+    /// Observes stores by a callback, which is called on the bus's thread: in the order of the bus, and before any reply
+    /// that came later is given to whoever waits for it. It must not block; it may call `post`, `postDispatch` and
+    /// `cancel`. The last event is `ended`, unless the subscription was cancelled.
+    ///
+    /// The subscription lasts until the handle is cancelled or goes.
+    public nonisolated(nonsending) func subscribe(
+        to pattern: StorePattern, options: SubscriptionOptions = SubscriptionOptions(),
+        timeout: TimeLimit = .standard, onEvent: @escaping @Sendable (SubscriptionEvent) -> Void
+    ) async throws(BusError) -> SubscriptionHandle {
+        let number = core.nextSubscription.add(1, ordering: .relaxed).oldValue
+        let handle = SubscriptionHandle(number: number, core: core)
+        let flag = handle.flag
+        _ = try await subscribe(to: pattern, number: number, handle, options, timeout) { event, _ in
+            if !flag.isRaised { onEvent(event) }
+            return .goOn
+        }
+        return handle
+    }
+
+    private nonisolated(nonsending) func subscribe(
+        to pattern: StorePattern, number: Int, _ handle: SubscriptionHandle, _ options: SubscriptionOptions,
+        _ timeout: TimeLimit,
+        receive: @escaping @Sendable (SubscriptionEvent, Int) -> SubscriptionRequest.Verdict
+    ) async throws(BusError) -> JSONObject {
+        let wire = Self.request(pattern, options)
+        let request = SubscriptionRequest(
+            number: number, request: wire, format: options.format, isOfActions: options.wantsActions,
+            wantsFirstStates: options.wantsFirstStates, start: options.since, receive: receive)
+        let submission = Submission(
+            .request(wire), role: .subscribe(request), repetition: .free, deadline: deadline(timeout))
+        await core.submit(submission)
+        return try await PendingReply(submission: submission, core: core).value
+    }
+
+    private static func request(_ pattern: StorePattern, _ options: SubscriptionOptions) -> BusRequest {
+        var request = BusRequest("subscribe")
+        let member = pattern.member
+        request.set(member.name, member.value)
+        request.set("select", options.select.map { .array($0.map(JSON.string)) })
+        if options.format != .merge { request.set("format", .string(options.format.rawValue)) }
+        if options.wantsCause { request.set("cause", true) }
+        if options.wantsActions { request.set("actions", true) }
+        return request
+    }
+}

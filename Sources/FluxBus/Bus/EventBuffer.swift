@@ -1,0 +1,97 @@
+import Synchronization
+
+/// The events that a subscription's consumer has not taken yet, with a bound.
+///
+/// Past the bound the bus is asked to rest; when half of it is taken, to go on. One consumer at a time.
+final class EventBuffer: Sendable {
+    private struct State {
+        var events = RingQueue<(event: SubscriptionEvent, size: Int)>()
+        var bytes = 0
+        var isResting = false
+        var hasEnded = false
+        var consumer: UnsafeContinuation<SubscriptionEvent?, Never>?
+        var onRoom: (@Sendable () -> Void)?
+    }
+
+    private let mostEvents: Int
+    private let mostBytes: Int
+    private let state = Mutex(State())
+
+    init(mostEvents: Int, mostBytes: Int) {
+        self.mostEvents = max(1, mostEvents)
+        self.mostBytes = mostBytes
+    }
+
+    /// Called when a buffer that was full has room again.
+    var onRoom: (@Sendable () -> Void)? {
+        get { state.withLock { $0.onRoom } }
+        set { state.withLock { $0.onRoom = newValue } }
+    }
+
+    /// Takes an event; false when it was the last one there is room for.
+    func take(_ event: SubscriptionEvent, size: Int) -> Bool {
+        let (consumer, hasRoom) = state.withLock { state in
+            if let consumer = state.consumer {
+                state.consumer = nil
+                return (Optional(consumer), true)
+            }
+            state.events.append((event, size))
+            state.bytes += size
+            if case .ended = event { return (nil, true) }
+            state.isResting = state.events.count >= mostEvents || state.bytes >= mostBytes
+            return (nil, !state.isResting)
+        }
+        consumer?.resume(returning: event)
+        return hasRoom
+    }
+
+    /// The next event, waiting for it; nil after the end, and when the task is cancelled.
+    func next(isolation: isolated (any Actor)?) async -> SubscriptionEvent? {
+        let (ready, onRoom) = takeReady()
+        onRoom?()
+        if let ready { return ready }
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let outcome = state.withLock { state -> SubscriptionEvent?? in
+                    if let first = state.events.popFirst() {
+                        state.bytes -= first.size
+                        return .some(first.event)
+                    }
+                    if state.hasEnded || Task.isCancelled { return .some(nil) }
+                    precondition(state.consumer == nil, "A subscription has one consumer at a time.")
+                    state.consumer = continuation
+                    return .none
+                }
+                if let outcome { continuation.resume(returning: outcome) }
+            }
+        } onCancel: {
+            let consumer = state.withLock { state in
+                defer { state.consumer = nil }
+                return state.consumer
+            }
+            consumer?.resume(returning: nil)
+        }
+    }
+
+    /// Nothing more comes; what is there can still be taken.
+    func end() {
+        let consumer = state.withLock { state in
+            state.hasEnded = true
+            defer { state.consumer = nil }
+            return state.consumer
+        }
+        consumer?.resume(returning: nil)
+    }
+
+    private func takeReady() -> (SubscriptionEvent?, (@Sendable () -> Void)?) {
+        state.withLock { state in
+            guard let first = state.events.popFirst() else { return (nil, nil) }
+            state.bytes -= first.size
+            guard state.isResting, state.events.count <= mostEvents / 2, state.bytes <= mostBytes / 2 else {
+                return (first.event, nil)
+            }
+            state.isResting = false
+            return (first.event, state.onRoom)
+        }
+    }
+}

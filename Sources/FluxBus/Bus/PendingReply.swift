@@ -1,0 +1,38 @@
+import BusJSON
+
+/// The answer to a request that is on its way.
+///
+/// ```swift
+/// let replies = await [bus.start(first), bus.start(second)]   // both are on their way
+/// for reply in replies { print(try await reply.value) }
+/// ```
+///
+/// It may be awaited by any number of tasks, or by none. When a task that awaits it is cancelled, the await ends with
+/// `cancelled`: a request that has not been written is withdrawn, the answer to any other is ignored when it comes.
+public struct PendingReply: Sendable {
+    let submission: Submission
+    let core: BusCore
+
+    /// The members of the reply. Throws what the bus said, `timed_out`, `cancelled`, `closed` or `outcome_unknown`.
+    public nonisolated(nonsending) var value: JSONObject {
+        get async throws(BusError) { try await outcome().object.get() }
+    }
+
+    /// The reply to a dispatch, read.
+    public nonisolated(nonsending) var dispatched: DispatchReply {
+        get async throws(BusError) { try await outcome().dispatch.get() }
+    }
+
+    /// True when it is there and awaiting it does not suspend.
+    public var isSettled: Bool { submission.isSettled }
+
+    nonisolated(nonsending) func outcome() async -> ReplyOutcome {
+        if let outcome = submission.outcome { return outcome }
+        return await withTaskCancellationHandler {
+            await submission.wait()
+        } onCancel: {
+            submission.settle(.failure(BusCore.cancelled))
+            core.hand(over: .withdrawSettled)
+        }
+    }
+}

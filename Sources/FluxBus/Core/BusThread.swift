@@ -1,0 +1,226 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// The thread of one bus: it owns the session and the connection, moves bytes between them, and carries out what the
+/// session wants, in its order. Callbacks run here.
+///
+/// One turn: take what was handed over, write it with one call, wait, read what came, settle it. A sender only wakes
+/// the thread when it sleeps.
+final class BusThread {
+    private let core: BusCore
+    private var session: ClientSession
+    private var connection: BusConnection?
+    private var submissions: [Submission] = []
+    private var commands: [Intake.Command] = []
+    /// Requests that left the session since the intake was told, and their bytes.
+    private var released = 0
+    private var releasedBytes = 0
+    private var pauses: [Int] = []
+
+    private init(_ core: BusCore, token: String?, seed: UInt64) {
+        self.core = core
+        session = ClientSession(options: core.options, token: token, seed: seed, now: MonotonicClock.now)
+    }
+
+    /// What a new thread is given.
+    private final class Start: Sendable {
+        let core: BusCore
+        let token: String?
+        let seed: UInt64
+
+        init(core: BusCore, token: String?, seed: UInt64) {
+            self.core = core
+            self.token = token
+            self.seed = seed
+        }
+    }
+
+    static func start(_ core: BusCore, token: String?, seed: UInt64) throws(BusError) {
+        let start = Unmanaged.passRetained(Start(core: core, token: token, seed: seed))
+        var thread = pthread_t()
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        let failure = pthread_create(
+            &thread, &attributes,
+            { argument in
+                guard let argument else { return nil }
+                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                BusThread(start.core, token: start.token, seed: start.seed).run()
+                return nil
+            }, start.toOpaque())
+        guard failure == 0 else {
+            start.release()
+            throw BusError(.limit, "No thread can be started for a bus: \(systemReason(failure)).")
+        }
+    }
+
+    private func run() {
+        perform()
+        while !session.hasEnded {
+            takeOver()
+            session.tick(at: MonotonicClock.now)
+            perform()
+            if session.hasEnded { break }
+            connectIfWanted()
+            if let connection {
+                move(connection)
+            } else {
+                sleep()
+            }
+        }
+        connection = nil
+        end()
+    }
+
+    // MARK: - What was handed over
+
+    private func takeOver() {
+        let unsent = session.waitingBytes + (connection?.unsentBytes ?? 0)
+        let now = MonotonicClock.now
+        let (awake, late) = core.intake.withLock { intake in
+            intake.isAsleep = false
+            let late = intake.takeLate(at: now)
+            let awake = intake.release(released, bytes: releasedBytes, unsent: unsent)
+            swap(&intake.submissions, &submissions)
+            swap(&intake.commands, &commands)
+            return (awake, late)
+        }
+        released = 0
+        releasedBytes = 0
+        for waiting in late {
+            waiting.submission.settle(.failure(ClientSession.timedOut(isWritten: false)))
+            waiting.admission?.end()
+        }
+        for admission in awake { admission.end() }
+        for submission in submissions { session.submit(submission) }
+        submissions.removeAll(keepingCapacity: true)
+        for command in commands { carryOut(command) }
+        commands.removeAll()
+    }
+
+    private func carryOut(_ command: Intake.Command) {
+        switch command {
+        case .cancelSubscription(let number): session.cancelSubscription(number)
+        case .continueSubscription(let number): session.goOn(number)
+        case .withdrawSettled:
+            core.intake.withLock { $0.forgetSettled() }
+            session.withdrawSettled()
+        case .close(let deadline): session.close(by: deadline)
+        }
+    }
+
+    // MARK: - The connection
+
+    private func connectIfWanted() {
+        let now = MonotonicClock.now
+        guard connection == nil, session.wantsConnection(at: now) else { return }
+        do throws(BusError) {
+            connection = try BusConnection(
+                opening: core.address, until: Deadline(after: core.options.connectTimeout))
+            session.connected(at: MonotonicClock.now)
+        } catch {
+            session.connectFailed(error, at: MonotonicClock.now)
+        }
+        perform()
+    }
+
+    private func move(_ connection: BusConnection) {
+        session.write(to: connection.outgoing, room: core.options.unsentBytes)
+        perform()
+        do throws(BusError) {
+            if let reason = session.disconnectReason { throw reason }
+            let wakeup = try connection.wait(input: core.wakeUp.descriptor, until: deadline())
+            if wakeup.input { core.wakeUp.clear() }
+            let now = MonotonicClock.now
+            while connection.takeLineIfReady({ session.receive($0, at: now) }) {
+                perform()
+                if session.disconnectReason != nil { break }
+            }
+            if let reason = session.disconnectReason { throw reason }
+        } catch {
+            self.connection = nil
+            session.lost(error, sent: connection.totalSent, at: MonotonicClock.now)
+            perform()
+        }
+    }
+
+    /// How long to wait: not at all if something was handed over meanwhile. From here on, who hands something over
+    /// wakes this thread.
+    private func deadline() -> Deadline {
+        let released = released
+        let (hasWork, lineDeadline) = core.intake.withLock { intake in
+            let hasWork =
+                !intake.submissions.isEmpty || !intake.commands.isEmpty
+                || (released > 0 && !intake.line.isEmpty)
+            intake.isAsleep = !hasWork
+            return (hasWork, intake.lineDeadline)
+        }
+        if hasWork || session.hasEnded { return Deadline(after: .zero) }
+        let wake = min(session.nextWake() ?? .max, lineDeadline)
+        guard wake < .max else { return .never }
+        return Deadline(after: .nanoseconds(max(0, wake - MonotonicClock.now)))
+    }
+
+    private func sleep() {
+        core.wakeUp.wait(milliseconds: deadline().pollTimeout)
+        core.wakeUp.clear()
+    }
+
+    // MARK: - What the session wants
+
+    /// Carries out the effects in their order.
+    private func perform() {
+        while !session.effects.isEmpty {
+            var effects: [SessionEffect] = []
+            swap(&effects, &session.effects)
+            for effect in effects { perform(effect) }
+            if session.effects.isEmpty {
+                effects.removeAll(keepingCapacity: true)
+                swap(&effects, &session.effects)
+            }
+            for number in pauses { session.pause(number) }
+            pauses = []
+            if session.needsWithdrawal {
+                session.needsWithdrawal = false
+                session.withdrawSettled()
+            }
+        }
+        core.revision.store(session.seenRevision, ordering: .relaxed)
+    }
+
+    private func perform(_ effect: SessionEffect) {
+        switch effect {
+        case .complete(let submission, let outcome):
+            released += 1
+            releasedBytes += submission.size
+            submission.settle(outcome)
+        case .settle(let submission, let outcome): submission.settle(outcome)
+        case .event(let request, let event, let size):
+            if request.receive(event, size) == .rest { pauses.append(request.number) }
+        case .greeted(let greeting): core.state.withLock { $0.greeting = greeting }
+        case .status(let status): core.set(status)
+        case .notice(let notice): core.announce(notice)
+        }
+    }
+
+    /// Nothing is taken any more; who stands in line is told.
+    private func end() {
+        let (left, line) = core.intake.withLock { intake in
+            intake.hasEnded = true
+            let left = intake.submissions
+            intake.submissions = []
+            return (left, intake.line.removeAll())
+        }
+        for submission in left { submission.settle(.failure(BusCore.closed)) }
+        for waiting in line {
+            waiting.submission.settle(.failure(BusCore.closed))
+            waiting.admission?.end()
+        }
+        core.ended()
+    }
+}

@@ -1,0 +1,105 @@
+import BusJSON
+import BusTypes
+import Dispatch
+import Flux
+
+/// The tie between the local stores of a type and the bus: while it lasts, `Store<S>.actions` goes to every process.
+///
+/// ```swift
+/// let local = Store<Counter>(state: Counter())
+/// let attachment = try await bus.attach(Counter.self)
+/// Store<Counter>.actions.increment()     // every counter on the bus, and `local` here and in every attached process
+/// ```
+///
+/// Actions for all stores of the type, whoever dispatched them, come back from the bus and are committed to the local
+/// stores in the order of their revisions; so all processes see the same order. Actions to a single store of the bus are
+/// not for the local ones, and instance actions of a local store stay local.
+///
+/// It ends with `detach()`, when nobody holds it any more, or when the bus ends.
+public final class BusAttachment<State: SharedState>: Sendable {
+    /// What did not go as it should.
+    public enum Problem: Sendable {
+        /// The bus refused an action, or it can't be known what became of it.
+        case refused(State.Action, BusError)
+        /// An action came that this program's type does not know; local stores do without it.
+        case unfit(revision: Int, BusError)
+        /// Actions before this revision were missed and can't be had any more: local stores may differ from others.
+        case gap(revision: Int)
+        /// The bus ended.
+        case ended(BusError?)
+    }
+
+    private let store: StoreAttachment<State>
+    private let subscription: SubscriptionHandle
+    private let sink: Sink<Problem>
+
+    init(_ store: StoreAttachment<State>, _ subscription: SubscriptionHandle, _ sink: Sink<Problem>) {
+        self.store = store
+        self.subscription = subscription
+        self.sink = sink
+    }
+
+    deinit { detach() }
+
+    /// What did not go as it should, from now on.
+    public var problems: Signal<Problem> { sink.signal }
+
+    /// Unties: `Store<S>.actions` is for this process's stores again.
+    public func detach() {
+        subscription.cancel()
+        store.detach()
+    }
+}
+
+extension Bus {
+    /// Ties the local stores of a type to the bus; see ``BusAttachment``. Throws `unknown_type` if the bus does not have
+    /// the type, `exists` if it is attached already.
+    public func attach<State: SharedState>(_ type: State.Type) async throws(BusError) -> BusAttachment<State>
+    {
+        let sink = Sink<BusAttachment<State>.Problem>()
+        let store: StoreAttachment<State>
+        do {
+            store = try Store<State>.attach { [weak self] action in
+                guard let self else {
+                    return sink.send(.refused(action, BusError(.closed, "The bus is gone; connect again.")))
+                }
+                actions(of: State.self) { sink.send(.refused(action, $0)) }.dispatch(action)
+            }
+        } catch {
+            throw BusError(.exists, "\(error)")
+        }
+        var options = SubscriptionOptions()
+        options.wantsActions = true
+        do throws(BusError) {
+            // Mutations and observers of local stores run here, never on the bus's thread.
+            let queue = DispatchQueue(label: "fluxbus.attachment")
+            let subscription = try await subscribe(to: .type(State.typeName), options: options) { event in
+                queue.async { Self.take(event, store, sink) }
+            }
+            return BusAttachment(store, subscription, sink)
+        } catch {
+            store.detach()
+            throw error
+        }
+    }
+
+    private static func take<State: SharedState>(
+        _ event: SubscriptionEvent, _ store: StoreAttachment<State>,
+        _ sink: Sink<BusAttachment<State>.Problem>
+    ) {
+        switch event {
+        case .action(let event) where event.store == nil:
+            do throws(JSONCodingError) {
+                store.commit(try State.actions.action(named: event.action, payload: event.payload))
+            } catch {
+                sink.send(.unfit(revision: event.revision, BusError(.invalidPayload, "\(error)")))
+            }
+        case .gap(let revision): sink.send(.gap(revision: revision))
+        case .ended(let error):
+            store.detach()
+            sink.send(.ended(error))
+            sink.finish()
+        case .action, .change, .bookmark: break
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import BusJSON
+import BusTypes
+import Flux
+
+/// A store that lives on the bus, as it looks from here: its state followed, its actions dispatched.
+///
+/// ```swift
+/// let kitchen = try await bus.store("kitchen", of: Counter.self)
+/// kitchen.state.count                                     // what is known now
+/// try await kitchen.dispatch(.increment(by: 2))           // returns when `state` has it
+/// for await count in kitchen.values(\.count) { … }        // the current one first, then each change
+/// ```
+///
+/// It reads like a ``Store``: ``computed``, ``actions``, ``signal``, bindings. What differs is time. A dispatch travels to the
+/// bus and comes back as a commit, in the one order that all processes see.
+///
+/// **Optimistic.** With `isOptimistic`, an action dispatched here is carried out here at once and shown; the commit
+/// then takes its place. If the bus refuses it, what was shown is rolled back and carried out anew without it. What is
+/// shown is always the bus's state with exactly the actions on top that are on their way.
+///
+/// Observers are called on a queue of the store's own, one value after another; use `observe(on:)` for another place.
+/// The store is followed as long as somebody holds this object.
+public final class RemoteStore<State: SharedState>: SignalSource {
+    /// Its address on the bus: `counter/kitchen`.
+    public let address: String
+    /// The bus it lives on.
+    public let bus: Bus
+    let core: RemoteStoreCore<State>
+    private let subscription: SubscriptionHandle
+
+    init(bus: Bus, core: RemoteStoreCore<State>, subscription: SubscriptionHandle) {
+        self.bus = bus
+        self.core = core
+        self.subscription = subscription
+        address = core.address
+    }
+
+    deinit { subscription.cancel() }
+
+    // MARK: - Reading
+
+    /// The state as it is known now.
+    public var state: State { core.shown }
+
+    /// The state as it is known now, with what is derived from it.
+    public var computed: Computed<State> { Computed(core.shown) }
+
+    /// The state now and after each change.
+    public var signal: Signal<State> { core.state.signal }
+
+    /// The state as a value to read and observe, whole or in part.
+    public var constant: Constant<State> { core.state.constant }
+
+    /// A part of the state as an asynchronous sequence: the current value first, then each change; equal ones are skipped.
+    public func values<Part: Sendable>(
+        _ part: KeyPath<State, Part> & Sendable, buffering: Buffering = .unbounded
+    ) -> Values<Part> {
+        core.state.constant.select(part).values(buffering: buffering)
+    }
+
+    /// Whether it follows the bus, and if not, why.
+    public var status: Constant<RemoteStoreStatus> { core.status.constant }
+
+    /// The revision up to which the bus's word is known here.
+    public var revision: Int { core.position.revision }
+
+    /// The state as the bus has it, with the store's own revision: the last commit that changed it, as `ifRevision` of
+    /// ``dispatch(_:ifRevision:timeout:)`` wants it. Asks the bus where events have not told it yet.
+    public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
+        while true {
+            if case (let state?, let revision?) = core.confirmed { return (state, revision) }
+            let request = BusRequest("stores", ["match": .string(address)])
+            let reply: Result<JSONObject, BusError> = await withCheckedContinuation { continuation in
+                bus.post(request) { [core] reply in
+                    let entry = (try? reply.get())?["stores"]?[0]
+                    if let revision = entry?["revision"]?.int { core.learn(ownRevision: revision) }
+                    continuation.resume(returning: reply)
+                }
+            }
+            guard try reply.get()["stores"]?.array?.isEmpty == false else {
+                throw BusError(.unknownStore, "There is no store \(address) any more; create it.")
+            }
+        }
+    }
+
+    /// How many actions dispatched here are shown and not yet confirmed; 0 unless it is optimistic.
+    public var pendingCount: Int { core.position.pending }
+
+    // MARK: - Dispatching
+
+    /// Dispatches an action to this store. Returns when it is committed and ``state`` has seen it.
+    ///
+    /// With `ifRevision` it commits only if that is the store's own revision; else `conflict`, whose `details` hold the
+    /// actual `revision`. Throws what the bus refuses it with: `rejected`, `invalid_payload`, `unknown_store`, …
+    @discardableResult
+    public func dispatch(
+        _ action: State.Action, ifRevision: Int? = nil, timeout: Bus.TimeLimit = .standard
+    ) async throws(BusError) -> DispatchReply {
+        let (name, payload) = try Bus.coded(action, of: State.self)
+        let id = core.begin(action)
+        let outcome = await withCheckedContinuation { continuation in
+            bus.postDispatch(
+                name, to: .store(address), payload: payload, ifRevision: ifRevision, timeout: timeout
+            ) { [core] outcome in
+                core.end(id, outcome)
+                continuation.resume(returning: outcome)
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// Dispatches an action and gives the state that it, or what was committed directly after it, led to.
+    public func state(after action: State.Action) async throws(BusError) -> State {
+        try await dispatch(action)
+        return state
+    }
+
+    /// An action to this store as a part of a batch or of a will.
+    ///
+    /// ```swift
+    /// try await bus.dispatch([from.request(.decrement()), to.request(.increment())])   // both or none
+    /// try await bus.setWill([room.request(.leave(name: name))])
+    /// ```
+    public func request(_ action: State.Action) throws(BusError) -> ActionRequest {
+        let (name, payload) = try Bus.coded(action, of: State.self)
+        return ActionRequest(name, to: .store(address), payload: payload)
+    }
+
+    /// Actions to this store, for callers that do not wait. What the bus refuses is told by ``failures``.
+    ///
+    /// ```swift
+    /// kitchen.actions.increment()
+    /// ```
+    public var actions: Actions<State> {
+        Actions { [bus, core] action in
+            do throws(BusError) {
+                let (name, payload) = try Bus.coded(action, of: State.self)
+                let id = core.begin(action)
+                bus.postDispatch(name, to: .store(core.address), payload: payload) { outcome in
+                    core.end(id, outcome)
+                    if case .failure(let error) = outcome {
+                        core.report(ActionFailure(actions: [action], error: error))
+                    }
+                }
+            } catch {
+                core.report(ActionFailure(actions: [action], error: error))
+            }
+        }
+    }
+
+    /// Actions of ``actions`` that came to nothing, with the `BusError` that says why.
+    public var failures: Signal<ActionFailure<State>> { core.failures.signal }
+
+    /// A value that is read from the state and set by an action.
+    public func binding<Value: Sendable>(
+        _ part: KeyPath<State, Value> & Sendable, set action: @escaping @Sendable (Value) -> State.Action
+    ) -> Binding<Value> {
+        Binding(
+            get: { [core] in core.shown[keyPath: part] }, set: { [actions] in actions.dispatch(action($0)) })
+    }
+}

@@ -1,0 +1,197 @@
+import BusJSON
+import BusTypes
+import Dispatch
+import Flux
+import Synchronization
+
+/// A remote store without its handle: what the bus's thread tells it, what is dispatched here, and what is shown.
+///
+/// Events and answers come on the bus's thread, in the order of the bus; dispatches come on any thread. Each makes a
+/// new `Reconciler` from the one before, outside the lock, because states are decoded and mutations run by user
+/// code; it is put in place only if nobody else was faster. What is shown goes into a `Variable` under the same lock, so
+/// its order is the order of the changes. Observers are called on a queue of the store's own, never on the bus's thread.
+final class RemoteStoreCore<State: SharedState>: Sendable {
+    private struct Contents {
+        var reconciler: Reconciler<State>
+        /// Counts the reconcilers that were put in place.
+        var version = 0
+        var status = RemoteStoreStatus.absent
+        var nextID = 0
+        var hasFirst = false
+        var awaitingFirst: [CheckedContinuation<Void, Never>] = []
+    }
+
+    let address: String
+    let state: Variable<State>
+    let failures = Sink<ActionFailure<State>>()
+    let status: Variable<RemoteStoreStatus>
+    private let contents: Mutex<Contents>
+    /// Touched by the bus's thread only; the lock is never contended.
+    private let mirror = Mutex(Mirror())
+    private let queue = DispatchQueue(label: "fluxbus.store")
+    private let isEqual = Equality.of(State.self)
+
+    init(address: String, isOptimistic: Bool) {
+        self.address = address
+        state = Variable(State())
+        status = Variable(.absent)
+        contents = Mutex(Contents(reconciler: Reconciler(isOptimistic: isOptimistic)))
+    }
+
+    /// What is shown now; the last state while there is no such store.
+    var shown: State { contents.withLock { $0.reconciler.shown } ?? state.value }
+
+    /// The revision up to which the bus's word is known, and how many actions are not part of it yet.
+    var position: (revision: Int, pending: Int) {
+        contents.withLock { ($0.reconciler.revision, $0.reconciler.pendingCount) }
+    }
+
+    /// The state as the bus has it, and the last commit that changed it, if that is known.
+    var confirmed: (state: State?, revision: Int?) {
+        contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision) }
+    }
+
+    /// Takes what the bus says of the store's own revision, on the bus's thread.
+    func learn(ownRevision: Int) { transform { $0.learned(ownRevision: ownRevision) } }
+
+    // MARK: - From the bus
+
+    /// Takes an event, on the bus's thread.
+    func take(_ event: SubscriptionEvent) {
+        switch event {
+        case .change(let change): take(change)
+        case .ended(let error):
+            set(.ended(error))
+            state.finish()
+            status.finish()
+            failures.finish()
+            becameKnown()
+        case .bookmark, .action, .gap: break
+        }
+    }
+
+    private func take(_ event: ChangeEvent) {
+        let outcome = Result { () throws(BusError) in
+            try mirror.withLock { mirror throws(BusError) in
+                _ = try mirror.fold(event.object)
+                return mirror.states[address]
+            }
+        }
+        do throws(BusError) {
+            let told = try outcome.get()
+            let state = try told.map { json throws(BusError) in try decoded(json) }
+            // A reset, or several commits in one, do not tell which of them changed the store.
+            let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
+            transform { reconciler in
+                if event.isReset {
+                    reconciler.reset(to: state, revision: event.revision)
+                } else {
+                    reconciler.changed(
+                        to: state, from: event.from, revision: event.revision, ownRevision: own)
+                }
+            }
+            set(state == nil ? .absent : .live)
+        } catch {
+            set(.unfit(error))
+        }
+        becameKnown()
+    }
+
+    private func decoded(_ json: JSON) throws(BusError) -> State {
+        do {
+            return try State.state(from: json)
+        } catch {
+            throw BusError(
+                .unfitState, "The state of \(address) does not fit \(State.self): \(error)",
+                details: ["state": json])
+        }
+    }
+
+    // MARK: - From here
+
+    /// Shows an action that is on its way, if that is wanted, and gives the number its outcome is told under.
+    func begin(_ action: State.Action) -> Int {
+        let id = contents.withLock { contents in
+            contents.nextID += 1
+            return contents.nextID
+        }
+        transform { $0.dispatched(action, id: id) }
+        return id
+    }
+
+    /// Takes the outcome of an action, on the bus's thread at its place between the events.
+    func end(_ id: Int, _ outcome: Result<DispatchReply, BusError>) {
+        switch outcome {
+        case .success(let reply): transform { $0.committed(id, revision: reply.revision) }
+        case .failure: transform { $0.failed(id) }
+        }
+    }
+
+    func report(_ failure: ActionFailure<State>) {
+        queue.async { self.failures.send(failure) }
+    }
+
+    // MARK: - Waiting for the first state
+
+    func awaitFirst() async {
+        await withCheckedContinuation { continuation in
+            let isKnown = contents.withLock { contents in
+                if !contents.hasFirst { contents.awaitingFirst.append(continuation) }
+                return contents.hasFirst
+            }
+            if isKnown { continuation.resume() }
+        }
+    }
+
+    private func becameKnown() {
+        let waiting = contents.withLock { contents in
+            contents.hasFirst = true
+            defer { contents.awaitingFirst = [] }
+            return contents.awaitingFirst
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    // MARK: - Putting in place
+
+    /// Makes a new reconciler from the one before and shows what it shows.
+    private func transform(_ change: (inout Reconciler<State>) -> Void) {
+        var isShown = false
+        while true {
+            let (before, version) = contents.withLock { ($0.reconciler, $0.version) }
+            var after = before
+            change(&after)
+            let shows = differs(after.shown, from: before.shown)
+            let isInPlace = contents.withLock { contents in
+                guard contents.version == version else { return false }
+                contents.reconciler = after
+                contents.version += 1
+                if shows, let shown = after.shown { state.put(shown) }
+                return true
+            }
+            if isInPlace {
+                isShown = shows
+                break
+            }
+        }
+        if isShown { queue.async { self.state.deliver() } }
+    }
+
+    private func differs(_ new: State?, from old: State?) -> Bool {
+        switch (old, new) {
+        case (nil, nil): false
+        case (let old?, let new?): isEqual.map { !$0(old, new) } ?? true
+        default: true
+        }
+    }
+
+    private func set(_ status: RemoteStoreStatus) {
+        let isNew = contents.withLock { contents in
+            if contents.status == status { return false }
+            contents.status = status
+            self.status.put(status)
+            return true
+        }
+        if isNew { queue.async { self.status.deliver() } }
+    }
+}

@@ -1,0 +1,90 @@
+import BusJSON
+import BusTypes
+import Dispatch
+import Flux
+import Synchronization
+
+/// All stores of a type, as the bus's thread tells them.
+final class RemoteStoresCore<State: SharedState>: Sendable {
+    private struct Contents {
+        var hasFirst = false
+        var awaitingFirst: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// By the names behind the slash.
+    let states = Variable<[String: State]>([:])
+    /// Stores whose state does not fit the Swift type, and the end.
+    let failures = Sink<BusError>()
+    private let contents = Mutex(Contents())
+    /// Touched by the bus's thread only; the lock is never contended.
+    private let mirror = Mutex(Mirror())
+    private let queue = DispatchQueue(label: "fluxbus.stores")
+
+    /// Takes an event, on the bus's thread.
+    func take(_ event: SubscriptionEvent) {
+        switch event {
+        case .change(let change): take(change)
+        case .ended(let error):
+            if let error { report(error) }
+            states.finish()
+            failures.finish()
+        case .bookmark, .action, .gap: return
+        }
+        becameKnown()
+    }
+
+    private func take(_ event: ChangeEvent) {
+        let outcome = Result { () throws(BusError) in
+            try mirror.withLock { mirror throws(BusError) in try mirror.fold(event.object) }
+        }
+        switch outcome {
+        case .failure(let error): report(error)
+        case .success(let change?): show(change)
+        case .success(nil): break
+        }
+    }
+
+    private func show(_ change: MirrorChange) {
+        var next = change.isReset ? [:] : states.value
+        for store in change.stores {
+            let name = String(store.address.drop { $0 != "/" }.dropFirst())
+            guard let json = store.new else {
+                next[name] = nil
+                continue
+            }
+            do {
+                next[name] = try State.state(from: json)
+            } catch {
+                next[name] = nil
+                report(
+                    BusError(
+                        .unfitState, "The state of \(store.address) does not fit \(State.self): \(error)"))
+            }
+        }
+        states.put(next)
+        queue.async { self.states.deliver() }
+    }
+
+    private func report(_ error: BusError) { queue.async { self.failures.send(error) } }
+
+    // MARK: - Waiting for the first states
+
+    func awaitFirst() async {
+        await withCheckedContinuation { continuation in
+            let isKnown = contents.withLock { contents in
+                if !contents.hasFirst { contents.awaitingFirst.append(continuation) }
+                return contents.hasFirst
+            }
+            if isKnown { continuation.resume() }
+        }
+    }
+
+    private func becameKnown() {
+        let waiting = contents.withLock { contents in
+            contents.hasFirst = true
+            defer { contents.awaitingFirst = [] }
+            return contents.awaitingFirst
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}

@@ -1,0 +1,123 @@
+import BusJSON
+import BusTypes
+import Flux
+
+/// One value that all processes share.
+///
+/// ```swift
+/// let volume = try await bus.value("volume", default: 50)
+/// volume.value                                        // 50, or what others have set
+/// try await volume.set(60)
+/// try await volume.update { $0 + 5 }                  // also when others change it at the same time
+/// for await level in volume.values { … }              // the current one first, then each change
+/// ```
+///
+/// It is the store `value/volume` of the sample type `value`, so any program can see and set it:
+/// `fluxbus dispatch value/volume set value:=60`. Observers are not told of a value that equals the one before, if it
+/// can be compared.
+public final class SharedValue<Value: Codable & Sendable>: SignalSource {
+    /// The store that holds it.
+    public let store: RemoteStore<SharedValueState>
+    private let constant: Constant<Value>
+
+    init(_ store: RemoteStore<SharedValueState>, default fallback: Value) {
+        self.store = store
+        constant = store.constant.select { Self.decoded($0.value) ?? fallback }
+    }
+
+    /// The value as it is known now. What others have set and this type can't be reads as the default.
+    public var value: Value { constant.value }
+
+    /// The value now and after each change.
+    public var signal: Signal<Value> { constant.signal }
+
+    /// The value as the bus has it, with its revision for ``set(_:ifRevision:)``.
+    public func read() async throws(BusError) -> (value: Value, revision: Int) {
+        let (state, revision) = try await store.confirmed()
+        guard let value = Self.decoded(state.value) else {
+            throw BusError(
+                .unfitState,
+                "\(store.address) holds \(state.value.encoded.prefix(80)), which is no \(Value.self).")
+        }
+        return (value, revision)
+    }
+
+    /// Sets the value. With `ifRevision`, only if nobody has changed it since that revision; else `conflict`, whose
+    /// `details` hold the actual `revision`. Returns the new revision when ``value`` has seen it.
+    @discardableResult
+    public func set(_ value: Value, ifRevision: Int? = nil) async throws(BusError) -> Int {
+        let json: JSON
+        do {
+            json = try JSON(encoding: value)
+        } catch {
+            throw BusError(.invalidPayload, "The value for \(store.address) can't be encoded: \(error)")
+        }
+        return try await store.dispatch(.set(value: json), ifRevision: ifRevision).revision
+    }
+
+    /// Sets what `change` makes of the value; again with the newer value when somebody else was faster.
+    ///
+    /// - Returns: What was set.
+    @discardableResult
+    public func update(_ change: (Value) -> Value) async throws(BusError) -> Value {
+        while true {
+            let (value, revision) = try await read()
+            let next = change(value)
+            do throws(BusError) {
+                try await set(next, ifRevision: revision)
+                return next
+            } catch {
+                guard error.code == .conflict else { throw error }
+            }
+        }
+    }
+
+    private static func decoded(_ json: JSON) -> Value? { try? json.decoded(as: Value.self) }
+}
+
+/// The state type `value`: one value, whatever it is.
+public struct SharedValueState: SharedState, Equatable {
+    public private(set) var value: JSON = .null
+
+    public enum Action: Codable, Sendable {
+        case set(value: JSON)
+    }
+
+    public static let typeName = "value"
+    public static let actions = ActionList<SharedValueState>().requiring { .set(value: $0) }
+
+    public struct Mutations: Flux.Mutations {
+        public init() {}
+
+        public func commit(_ action: Action, to state: inout SharedValueState) {
+            switch action {
+            case .set(let value): state.value = value
+            }
+        }
+    }
+
+    public init() {}
+
+    init(_ value: JSON) { self.value = value }
+}
+
+extension Bus {
+    /// A value that all processes share, made with `initial` if it does not exist.
+    ///
+    /// ```swift
+    /// let mode = try await bus.value("mode", default: "auto")
+    /// ```
+    ///
+    /// Throws `unknown_type` if the daemon has no type `value`, which its sample types define.
+    public func value<Value: Codable & Sendable>(
+        _ name: String, default initial: Value
+    ) async throws(BusError) -> SharedValue<Value> {
+        let json: JSON
+        do {
+            json = try JSON(encoding: initial)
+        } catch {
+            throw BusError(.invalidPayload, "The value for \(name) can't be encoded: \(error)")
+        }
+        return SharedValue(try await store(name, creating: SharedValueState(json)), default: initial)
+    }
+}

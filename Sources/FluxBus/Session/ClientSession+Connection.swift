@@ -1,0 +1,207 @@
+import BusJSON
+
+/// Connections open, are lost, and are restored.
+extension ClientSession {
+    /// A connection is there.
+    package mutating func connected(at now: Int) {
+        guard phase == .disconnected else { return }
+        phase = .greeting
+        goodbye = nil
+        disconnectReason = nil
+        written = 0
+        lastHeard = now
+        isProbing = false
+        helloDeadline = now + options.connectTimeout.nanoseconds
+        let members: KeyValuePairs<String, JSON?> = [
+            "protocol": 1, "client": options.client.map(JSON.string), "token": token.map(JSON.string),
+        ]
+        own.append(Submission(.request(BusRequest("hello", members)), role: .hello))
+    }
+
+    /// An attempt to connect failed.
+    package mutating func connectFailed(_ error: BusError, at now: Int) {
+        guard phase == .disconnected else { return }
+        retry(after: error, at: now)
+    }
+
+    /// The connection has ended, when so many bytes of it had left.
+    package mutating func lost(_ error: BusError, sent: Int, at now: Int) {
+        guard phase != .ended, phase != .disconnected else { return }
+        let reason = goodbye ?? error
+        let wasOpen = phase == .open || phase == .restoring
+        phase = .disconnected
+        _ = own.removeAll()
+        needsMarker = false
+        restorationsLeft = 0
+        for index in ephemeralStores.indices { ephemeralStores[index].due = nil }
+        takeBackUnanswered(sent: sent, reason)
+        rest()
+        if wasOpen, hasBeenOpen { effects.append(.notice(.lost(reason))) }
+        if reason.details["reason"] == "protocol" { return finish(reason) }
+        retry(after: reason, at: now)
+    }
+
+    private mutating func retry(after error: BusError, at now: Int) {
+        lastError = error
+        if !hasBeenOpen, patienceEnds.map({ now >= $0 }) ?? true { return finish(error) }
+        if attempt > 0 { effects.append(.notice(.attemptFailed(attempt: attempt, error))) }
+        attempt += 1
+        nextAttempt = now + options.backOff.wait(before: attempt, random: &random)
+        if hasBeenOpen { effects.append(.status(.reconnecting(attempt: attempt, error: error))) }
+        if isClosing, isIdle { finish(nil) }
+    }
+
+    /// Sorts what was unanswered: what may be sent again stands in line for that, before what already did.
+    private mutating func takeBackUnanswered(sent bytes: Int, _ reason: BusError) {
+        let later = resending.removeAll()
+        for var sent in unanswered.removeAll() where !sent.submission.role.isOwn {
+            sent.isRepeated = sent.isRepeated || sent.end <= bytes
+            if sent.submission.isSettled {
+                if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
+                effects.append(.complete(sent.submission, .failure(reason)))
+            } else if case .createEphemeral(let address, let state) = sent.submission.role, sent.isRepeated {
+                ephemeralStores.append(
+                    EphemeralStore(address: address, state: state, pending: sent.submission))
+            } else if sent.isRepeated, sent.submission.repetition == .never {
+                let error = Self.outcomeUnknown(reason)
+                if !sent.submission.isAcknowledged { effects.append(.notice(.dispatchFailed(error))) }
+                effects.append(.complete(sent.submission, .failure(error)))
+            } else {
+                sent.id = 0
+                resending.append(sent)
+            }
+        }
+        for sent in later { resending.append(sent) }
+    }
+
+    /// No subscription has a number any more; each remembers where it stood.
+    private mutating func rest() {
+        numbers = [:]
+        for number in subscriptions.keys {
+            settlePosition(of: number)
+            subscriptions[number]?.sub = nil
+            subscriptions[number]?.assembler.clear()
+        }
+    }
+
+    // MARK: - Restoring
+
+    mutating func greeted(_ outcome: ReplyOutcome, at now: Int) {
+        let reply: JSONObject
+        switch outcome.object {
+        case .success(let object): reply = object
+        case .failure(let error):
+            // A daemon that is short of something may take us later; any other refusal stays one.
+            if error.code == .limit || error.code == .unavailable {
+                disconnectReason = error
+            } else {
+                finish(error)
+            }
+            return
+        }
+        guard let greeting = BusGreeting(reply) else {
+            return finish(BusError(.unexpectedReply, "The other end did not answer hello as a bus does."))
+        }
+        if greeting.epoch != epoch {
+            if !epoch.isEmpty { effects.append(.notice(.epochChanged(from: epoch, to: greeting.epoch))) }
+            epoch = greeting.epoch
+            seenRevision = 0
+            settledRevision = 0
+        }
+        self.greeting = greeting
+        lineLimit = greeting.limits["line"]?.int ?? Int.max
+        seenRevision = max(seenRevision, greeting.revision)
+        helloDeadline = .max
+        phase = .restoring
+        effects.append(.greeted(greeting))
+        restore(at: now)
+    }
+
+    private mutating func restore(at now: Int) {
+        restorationsLeft = 0
+        if let will { restoreOne(Self.willRequest(will), .restoreWill) }
+        for index in ephemeralStores.indices { restoreStore(index) }
+        var resumed = 0
+        for number in subscriptions.keys.sorted() {
+            guard let record = subscriptions[number], record.isEstablished, !record.isPaused else { continue }
+            resubscribe(number)
+            resumed += 1
+        }
+        if resumed > 0 { effects.append(.notice(.resumed(subscriptions: resumed))) }
+        openIfRestored(at: now)
+    }
+
+    mutating func restoreOne(_ request: BusRequest, _ role: Submission.Role) {
+        own.append(Submission(.request(request), role: role))
+        restorationsLeft += 1
+    }
+
+    mutating func restoreStore(_ index: Int) {
+        ephemeralStores[index].due = nil
+        let store = ephemeralStores[index]
+        restoreOne(
+            BusRequest(
+                "create", ["store": .string(store.address), "state": store.state, "ephemeral": true]),
+            .restoreStore(index))
+    }
+
+    static func willRequest(_ actions: [JSON]) -> BusRequest {
+        BusRequest("will", ["actions": .array(actions)])
+    }
+
+    /// One of the requests of a restoration is answered.
+    mutating func restored(at now: Int) {
+        restorationsLeft -= 1
+        openIfRestored(at: now)
+    }
+
+    mutating func storeRestored(_ index: Int, _ outcome: ReplyOutcome, at now: Int) {
+        var store = ephemeralStores[index]
+        if case .failure(let error) = outcome {
+            if error.code == .exists, store.triesLeft > 0 {
+                // The bus has not seen the end of the old connection, with which the old store goes.
+                store.triesLeft -= 1
+                store.due = now + 1_000_000 << (EphemeralStore.mostTries - 1 - store.triesLeft)
+                ephemeralStores[index] = store
+                return
+            }
+            if let pending = store.pending {
+                giveBack(pending, outcome)
+            } else {
+                effects.append(.notice(.ephemeralStoreLost(address: store.address, error)))
+            }
+            store.triesLeft = -1
+        } else {
+            if let pending = store.pending { effects.append(.complete(pending, outcome)) }
+            store.triesLeft = EphemeralStore.mostTries
+        }
+        store.pending = nil
+        ephemeralStores[index] = store
+        restored(at: now)
+    }
+
+    /// A store that somebody else has by now is what a request with `ifMissing` takes.
+    private mutating func giveBack(_ pending: Submission, _ outcome: ReplyOutcome) {
+        if case .failure(let error) = outcome, error.code == .exists,
+            case .request(let request) = pending.body, request["ifMissing"] == true
+        {
+            resending.append(SentRequest(submission: pending))
+        } else {
+            effects.append(.complete(pending, outcome))
+        }
+    }
+
+    private mutating func openIfRestored(at now: Int) {
+        guard phase == .restoring, restorationsLeft == 0 else { return }
+        ephemeralStores.removeAll { $0.triesLeft < 0 }
+        phase = .open
+        attempt = 0
+        if hasBeenOpen {
+            effects.append(.notice(.reconnected(epoch: epoch, revision: seenRevision)))
+            let repeated = resending.elements.count { $0.isRepeated }
+            if repeated > 0 { effects.append(.notice(.retried(requests: repeated))) }
+        }
+        hasBeenOpen = true
+        effects.append(.status(.connected))
+    }
+}

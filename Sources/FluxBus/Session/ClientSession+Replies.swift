@@ -1,0 +1,115 @@
+import BusJSON
+
+/// Lines that come in.
+extension ClientSession {
+    /// Takes a line, given without its end.
+    package mutating func receive(_ line: UnsafeRawBufferPointer, at now: Int) {
+        guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
+        lastHeard = now
+        isProbing = false
+        if let quick = QuickReply(line) { return answer(quick.id, .dispatch(quick.dispatch), at: now) }
+        let message: BusMessage
+        do throws(BusError) {
+            message = try BusMessage(parsing: line)
+        } catch {
+            return violated(error)
+        }
+        switch message {
+        case .event(let name, let event): take(event, named: name, size: line.count)
+        case .reply(let reply):
+            let outcome: ReplyOutcome =
+                reply["ok"]?.bool == true ? .object(reply) : .failure(BusError(reply: reply["error"]))
+            if let id = reply["id"]?.int {
+                answer(id, outcome, at: now)
+            } else {
+                answerWithoutID(outcome, at: now)
+            }
+        }
+    }
+
+    /// The other end does not keep to the protocol, or something is missing: the connection is given up, and all
+    /// goes on, from where it stood, on the next one.
+    mutating func violated(_ error: BusError) {
+        if disconnectReason == nil { disconnectReason = error }
+    }
+
+    private mutating func answer(_ id: Int, _ outcome: ReplyOutcome, at now: Int) {
+        while let sent = unanswered.popFirst() {
+            if sent.id == id { return answered(sent, outcome, at: now) }
+            // Answers come in order, so silence about an unacknowledged dispatch before this one is its success.
+            guard sent.id < id, !sent.submission.isAcknowledged else { break }
+            effects.append(.complete(sent.submission, .object(["ok": true])))
+        }
+        violated(BusError(.unexpectedReply, "A reply came that belongs to no request."))
+    }
+
+    /// A line that the bus could not read is answered without an `id`. It is the first that wants an answer, unless
+    /// an unacknowledged one before it nests deeper than the bus reads.
+    private mutating func answerWithoutID(_ outcome: ReplyOutcome, at now: Int) {
+        let limit = greeting?.limits["depth"]?.int ?? 64
+        for sent in unanswered.elements {
+            if sent.submission.isAcknowledged || sent.submission.body.depth > limit {
+                return answer(sent.id, outcome, at: now)
+            }
+        }
+        violated(BusError(.unexpectedReply, "A reply came that belongs to no request."))
+    }
+
+    private mutating func answered(_ sent: SentRequest, _ outcome: ReplyOutcome, at now: Int) {
+        let submission = sent.submission
+        switch outcome {
+        case .dispatch(let reply): saw(reply.revision, submission.role)
+        case .object(let reply): if let revision = reply["revision"]?.int { saw(revision, submission.role) }
+        case .failure(let error):
+            if !submission.isAcknowledged { effects.append(.notice(.dispatchFailed(error))) }
+            // A conflict over `ifRevision` names the store's revision; the other kind means that the bus can't tell
+            // whether the request was committed before.
+            if sent.isRepeated, submission.repetition == .keyed, error.code == .conflict,
+                error.details["revision"] == nil
+            {
+                return effects.append(.complete(submission, .failure(Self.outcomeUnknown(error))))
+            }
+        }
+        switch submission.role {
+        case .plain: effects.append(.complete(submission, outcome))
+        case .dropStore, .createEphemeral, .will:
+            note(submission.role, outcome)
+            effects.append(.complete(submission, outcome))
+        case .subscribe(let request):
+            subscribed(request.number, outcome, isWanted: !submission.isSettled)
+            effects.append(.complete(submission, outcome))
+        case .hello: greeted(outcome, at: now)
+        case .restoreStore(let index): storeRestored(index, outcome, at: now)
+        case .restoreWill:
+            if case .failure(let error) = outcome { effects.append(.notice(.willLost(error))) }
+            restored(at: now)
+        case .resubscribe(let number):
+            subscribed(number, outcome, isWanted: true)
+            if phase == .restoring { restored(at: now) }
+        case .probe, .own: break
+        }
+    }
+
+    private mutating func saw(_ revision: Int, _ role: Submission.Role) {
+        seenRevision = max(seenRevision, revision)
+        switch role {
+        // These replies say nothing of the events of other subscriptions.
+        case .subscribe, .resubscribe, .hello: break
+        default: settledRevision = max(settledRevision, revision)
+        }
+    }
+
+    /// Remembers what has to be restored on the next connection.
+    private mutating func note(_ role: Submission.Role, _ outcome: ReplyOutcome) {
+        guard case .success(let reply) = outcome.object else { return }
+        switch role {
+        case .createEphemeral(let address, let state):
+            guard reply["created"]?.bool == true else { return }
+            ephemeralStores.removeAll { $0.address == address }
+            ephemeralStores.append(EphemeralStore(address: address, state: state))
+        case .dropStore(let address): ephemeralStores.removeAll { $0.address == address }
+        case .will(let actions): will = actions.isEmpty ? nil : actions
+        default: break
+        }
+    }
+}

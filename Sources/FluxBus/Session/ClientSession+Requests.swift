@@ -1,0 +1,131 @@
+import BusJSON
+
+/// Requests on their way out.
+extension ClientSession {
+    /// Takes in a request, which then is settled in any case.
+    package mutating func submit(_ submission: Submission) {
+        if phase == .ended || isClosing {
+            let error = BusError(.closed, "This connection to the bus was closed; connect again to go on.")
+            return effects.append(.complete(submission, .failure(error)))
+        }
+        if case .subscribe(let request) = submission.role {
+            subscriptions[request.number] = SubscriptionRecord(request)
+        }
+        earliestDeadline = min(earliestDeadline, submission.deadline)
+        waiting.append(submission)
+        waitingBytes += submission.size
+    }
+
+    /// Writes what there is to send, as far as `writer` then holds at most about `room` bytes.
+    package mutating func write(to writer: ByteWriter, room: Int) {
+        guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
+        while let submission = own.popFirst() { write(SentRequest(submission: submission), to: writer) }
+        guard phase == .open else { return }
+        while writer.count < room, let sent = resending.popFirst() { writeUnlessSettled(sent, to: writer) }
+        while writer.count < room, let submission = waiting.popFirst() {
+            waitingBytes -= submission.size
+            writeUnlessSettled(SentRequest(submission: submission), to: writer)
+        }
+        if needsMarker {
+            needsMarker = false
+            write(
+                SentRequest(submission: Submission(.request(BusRequest("ping")), role: .own)), to: writer)
+        }
+    }
+
+    private mutating func writeUnlessSettled(_ sent: SentRequest, to writer: ByteWriter) {
+        if let outcome = sent.submission.outcome {
+            if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
+            return effects.append(.complete(sent.submission, outcome))
+        }
+        write(sent, to: writer)
+    }
+
+    private mutating func write(_ request: SentRequest, to writer: ByteWriter) {
+        var sent = request
+        let submission = sent.submission
+        let start = writer.count
+        sent.id = nextID
+        nextID += 1
+        if case .subscribe(let request) = submission.role, let record = subscriptions[request.number] {
+            subscriptions[request.number]?.isResuming = record.position != nil
+            RequestBody.request(record.wire()).writeOpen(to: writer, id: sent.id)
+        } else {
+            submission.body.writeOpen(to: writer, id: sent.id)
+        }
+        if submission.repetition == .keyed { writeKey(&sent, to: writer) }
+        if !submission.isAcknowledged { writer.append(",\"ack\":false") }
+        writer.append("}\n")
+        let length = writer.count - start
+        if length > lineLimit {
+            writer.truncate(to: start)
+            return refuseLong(submission, length)
+        }
+        written += length
+        sent.end = written
+        needsMarker = !submission.isAcknowledged
+        unanswered.append(sent)
+    }
+
+    /// The key by which the bus knows the request again, and, when it is sent again, what had been seen at first.
+    private mutating func writeKey(_ sent: inout SentRequest, to writer: ByteWriter) {
+        let bringsOwnKey: Bool
+        if case .request(let request) = sent.submission.body, request["key"] != nil {
+            bringsOwnKey = true
+            if request["after"] != nil { return }
+        } else {
+            bringsOwnKey = false
+        }
+        if !sent.isRepeated {
+            if !bringsOwnKey, sent.key == 0 {
+                sent.key = nextKey
+                nextKey += 1
+            }
+            sent.after = seenRevision
+            sent.epoch = epoch
+        }
+        if !bringsOwnKey {
+            writer.append(",\"key\":\"")
+            writer.append(raw: keyPrefix)
+            writer.append(decimal: sent.key)
+            writer.append(UInt8(ascii: "\""))
+        }
+        if sent.isRepeated {
+            writer.append(",\"after\":")
+            writer.append(decimal: sent.after)
+            writer.append(",\"epoch\":")
+            writer.append(quoted: sent.epoch)
+        }
+    }
+
+    /// A line that the bus would refuse without saying which it was is not sent at all.
+    private mutating func refuseLong(_ submission: Submission, _ length: Int) {
+        let error = BusError(
+            .tooLarge, "This request takes \(length) bytes, the bus takes \(lineLimit); send less at a time.")
+        if !submission.isAcknowledged { effects.append(.notice(.dispatchFailed(error))) }
+        if case .subscribe(let request) = submission.role { subscriptions[request.number] = nil }
+        guard !submission.role.isOwn else { return finish(error) }
+        effects.append(.complete(submission, .failure(error)))
+    }
+
+    /// Removes the requests that are not written and that nobody waits for any more.
+    package mutating func withdrawSettled() {
+        for submission in waiting.removeAll() {
+            if let outcome = submission.outcome {
+                if case .subscribe(let request) = submission.role { subscriptions[request.number] = nil }
+                waitingBytes -= submission.size
+                effects.append(.complete(submission, outcome))
+            } else {
+                waiting.append(submission)
+            }
+        }
+        for sent in resending.removeAll() {
+            if let outcome = sent.submission.outcome {
+                if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
+                effects.append(.complete(sent.submission, outcome))
+            } else {
+                resending.append(sent)
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+/// What happens because time has passed.
+extension ClientSession {
+    /// Takes note of the time.
+    package mutating func tick(at now: Int) {
+        guard phase != .ended else { return }
+        if now >= earliestDeadline { timeOut(at: now) }
+        for index in ephemeralStores.indices {
+            if phase == .restoring, let due = ephemeralStores[index].due, due <= now {
+                restorationsLeft -= 1
+                restoreStore(index)
+            }
+        }
+        watchConnection(at: now)
+        if isClosing, now >= closeDeadline || isIdle { finish(nil) }
+    }
+
+    /// When the next `tick` is due; nil: when something else happens.
+    package func nextWake() -> Int? {
+        guard phase != .ended else { return nil }
+        var next = min(earliestDeadline, helloDeadline)
+        if isClosing { next = min(next, closeDeadline) }
+        if phase == .disconnected {
+            next = min(next, nextAttempt)
+        } else if let keepAlive = options.keepAlive?.nanoseconds {
+            next = min(next, lastHeard + (isProbing ? 2 * keepAlive : keepAlive))
+        }
+        if phase == .restoring {
+            for store in ephemeralStores { if let due = store.due { next = min(next, due) } }
+        }
+        return next == .max ? nil : next
+    }
+
+    /// Ends when all that was submitted is answered, or at the deadline.
+    package mutating func close(by deadline: Int) {
+        guard phase != .ended else { return }
+        isClosing = true
+        closeDeadline = min(closeDeadline, deadline)
+    }
+
+    private mutating func watchConnection(at now: Int) {
+        guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
+        if now >= helloDeadline {
+            return violated(BusError(.timedOut, "The bus did not answer hello in the time allowed."))
+        }
+        guard let keepAlive = options.keepAlive?.nanoseconds, phase != .greeting else { return }
+        if now - lastHeard >= 2 * keepAlive {
+            violated(BusError(.timedOut, "The bus has not said anything for a long time."))
+        } else if !isProbing, now - lastHeard >= keepAlive {
+            isProbing = true
+            own.append(Submission(.request(BusRequest("ping")), role: .probe))
+        }
+    }
+
+    private mutating func timeOut(at now: Int) {
+        var earliest = Int.max
+        var hasWaiting = false
+        func check(_ submission: Submission, isWritten: Bool) -> SessionEffect? {
+            guard !submission.isSettled else { return nil }
+            guard submission.deadline <= now else {
+                earliest = min(earliest, submission.deadline)
+                return nil
+            }
+            return .settle(submission, .failure(Self.timedOut(isWritten: isWritten)))
+        }
+        for sent in unanswered.elements where !sent.submission.role.isOwn {
+            if let effect = check(sent.submission, isWritten: true) { effects.append(effect) }
+        }
+        for sent in resending.elements {
+            if let effect = check(sent.submission, isWritten: sent.isRepeated) {
+                effects.append(effect)
+                hasWaiting = true
+            }
+        }
+        for submission in waiting.elements {
+            if let effect = check(submission, isWritten: false) {
+                effects.append(effect)
+                hasWaiting = true
+            }
+        }
+        for index in ephemeralStores.indices {
+            if let pending = ephemeralStores[index].pending, let effect = check(pending, isWritten: true) {
+                effects.append(effect)
+            }
+        }
+        earliestDeadline = earliest
+        needsWithdrawal = needsWithdrawal || hasWaiting
+    }
+
+    static func timedOut(isWritten: Bool) -> BusError {
+        isWritten
+            ? BusError(
+                .timedOut,
+                "The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide.",
+                details: ["written": true])
+            : BusError(
+                .timedOut, "The request could not be sent in the time allowed; it was not committed.",
+                details: ["written": false])
+    }
+}

@@ -1,0 +1,168 @@
+import BusJSON
+
+/// The client's side of the protocol as a pure state machine: no clock, no socket, no thread, no randomness but
+/// what follows from a seed.
+///
+/// Facts go in: a request was submitted, a connection opened, a line came, the connection is lost, the time is now T.
+/// Bytes come out through `write`, and everything else as `effects`, to be carried out in their order.
+///
+/// What it guarantees: answers and events are handed on in the order of the bus. A request that was accepted is
+/// settled exactly once. What carries a key commits exactly once however often the connection ends, or fails with
+/// `outcome_unknown`. After a new connection come, in this order: the will, the ephemeral stores, the subscriptions
+/// where they stood, the unanswered requests in their order, and then new ones.
+package struct ClientSession {
+    package enum Phase {
+        case disconnected
+        /// `hello` is written, or about to be.
+        case greeting
+        /// Will, ephemeral stores and subscriptions are on their way.
+        case restoring
+        case open
+        case ended
+    }
+
+    /// A store that goes with its connection and has to be made again on the next one.
+    struct EphemeralStore {
+        let address: String
+        let state: JSON?
+        /// The request that wanted it, if that is not answered yet.
+        var pending: Submission?
+        /// One millisecond, twice that, and so on: two seconds in all.
+        static let mostTries = 11
+        /// How often it may be tried again while the bus has not seen the old connection's end.
+        var triesLeft = Self.mostTries
+        /// When to try again.
+        var due: Int?
+    }
+
+    let options: BusOptions
+    let token: String?
+    var random: SplitMix
+    let keyPrefix: String
+
+    package internal(set) var phase = Phase.disconnected
+    var isClosing = false
+    var closeDeadline = Int.max
+    /// Why the connection is to be ended by its owner.
+    package internal(set) var disconnectReason: BusError?
+    /// What a `goodbye` announced.
+    var goodbye: BusError?
+    var hasBeenOpen = false
+
+    // Attempts to connect.
+    var attempt = 0
+    var nextAttempt = 0
+    var lastError: BusError?
+    var patienceEnds: Int?
+    var helloDeadline = Int.max
+    /// When the last byte came, and whether a sign of life was asked for since.
+    var lastHeard = 0
+    var isProbing = false
+
+    // Requests.
+    var waiting = RingQueue<Submission>()
+    /// About how many bytes the waiting ones take.
+    var waitingBytes = 0
+    var resending = RingQueue<SentRequest>()
+    var unanswered = RingQueue<SentRequest>()
+    /// The session's own, which go before all others.
+    var own = RingQueue<Submission>()
+    var nextID = 1
+    var nextKey = 1
+    /// How many bytes have been written on the present connection.
+    var written = 0
+    var earliestDeadline = Int.max
+    /// The last request written asked for no acknowledgement, so nothing would tell when it is done.
+    var needsMarker = false
+    /// Requests that are not written have timed out; they leave once their waiters know.
+    package var needsWithdrawal = false
+
+    // What is known of the bus.
+    var greeting: BusGreeting?
+    var epoch = ""
+    var lineLimit = Int.max
+    var seenRevision = 0
+    /// The highest revision of a reply that promises that all events up to it came before.
+    var settledRevision = 0
+
+    // What belongs to a connection and is restored on the next one.
+    var will: [JSON]?
+    var ephemeralStores: [EphemeralStore] = []
+    var restorationsLeft = 0
+    var subscriptions: [Int: SubscriptionRecord] = [:]
+    /// The subscriptions by the number that the present connection knows them by.
+    var numbers: [Int: Int] = [:]
+
+    package var effects: [SessionEffect] = []
+
+    package init(options: BusOptions, token: String? = nil, seed: UInt64, now: Int) {
+        self.options = options
+        self.token = token
+        random = SplitMix(seed: seed)
+        let letters = Array("0123456789abcdefghijklmnopqrstuvwxyz")
+        var prefix = ""
+        for _ in 0..<13 { prefix.append(letters[Int(random.next() % 36)]) }
+        keyPrefix = prefix + "-"
+        nextAttempt = now
+        lastHeard = now
+        if options.patience > .zero { patienceEnds = now + options.patience.nanoseconds }
+        effects.append(.status(.connecting))
+    }
+
+    package var hasEnded: Bool { phase == .ended }
+
+    /// Whether a connection should be opened now.
+    package func wantsConnection(at now: Int) -> Bool { phase == .disconnected && now >= nextAttempt }
+
+    /// Whether anything of a user is still to be answered.
+    package var isIdle: Bool {
+        waiting.isEmpty && resending.isEmpty && !ephemeralStores.contains { $0.pending != nil }
+            && !unanswered.elements.contains { !$0.submission.role.isOwn }
+    }
+
+    /// Ends everything: what is unanswered fails, subscriptions end.
+    mutating func finish(_ error: BusError?) {
+        guard phase != .ended else { return }
+        phase = .ended
+        let closed =
+            error ?? BusError(.closed, "This connection to the bus was closed; connect again to go on.")
+        for sent in unanswered.removeAll() where !sent.submission.role.isOwn {
+            effects.append(.complete(sent.submission, .failure(ending(of: sent, closed))))
+        }
+        for sent in resending.removeAll() {
+            effects.append(.complete(sent.submission, .failure(ending(of: sent, closed))))
+        }
+        for store in ephemeralStores {
+            if let pending = store.pending { effects.append(.complete(pending, .failure(closed))) }
+        }
+        for submission in waiting.removeAll() { effects.append(.complete(submission, .failure(closed))) }
+        waitingBytes = 0
+        _ = own.removeAll()
+        ephemeralStores = []
+        for number in subscriptions.keys.sorted() {
+            if let record = subscriptions[number], record.isEstablished {
+                effects.append(.event(record.request, .ended(error), size: 0))
+            }
+        }
+        subscriptions = [:]
+        numbers = [:]
+        effects.append(.status(.closed(error)))
+    }
+
+    /// What an unanswered request ends with when no answer will come.
+    private func ending(of sent: SentRequest, _ closed: BusError) -> BusError {
+        let mayBeCommitted = sent.isRepeated || sent.id > 0
+        guard mayBeCommitted, sent.submission.repetition != .free else { return closed }
+        return Self.outcomeUnknown(closed)
+    }
+
+    static func outcomeUnknown(_ original: BusError) -> BusError {
+        var details = original.details
+        details["code"] = .string(original.code.rawValue)
+        details["message"] = .string(original.message)
+        return BusError(
+            .outcomeUnknown,
+            "The connection was lost before the answer came, and whether this was committed is unknown: look, then decide.",
+            details: ["original": .object(details)])
+    }
+}

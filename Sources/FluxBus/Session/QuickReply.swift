@@ -1,0 +1,51 @@
+/// The reply to a plain dispatch, read without building a value: by far the most frequent line. Any other line, and
+/// this one in any other order of members, is left to the general reader.
+struct QuickReply {
+    let id: Int
+    let dispatch: DispatchReply
+
+    init?(_ line: UnsafeRawBufferPointer) {
+        var cursor = Cursor(line)
+        guard cursor.take("{\"id\":"), let id = cursor.number(),
+            cursor.take(",\"ok\":true,\"revision\":"), let revision = cursor.number(),
+            cursor.take(",\"matched\":"), let matched = cursor.number(),
+            cursor.take(",\"changed\":"), let changed = cursor.number()
+        else { return nil }
+        let isDuplicate = cursor.take(",\"duplicate\":true")
+        guard cursor.take("}"), cursor.isAtEnd else { return nil }
+        self.id = id
+        dispatch = DispatchReply(
+            revision: revision, matched: matched, changed: changed, isDuplicate: isDuplicate)
+    }
+
+    private struct Cursor {
+        private let bytes: UnsafeRawBufferPointer
+        private var place = 0
+
+        init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+        var isAtEnd: Bool { place == bytes.count }
+
+        @inline(__always)
+        mutating func take(_ word: StaticString) -> Bool {
+            let length = word.utf8CodeUnitCount
+            guard bytes.count &- place >= length else { return false }
+            for index in 0..<length where bytes[place &+ index] != word.utf8Start[index] { return false }
+            place &+= length
+            return true
+        }
+
+        @inline(__always)
+        mutating func number() -> Int? {
+            let start = place
+            var value = 0
+            while place < bytes.count {
+                let digit = bytes[place] &- 0x30
+                guard digit < 10 else { break }
+                value = value &* 10 &+ Int(digit)
+                place &+= 1
+            }
+            return place > start && place &- start < 19 ? value : nil
+        }
+    }
+}

@@ -1,0 +1,24 @@
+/// What becomes of a request whose connection ended before its answer came.
+package enum Repetition: Sendable, Equatable {
+    /// It is sent again with the key it had, so that it commits exactly once.
+    case keyed
+    /// It is sent again: it only reads, or doing it twice is the same as once.
+    case free
+    /// It fails with `outcome_unknown` if it had been written.
+    case never
+
+    /// What holds for a request by its `op`. One that brings its own key is repeated with that.
+    init(_ request: BusRequest, usesKeys: Bool) {
+        let usesKey = usesKeys || request["key"] != nil
+        switch request.op {
+        case "get", "stores", "types", "history", "sync", "ping", "stats", "will", "subscribe", "unsubscribe",
+            "hello":
+            self = .free
+        case "dispatch": self = request["dryRun"] == true ? .free : usesKey ? .keyed : .never
+        // An ephemeral store goes with its connection, so making it again is the right thing.
+        case "create": self = request["ephemeral"] == true ? .free : usesKey ? .keyed : .never
+        case "drop": self = usesKey ? .keyed : .never
+        default: self = .never
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import BusJSON
+
+/// What a request says. A dispatch of one action, by far the most frequent, is kept in its parts, so that nothing
+/// is allocated for it.
+package enum RequestBody: Sendable {
+    case dispatch(DispatchBody)
+    case request(BusRequest)
+
+    package struct DispatchBody: Sendable {
+        let action: String
+        let target: DispatchTarget
+        let payload: JSONObject
+        let ifRevision: Int?
+
+        package init(
+            action: String, target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil
+        ) {
+            self.action = action
+            self.target = target
+            self.payload = payload
+            self.ifRevision = ifRevision
+        }
+
+        fileprivate func writeOpen(to writer: ByteWriter, id: Int) {
+            writer.append("{\"op\":\"dispatch\",\"id\":")
+            writer.append(decimal: id)
+            switch target {
+            case .store(let address):
+                writer.append(",\"store\":")
+                writer.append(quoted: address)
+            case .type(let name):
+                writer.append(",\"type\":")
+                writer.append(quoted: name)
+            case .everything: writer.append(",\"type\":\"*\"")
+            }
+            writer.append(",\"action\":")
+            writer.append(quoted: action)
+            if !payload.isEmpty {
+                writer.append(",\"payload\":")
+                writer.append(jsonObject: payload)
+            }
+            if let ifRevision {
+                writer.append(",\"ifRevision\":")
+                writer.append(decimal: ifRevision)
+            }
+        }
+
+        fileprivate var encodedSize: Int {
+            let name =
+                switch target {
+                case .store(let text), .type(let text): text.utf8.count
+                case .everything: 1
+                }
+            return 80 + name + action.utf8.count + payload.encodedSize
+        }
+    }
+
+    /// Writes the line up to where further members can follow.
+    func writeOpen(to writer: ByteWriter, id: Int) {
+        switch self {
+        case .dispatch(let body): body.writeOpen(to: writer, id: id)
+        case .request(let request): request.writeOpen(to: writer, id: id)
+        }
+    }
+
+    /// About how many bytes the line takes.
+    var encodedSize: Int {
+        switch self {
+        case .dispatch(let body): body.encodedSize
+        case .request(let request):
+            request.members.reduce(60 + request.op.utf8.count) {
+                $0 + $1.name.utf8.count + 4 + $1.value.encodedSize
+            }
+        }
+    }
+
+    /// How many levels the line nests.
+    var depth: Int {
+        switch self {
+        case .dispatch(let body): 1 + JSON.object(body.payload).depth
+        case .request(let request): 1 + (request.members.map(\.value.depth).max() ?? 0)
+        }
+    }
+}
+
+extension JSON {
+    /// How many levels of arrays and objects it nests.
+    fileprivate var depth: Int {
+        switch self {
+        case .array(let elements): 1 + (elements.map(\.depth).max() ?? 0)
+        case .object(let object): 1 + (object.members.map(\.value.depth).max() ?? 0)
+        default: 0
+        }
+    }
+}

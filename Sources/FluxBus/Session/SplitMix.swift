@@ -1,0 +1,24 @@
+/// Random numbers that follow from a seed (SplitMix64): enough for jitter and for keys nobody has to guess.
+struct SplitMix: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+extension Duration {
+    /// The whole nanoseconds; the largest number for durations beyond it.
+    var nanoseconds: Int {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = Int(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return seconds < 0 ? Int.min / 4 : Int.max / 4 }
+        return min(whole, Int.max / 4) + Int(attoseconds / 1_000_000_000)
+    }
+}

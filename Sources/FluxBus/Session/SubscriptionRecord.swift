@@ -1,0 +1,49 @@
+import BusJSON
+
+/// What the session knows of one subscription: how far it has got, and its number on the present connection.
+struct SubscriptionRecord {
+    let request: SubscriptionRequest
+    /// The `sub` of the present connection; nil while there is none.
+    var sub: Int?
+    /// Whether it has been granted once; from then on it is taken up again on each new connection.
+    var isEstablished = false
+    var isPaused = false
+    /// Nobody wants it any more, but its `subscribe` is still under way.
+    var isCancelled = false
+    /// Where it goes on; nil while no first event has been handed on.
+    var position: ResumePoint?
+    /// The present `sub` was asked to go on from `position`.
+    var isResuming = false
+    var assembler: ChangeAssembler
+    /// Of a subscription of actions: how many of the last revision have been handed on, and how many of those that
+    /// come first on a new connection are known.
+    var actionsAtPosition = 0
+    var actionsToSkip = 0
+    var skipRevision = 0
+
+    init(_ request: SubscriptionRequest) {
+        self.request = request
+        position = request.start
+        assembler = ChangeAssembler(format: request.format)
+    }
+
+    /// The `subscribe` that goes on where the record stands.
+    func wire() -> BusRequest {
+        var wire = request.request
+        if let point = resumePoint {
+            wire.set("since", .int(point.revision))
+            wire.set("epoch", .string(point.epoch))
+        } else if !request.wantsFirstStates, !request.isOfActions {
+            wire.set("initial", false)
+        }
+        return wire
+    }
+
+    /// A commit may hold several actions, and `since` is exclusive: when some of a commit were handed on, it is asked
+    /// for again as a whole, and those are skipped.
+    private var resumePoint: ResumePoint? {
+        guard let position else { return nil }
+        guard request.isOfActions, actionsAtPosition > 0 else { return position }
+        return ResumePoint(revision: position.revision - 1, epoch: position.epoch)
+    }
+}

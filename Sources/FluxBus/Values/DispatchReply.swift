@@ -1,0 +1,38 @@
+import BusJSON
+
+/// What became of a dispatch.
+public struct DispatchReply: Sendable, Equatable {
+    /// The commit's revision.
+    public let revision: Int
+    /// How many stores saw it.
+    public let matched: Int
+    /// How many stores differ at its end.
+    public let changed: Int
+    /// True when the dispatch had been committed before and its answer was lost; it was not committed again.
+    public let isDuplicate: Bool
+
+    public init(revision: Int, matched: Int, changed: Int, isDuplicate: Bool = false) {
+        self.revision = revision
+        self.matched = matched
+        self.changed = changed
+        self.isDuplicate = isDuplicate
+    }
+
+    init(_ reply: JSONObject) throws(BusError) {
+        guard let revision = reply["revision"]?.int, let matched = reply["matched"]?.int,
+            let changed = reply["changed"]?.int
+        else { throw BusError(.unexpectedReply, "A dispatch was answered without its counts.") }
+        self.init(
+            revision: revision, matched: matched, changed: changed,
+            isDuplicate: reply["duplicate"]?.bool ?? false)
+    }
+
+    /// The same as the members of a reply.
+    var object: JSONObject {
+        var object: JSONObject = [
+            "ok": true, "revision": .int(revision), "matched": .int(matched), "changed": .int(changed),
+        ]
+        if isDuplicate { object["duplicate"] = true }
+        return object
+    }
+}

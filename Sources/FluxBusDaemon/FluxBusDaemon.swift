@@ -1,0 +1,62 @@
+import ArgumentParser
+import BusLogic
+import BusServer
+import BusTypes
+
+/// A daemon of one's own: `fluxbusd` with Swift states linked into it.
+///
+/// The whole program is the states and one line in `main.swift`:
+///
+/// ```swift
+/// import FluxBusDaemon
+///
+/// struct Counter: SharedState { … }
+///
+/// FluxBusDaemon.main(serving: Counter.self)
+/// ```
+///
+/// It has the command line, configuration, signals and exit codes of `fluxbusd`, and serves its own states beside
+/// the declared ones. On the wire nothing tells the two apart.
+public enum FluxBusDaemon {
+    /// Runs the daemon with the process's arguments until a signal stops it, and ends the process.
+    ///
+    /// A state that can't be served, and a file that declares a type of the same name, is a start error: exit code
+    /// 78, and a sentence for each that says what to do. A reload reads the files anew; these types stay.
+    public static func main(serving types: any SharedState.Type...) -> Never {
+        do {
+            var command = try DaemonCommand.parseAsRoot()
+            if let daemon = command as? DaemonCommand {
+                try daemon.run(serving: types)
+            } else {
+                try command.run()
+            }
+            DaemonCommand.exit()
+        } catch {
+            DaemonCommand.exit(withError: error)
+        }
+    }
+
+    /// The types as the engine knows them; all that is wrong with any of them.
+    package static func compile(_ types: [any SharedState.Type]) throws(StartFailure) -> [any StateType] {
+        var compiled: [any StateType] = []
+        var mistakes: [String] = []
+        for type in types {
+            let found = type.mistakes()
+            mistakes += found
+            if !found.isEmpty { continue }
+            if let other = types.first(where: { $0.typeName == type.typeName }), other != type {
+                mistakes.append(
+                    "\(other) and \(type) are both called \(type.typeName) on the wire; give one another typeName."
+                )
+            } else if !compiled.contains(where: { $0.name == type.typeName }) {
+                compiled.append(make(type))
+            }
+        }
+        if !mistakes.isEmpty { throw StartFailure(.configuration, mistakes) }
+        return compiled
+    }
+
+    private static func make<State: SharedState>(_ type: State.Type) -> any StateType {
+        CompiledType<State>()
+    }
+}

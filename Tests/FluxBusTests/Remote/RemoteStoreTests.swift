@@ -1,0 +1,232 @@
+import FluxBus
+import Synchronization
+import TestSupport
+import Testing
+
+/// Stores of Swift types on a real bus.
+@Suite(.timeLimit(.minutes(1))) struct RemoteStoreTests {
+    /// The type `counter` with an action that the bus refuses above 5, and this side does not.
+    struct Limited: SharedState, Equatable {
+        private(set) var count = 0
+
+        enum Action: Codable, Sendable { case increment(by: Int = 1), limit(by: Int) }
+
+        static let typeName = "counter"
+        static let actions = ActionList<Limited>(.increment()).requiring { .limit(by: $0) }
+
+        struct Mutations: Flux.Mutations {
+            func commit(_ action: Action, to state: inout Limited) {
+                switch action {
+                case .increment(let amount), .limit(let amount): state.count += amount
+                }
+            }
+        }
+    }
+
+    @Test func dispatchReturnsWhenItsOwnChangeIsSeen() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self)
+        #expect(main.state.count == 0)
+        for count in 1...50 {
+            let reply = try await main.dispatch(.increment())
+            #expect(main.state.count == count)
+            #expect(reply.changed == 1)
+            #expect(main.revision >= reply.revision)
+        }
+        #expect(try await main.state(after: .increment(by: -50)).count == 0)
+        #expect(main.status.value == .live)
+    }
+
+    @Test func valuesBeginWithTheCurrentOneAndSkipEqualOnes() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self)
+        try await main.dispatch(.increment(by: 7))
+        var counts = main.values(\.count).makeAsyncIterator()
+        #expect(await counts.next() == 7)
+        try await bus.dispatch("write", to: .store("counter/main"), payload: ["text": "same count"])
+        try await main.dispatch(.increment(by: 0))
+        try await main.dispatch(.increment(by: 1))
+        #expect(await counts.next() == 8)
+    }
+
+    @Test func twoProcessesSeeTheSame() async throws {
+        let live = try LiveBus()
+        let (first, second) = (try await live.connect(), try await live.connect())
+        let mine = try await first.store("new", of: SharedCounter.self, creating: SharedCounter(count: 3))
+        let theirs = try await second.store("new", of: SharedCounter.self)
+        #expect(theirs.state.count == 3)
+        mine.actions.increment(by: 2)
+        for await count in theirs.values(\.count) where count == 5 { break }
+        #expect(theirs.computed.count == 5)
+    }
+
+    @Test func absentStoreIsNamed() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let error = await #expect(throws: BusError.self) {
+            try await bus.store("none", of: SharedCounter.self)
+        }
+        #expect(error?.code == .unknownStore)
+        #expect(error?.message.contains("counter/none") == true)
+    }
+
+    @Test func droppedStoreKeepsItsLastStateAndComesBack() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let store = try await bus.store("short", of: SharedCounter.self, creating: SharedCounter(count: 4))
+        var status = store.status.values.makeAsyncIterator()
+        #expect(await status.next() == .live)
+        try await bus.drop("counter/short")
+        #expect(await status.next() == .absent)
+        #expect(store.state.count == 4)
+        let error = await #expect(throws: BusError.self) { try await store.dispatch(.increment()) }
+        #expect(error?.code == .unknownStore)
+        try await bus.create("counter/short")
+        #expect(await status.next() == .live)
+        #expect(store.state.count == 0)
+    }
+
+    @Test func stateThatDoesNotFitIsRefusedByName() async throws {
+        struct Wrong: SharedState {
+            var count = ""
+            enum Action: Codable, Sendable { case reset }
+            static let typeName = "counter"
+            static let actions = ActionList<Wrong>(.reset)
+            struct Mutations: Flux.Mutations { func commit(_ action: Action, to state: inout Wrong) {} }
+        }
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let error = await #expect(throws: BusError.self) { try await bus.store("main", of: Wrong.self) }
+        #expect(error?.code == .unfitState)
+        #expect(error?.message.contains("count") == true)
+    }
+
+    @Test func refusedActionIsToldAndRolledBack() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: Limited.self, isOptimistic: true)
+        var failures = main.failures.values.makeAsyncIterator()
+        let seen = Mutex<[Int]>([])
+        let observation = main.signal.observe { state in seen.withLock { $0.append(state.count) } }
+        main.actions.dispatch(.limit(by: 3))
+        #expect(main.state.count == 3, "an optimistic store shows an action at once")
+        main.actions.dispatch(.limit(by: 100))
+        #expect(main.state.count == 103)
+        main.actions.dispatch(.increment())
+        #expect(main.state.count == 104)
+        let failure = await failures.next()
+        #expect((failure?.error as? BusError)?.code == .rejected)
+        try await bus.sync()
+        #expect(main.state.count == 4)
+        #expect(main.pendingCount == 0)
+        for await count in main.values(\.count) where count == 4 { break }
+        observation.dispose()
+        #expect(seen.withLock { $0 }.contains(104))
+    }
+
+    /// What a user sees of an optimistic counter must never go back while everybody only counts up.
+    @Test func optimisticCounterNeverGoesBackUnderConcurrentWriters() async throws {
+        let live = try LiveBus()
+        let buses = [try await live.connect(), try await live.connect(), try await live.connect()]
+        let decreases = await withTaskGroup(of: Int.self) { group in
+            for bus in buses { group.addTask { await Self.countUp(to: 900, on: bus) } }
+            return await group.reduce(0, +)
+        }
+        #expect(decreases == 0)
+    }
+
+    /// Adds a third of the goal and watches until it is reached; gives how often the count went back.
+    private static func countUp(to goal: Int, on bus: Bus) async -> Int {
+        guard let store = try? await bus.store("main", of: SharedCounter.self, isOptimistic: true) else {
+            return -1
+        }
+        let seen = Seen()
+        let observation = store.signal.observe { seen.note($0.count) }
+        for _ in 0..<goal / 3 { store.actions.increment() }
+        for await count in store.values(\.count) where count == goal { break }
+        observation.dispose()
+        return seen.decreases
+    }
+
+    /// The last count that was seen, and how often one was less than the one before.
+    private final class Seen: Sendable {
+        private let state = Mutex((last: 0, decreases: 0))
+        var decreases: Int { state.withLock { $0.decreases } }
+        func note(_ count: Int) {
+            state.withLock { state in
+                if count < state.last { state.decreases += 1 }
+                state.last = count
+            }
+        }
+    }
+
+    @Test func allStoresOfATypeAreFollowedTogether() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let counters = try await bus.stores(of: SharedCounter.self)
+        #expect(counters.states == ["main": SharedCounter()])
+        try await bus.create("counter/hall", state: ["count": 5])
+        try await bus.dispatch(SharedCounter.Action.increment(by: 2), toAll: SharedCounter.self)
+        #expect(counters.states == ["main": SharedCounter(count: 2), "hall": SharedCounter(count: 7)])
+        try await bus.drop("counter/hall")
+        #expect(counters.states.keys.sorted() == ["main"])
+        counters.actions.increment(by: 40)
+        for await states in counters.values where states["main"]?.count == 42 { break }
+    }
+
+    @Test func batchOverTwoStoresIsAllOrNothing() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: Limited.self)
+        let other = try await bus.store("other", of: Limited.self, creating: Limited())
+        try await bus.dispatch([main.request(.increment()), other.request(.limit(by: 5))])
+        #expect((main.state.count, other.state.count) == (1, 5))
+        await #expect(throws: BusError.self) {
+            try await bus.dispatch([main.request(.increment()), other.request(.limit(by: 6))])
+        }
+        #expect((main.state.count, other.state.count) == (1, 5))
+    }
+
+    @Test func staleRevisionIsAConflict() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self)
+        let (_, revision) = try await main.confirmed()
+        try await main.dispatch(.increment(), ifRevision: revision)
+        let error = await #expect(throws: BusError.self) {
+            try await main.dispatch(.increment(), ifRevision: revision)
+        }
+        #expect(error?.code == .conflict)
+        let (state, current) = try await main.confirmed()
+        #expect(error?.details["revision"] == .int(current))
+        #expect(state.count == 1)
+    }
+
+    @Test func bindingReadsTheStateAndDispatchesWhatIsSet() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        let binding = main.binding(\.count) { .increment(by: $0) }
+        binding.value = 6
+        #expect(binding.value == 6)
+        try await bus.sync()
+        #expect(main.state.count == 6)
+    }
+
+    @Test func closedBusEndsWhatFollowsIt() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self)
+        async let rest: [Int] = {
+            var all: [Int] = []
+            for await count in main.values(\.count) { all.append(count) }
+            return all
+        }()
+        await bus.close()
+        #expect(await rest.allSatisfy { $0 == 0 })
+        let error = await #expect(throws: BusError.self) { try await main.dispatch(.increment()) }
+        #expect(error?.code == .closed)
+    }
+}

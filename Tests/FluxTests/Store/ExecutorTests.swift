@@ -1,0 +1,66 @@
+import Dispatch
+import Flux
+import Testing
+
+/// One at a time: the tests of the main thread look at what is in line there.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct ExecutorTests {
+    @MainActor @Test func mainThreadRunsAtOnceWhenNothingIsBefore() {
+        let store = Store<Counter>(state: Counter(), executor: .mainThread)
+        store.actions.increment()
+        #expect(store.state.count == 1)
+    }
+
+    @MainActor @Test func mainThreadKeepsTheOrderWithWhatIsWaiting() async {
+        let order = Journal<String>()
+        onThreads(1) { _ in Executor.mainThread.execute { order.write("from another thread") } }
+        Executor.mainThread.execute { order.write("from the main thread") }
+        #expect(order.entries.isEmpty)
+        await withCheckedContinuation { continuation in
+            Executor.mainThread.execute { continuation.resume() }
+        }
+        #expect(order.entries == ["from another thread", "from the main thread"])
+    }
+
+    @MainActor @Test func mainThreadWorkDoesNotNest() async {
+        let order = Journal<Int>()
+        await withCheckedContinuation { continuation in
+            Executor.mainThread.execute {
+                Executor.mainThread.execute {
+                    order.write(2)
+                    continuation.resume()
+                }
+                order.write(1)
+            }
+        }
+        #expect(order.entries == [1, 2])
+    }
+
+    @Test func concurrentQueueCommitsOneAfterAnother() async throws {
+        let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
+        let store = Store<Counter>(state: Counter(), executor: .queue(queue))
+        let seen = Journal<Int>()
+        store.observe { seen.write($0.count) }
+        for _ in 0..<1000 { store.actions.increment() }
+        try await store.state(after: .touch)
+        #expect(store.state.count == 1000)
+        // The last state may still be with another thread that tells it.
+        var told = store.values(\.count).makeAsyncIterator()
+        #expect(await told.next() == 1000)
+        let entries = seen.entries
+        #expect(entries == Array(0..<entries.count))
+    }
+
+    @Test func executorThatRunsOutOfOrderDoesNotChangeIt() {
+        let manual = ManualExecutor()
+        let store = Store<Counter>(state: Counter(), executor: manual.executor)
+        let seen = Journal<String?>()
+        store.signal(\.note).observe { seen.write($0) }
+        store.dispatch([.write("a"), .write("b"), .write("c")])
+        manual.step(1)
+        #expect(store.state.note == "b")
+        manual.step(0)
+        #expect(store.state.note == "b")
+        manual.step(0)
+        #expect(seen.entries == [nil, "a", "b", "c"])
+    }
+}
