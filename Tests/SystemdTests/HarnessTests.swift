@@ -1,0 +1,59 @@
+import Foundation
+import Glibc
+import Testing
+
+/// The harness itself: whoever runs the tests must find the machine as it was.
+@Suite(.harness, .timeLimit(.minutes(2))) struct HarnessTests {
+    /// A system of its own, booted by the script.
+    private struct Booted {
+        let script = Process()
+        let lifeline = Pipe()
+        let process: Int32
+
+        init() throws {
+            let output = Pipe()
+            script.executableURL = Harness.package.appendingPathComponent("Tests/SystemdHarness/boot")
+            script.standardInput = lifeline
+            script.standardOutput = output
+            script.standardError = FileHandle.nullDevice
+            try script.run()
+            let words = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+                .split(whereSeparator: \.isWhitespace)
+            process = try #require(Int32(words.last ?? ""))
+        }
+
+        /// What it keeps outside of its namespaces: the control group and the folder are named after the script.
+        func remains() throws -> [String] {
+            let places = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/tmp"]
+            return places.flatMap { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] }
+                .filter { $0.hasPrefix("fluxbus-harness-\(script.processIdentifier)") }
+        }
+    }
+
+    @Test func nothingIsLeftWhenItsLifelineEnds() throws {
+        let booted = try Booted()
+        #expect(try booted.remains().count == 2)
+        try booted.lifeline.fileHandleForWriting.close()
+        booted.script.waitUntilExit()
+        #expect(kill(booted.process, 0) == -1 && errno == ESRCH)
+        #expect(try booted.remains() == [])
+    }
+
+    @Test func systemEndsEvenWhenItsScriptIsKilled() throws {
+        let booted = try Booted()
+        kill(booted.script.processIdentifier, SIGKILL)
+        booted.script.waitUntilExit()
+        // Waits until the process is gone.
+        let waiter = try Process.run(
+            URL(fileURLWithPath: "/usr/bin/timeout"),
+            arguments: ["20", "tail", "--pid=\(booted.process)", "-f", "/dev/null"])
+        waiter.waitUntilExit()
+        #expect(waiter.terminationStatus == 0)
+        #expect(kill(booted.process, 0) == -1 && errno == ESRCH)
+        // Its group and folder could not be removed; the next one does it.
+        let next = try Booted()
+        #expect(try booted.remains() == [])
+        try next.lifeline.fileHandleForWriting.close()
+        next.script.waitUntilExit()
+    }
+}
