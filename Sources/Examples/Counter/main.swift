@@ -14,7 +14,7 @@ let counter = try await bus.store("example", of: Counter.self, creating: Counter
 let printer = counter.signal.observe { counter in
     let kind = Computed(counter).isEven ? "even" : "odd"
     print("\(counter.count) \(kind)")
-    fflush(stdout)
+    fflush(nil)
 }
 
 while let line = readLine() {

@@ -18,7 +18,7 @@ let room = try await bus.store("room", of: Presence.self, creating: Presence())
 
 let printer = room.signal.observe { room in
     print(room.people.keys.sorted().joined(separator: " "))
-    fflush(stdout)
+    fflush(nil)
 }
 
 // First the will, then the entrance: nobody can be left behind.

@@ -33,7 +33,7 @@ public struct SystemdError: Error, Sendable, Equatable, CustomStringConvertible 
     /// The kernel's `errno` where there is one, else 0.
     public let systemCode: Int32
 
-    init(_ code: Code, _ message: String, systemCode: Int32 = 0) {
+    package init(_ code: Code, _ message: String, systemCode: Int32 = 0) {
         self.code = code
         self.message = message
         self.systemCode = systemCode
