@@ -12,7 +12,7 @@ package struct SubscriptionRequest: Sendable {
     /// Counts the subscriptions of one bus, over all its connections.
     package let number: Int
     /// `subscribe` with everything but `since`, `epoch` and `initial`.
-    let request: BusRequest
+    package let request: BusRequest
     let format: Mirror.Format
     let isOfActions: Bool
     /// Whether the first event is to be the states as they are.
