@@ -85,7 +85,7 @@ struct ConfigurationFileTests {
         ("listen:\n  - unix: s\n    mode: \"7777\"", "3:11", "7777 is no mode"),
         ("listen:\n  - unix: ''", "2:11", "is empty"),
         ("listen:\n  - unix: 7", "2:11", "must be a string"),
-        ("listen:\n  - systemd: bus", "2:14", "come with the systemd integration"),
+        ("listen:\n  - systemd: 'b:s'", "2:14", "can't name a socket"),
         ("listen:\n  - tcp: 127.0.0.1:7411\n    mode: \"0660\"", "3:5", "mode is for unix: only"),
         ("listen:\n  - tcp: 127.0.0.1:7411", "2:10", "TCP needs tokens"),
         ("listen:\n  - tcp: 0.0.0.0:7411", "2:10", "Beyond this machine"),
