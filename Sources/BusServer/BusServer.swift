@@ -62,7 +62,9 @@ package final class BusServer: @unchecked Sendable {
                 failures.append(error)
             }
         }
-        if let tcp = listeners.first(where: { $0.address.hasPrefix("tcp:") }), setup.configuration.tokens == nil {
+        if let tcp = listeners.first(where: { $0.address.hasPrefix("tcp:") }),
+            setup.configuration.tokens == nil
+        {
             failures.append(
                 StartFailure(
                     .configuration,
@@ -88,7 +90,8 @@ package final class BusServer: @unchecked Sendable {
             if isRestarting, leave(loop) { return finish() }
             isRestarting
                 ? loop.stop(.restart, "The bus restarts; connect again.") { [self] in finish() }
-                : loop.stop(.shutdown, "The bus is shutting down; connect again later.") { [self] in finish() }
+                : loop.stop(.shutdown, "The bus is shutting down; connect again later.") { [self] in finish()
+                }
         }
     }
 

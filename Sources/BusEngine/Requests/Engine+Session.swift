@@ -103,7 +103,8 @@ extension Engine {
                     EngineNote(
                         kind: .willRejected, level: .warning,
                         message: "A will was not carried out: \(error.message)",
-                        connection: connection.id, store: error.detail("store"), action: error.detail("action")))
+                        connection: connection.id, store: error.detail("store"),
+                        action: error.detail("action")))
             }
         }
         let drops = connection.ephemeralStores.sorted {
@@ -144,7 +145,8 @@ extension Engine {
         }
         configuration.report(
             EngineNote(
-                kind: .reloaded, level: .notice, message: "Definitions and limits were reloaded.", revision: revision))
+                kind: .reloaded, level: .notice, message: "Definitions and limits were reloaded.",
+                revision: revision))
     }
 
     /// New definitions take the place of old ones if every store still fits its type; else all stay.

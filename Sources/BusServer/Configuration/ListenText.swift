@@ -5,7 +5,8 @@ import BusYAML
 enum ListenText {
     static func read(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
         guard let colon = text.firstIndex(of: ":") else {
-            throw SourceError("\(text) is no address; write unix:/path, tcp:host:port or systemd:name.", at: place)
+            throw SourceError(
+                "\(text) is no address; write unix:/path, tcp:host:port or systemd:name.", at: place)
         }
         let rest = String(text[text.index(after: colon)...])
         switch text[..<colon] {

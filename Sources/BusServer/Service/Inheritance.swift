@@ -20,7 +20,9 @@ struct Inheritance {
     let sockets: [ConnectionID: Int32]
 
     /// Stores state and connections. They are the manager's when this returns.
-    static func leave(_ engine: Engine, _ connections: ConnectionTable, to service: Service) throws(SystemdError) {
+    static func leave(_ engine: Engine, _ connections: ConnectionTable, to service: Service)
+        throws(SystemdError)
+    {
         let state = engine.handOver()
         let file = try StoredState.write(state.bytes, name: stateName)
         defer { close(file) }

@@ -20,7 +20,8 @@ enum PassedListening {
         guard !descriptors.isEmpty else {
             throw failure(
                 .configuration,
-                "no socket of this name was passed; say FileDescriptorName=\(name) in the socket unit, and start it.")
+                "no socket of this name was passed; say FileDescriptorName=\(name) in the socket unit, and start it."
+            )
         }
         var listeners: [Listener] = []
         for descriptor in descriptors {
@@ -46,9 +47,13 @@ enum PassedListening {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard result == 0 else { return nil }
-        guard Int32(address.ss_family) == AF_UNIX else { return TCPListening.text(of: address).map { "tcp:\($0)" } }
+        guard Int32(address.ss_family) == AF_UNIX else {
+            return TCPListening.text(of: address).map { "tcp:\($0)" }
+        }
         return withUnsafeBytes(of: &address) { bytes in
-            let path = bytes[MemoryLayout<sa_family_t>.size..<min(Int(length), bytes.count)].prefix { $0 != 0 }
+            let path = bytes[MemoryLayout<sa_family_t>.size..<min(Int(length), bytes.count)].prefix {
+                $0 != 0
+            }
             return "unix:\(String(decoding: path, as: UTF8.self))"
         }
     }
