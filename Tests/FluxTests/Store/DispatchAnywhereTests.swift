@@ -27,6 +27,18 @@ import Testing
         #expect(store.state.items.map(\.number) == [3])
     }
 
+    @Test func rulesThatAreRunWithoutAStoreKeepTheirPromisesToo() {
+        let store = Store<Counter>(state: Counter())
+        var counter = Counter()
+        #expect(throws: Counter.Failure.self) { try Counter.Mutations().commitPurely(.fail, to: &counter) }
+        #expect(counter == Counter())
+        var ledger = Ledger<Inner>()
+        #expect(throws: FluxError.self) {
+            try Ledger<Inner>.Mutations().commitPurely(.call { store.actions.increment() }, to: &ledger)
+        }
+        #expect(store.state.count == 0)
+    }
+
     @Test func anotherTypesDispatchInsideAMutationIsRefusedToo() async {
         let store = Store<Ledger<Outer>>(state: .init())
         let other = Store<Counter>(state: Counter())
