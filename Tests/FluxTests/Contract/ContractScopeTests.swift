@@ -28,7 +28,7 @@ import Testing
         store.signal(\.count).observe(until: scope) { count in
             seen.write(count)
             scope.dispose()
-            store.actions.increment()
+            if count < 5 { store.actions.increment() }
         }
         #expect(store.state.count == 1)
         #expect(seen.entries == [0])

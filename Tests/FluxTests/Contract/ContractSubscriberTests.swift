@@ -19,9 +19,9 @@ import Testing
 
     @Test func subscriberThatLeavesInItsFirstCallHearsNothingMore() {
         let store = Store<Counter>(state: Counter())
-        let reader = Reader { reader, _ in
+        let reader = Reader { reader, count in
             store.unsubscribe(reader)
-            store.actions.increment()
+            if count < 5 { store.actions.increment() }
         }
         store.subscribe(reader, counts)
         #expect(store.state.count == 1)
