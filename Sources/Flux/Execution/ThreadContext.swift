@@ -9,6 +9,8 @@ import Glibc
 /// Task-local values can't do this: a task that an observer starts would inherit them.
 final class ThreadContext {
     private var isBusy = false
+    /// Whether an executor has been asked to carry out work and nobody's code runs for it yet.
+    private var isHandingOver = false
     private var later = FirstInFirstOut<() -> Void>()
     private var isMutating = false
     private var refusedDispatch = false
@@ -31,6 +33,23 @@ final class ThreadContext {
         work()
         while let next = context.later.popFirst() { next() }
         context.isBusy = false
+    }
+
+    /// Asks `executor` to carry out `work`: where it says, so also within its call, if it makes it at once. If it
+    /// makes it inside somebody's code, the work waits until that has returned.
+    static func handOver(to executor: Executor, _ work: @escaping @Sendable () -> Void) {
+        carryOut {
+            let context = current
+            context.isHandingOver = true
+            executor.execute {
+                let context = current
+                guard context.isHandingOver else { return carryOut(work) }
+                context.isHandingOver = false
+                work()
+                context.isHandingOver = true
+            }
+            context.isHandingOver = false
+        }
     }
 
     /// Runs a mutation. The second value says whether it tried to dispatch.
