@@ -108,7 +108,8 @@ extension Computed<Shop> {
         let customer = store.binding(\.customer) { .greet($0) }
         customer.value = "Bob"
         show(store.computed.items(of: 2).count)
+        store.select { $0.items(of: 2).count }.observe { show($0) }
         #expect(store.state.customer == "Bob")
-        #expect(shown.entries == [1])
+        #expect(shown.entries == [1, 1])
     }
 }
