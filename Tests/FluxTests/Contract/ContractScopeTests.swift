@@ -147,11 +147,11 @@ import Testing
         let variable = Variable(0)
         let scope = DisposableScope()
         onThreads(8) { thread in
-            for number in 0..<300 {
+            for number in 0..<60 {
                 let observation = variable.observe(until: scope) { _ in }
                 variable.value = number
                 if number % 2 == 0 { observation.dispose() }
-                if thread == 0, number == 200 { scope.dispose() }
+                if thread == 0, number == 40 { scope.dispose() }
             }
         }
         #expect(scope.isDisposed)
