@@ -38,14 +38,22 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     /// The latest value, of a source that keeps it.
-    var latest: Value? { contents.withLock { $0.latest } }
+    var latest: Value {
+        guard let latest = contents.withLock({ $0.latest }) else {
+            preconditionFailure("A source without a first value has no latest one; don't ask it.")
+        }
+        return latest
+    }
 
     /// Takes the value over and puts it in line, without telling anybody yet.
     func put(_ value: Value) {
-        contents.withLock { contents in
-            guard !contents.isFinished else { return }
+        // The value before is let go of outside the lock: its end may do anything.
+        _ = contents.withLock { contents in
+            guard !contents.isFinished else { return Value?.none }
+            let before = contents.latest
             if keepsLatest { contents.latest = value }
             contents.putInLine(.value(value))
+            return before
         }
     }
 

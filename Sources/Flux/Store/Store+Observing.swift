@@ -1,7 +1,7 @@
 extension Store {
     /// The state as it may be read and observed: the latest first, then every change.
     public var constant: Constant<State> {
-        Constant(signal: Signal(core.emitter)) { [core] in core.state }
+        Constant(signal: Signal(core.emitter)) { [emitter = core.emitter] in emitter.latest }
     }
 
     /// The latest state, then every change.

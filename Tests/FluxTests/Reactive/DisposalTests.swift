@@ -65,6 +65,22 @@ import Testing
         #expect(seen.entries == [0, 1])
     }
 
+    @Test func observerOnAnExecutorIsCalledOnceAtATime() {
+        let manual = ManualExecutor()
+        let sink = Sink<Int>()
+        let seen = Journal<String>()
+        sink.observe(on: manual.executor) { value in
+            seen.write("begin \(value)")
+            // The executor goes on with the next piece of work before this one has ended.
+            if manual.count > 0 { manual.step() }
+            seen.write("end \(value)")
+        }
+        sink.send(1)
+        sink.send(2)
+        manual.step()
+        #expect(seen.entries == ["begin 1", "end 1", "begin 2", "end 2"])
+    }
+
     @Test func observingOnAnExecutorKeepsTheOrderThoughItRunsConcurrently() async {
         let sink = Sink<Int>()
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)

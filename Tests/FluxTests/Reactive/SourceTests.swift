@@ -102,6 +102,17 @@ import Testing
         #expect(inner.entries == [1, 2])
     }
 
+    @Test func valueThatComesDuringTheFirstCallFollowsIt() {
+        let variable = Variable(0)
+        let seen = Journal<String>()
+        variable.observe { [weak variable] value in
+            seen.write("begin \(value)")
+            if value == 0, let variable { onThreads(1) { _ in variable.value = 1 } }
+            seen.write("end \(value)")
+        }
+        #expect(seen.entries == ["begin 0", "end 0", "begin 1", "end 1"])
+    }
+
     @Test func derivedSignals() {
         let sink = Sink<Int>()
         let seen = Journal<String>()
