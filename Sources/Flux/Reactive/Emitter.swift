@@ -105,23 +105,20 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     func attach(_ receive: @escaping @Sendable (Emission<Value>) -> Void) -> Disposable {
-        let (observer, first) = contents.withLock { contents in
-            let observer = Observer(joined: contents.number, receive: receive)
-            var first: [Emission<Value>] = []
+        let observer = contents.withLock { contents in
+            var first = FirstInFirstOut<Emission<Value>>()
             if let latest = contents.latest { first.append(.value(latest)) }
-            if contents.isFinished {
-                first.append(.end)
-            } else {
-                contents.observers.append(observer)
-            }
-            return (observer, first)
+            if contents.isFinished { first.append(.end) }
+            let observer = Observer(joined: contents.number, first: first, receive: receive)
+            if !contents.isFinished { contents.observers.append(observer) }
+            return observer
         }
-        let disposable = Disposable { [weak self, weak observer] in
+        let disposable = Disposable(endingWith: observer) { [weak self, weak observer] in
             guard let observer else { return }
             observer.dispose()
             self?.remove(observer)
         }
-        ThreadContext.enter { observer.start(with: first) }
+        ThreadContext.enter { observer.start() }
         return disposable
     }
 

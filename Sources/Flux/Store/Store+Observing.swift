@@ -17,6 +17,19 @@ extension Store {
         constant.select(part)
     }
 
+    /// What is derived from the state, read-only. Observers are not told of a value that equals the one before, if it
+    /// can be compared.
+    ///
+    /// ```swift
+    /// store.select(\.isEven).observe { show($0) }             // a member of Computed<Counter>
+    /// store.select { $0.exceeds(limit) }.bind(to: alarm, \.isOn)
+    /// ```
+    public func select<Part: Sendable>(
+        _ part: @escaping @Sendable (Computed<State>) -> Part
+    ) -> Constant<Part> {
+        constant.select { part(Computed($0)) }
+    }
+
     /// One part of the state as an asynchronous sequence: the current one first, then each change.
     ///
     /// ```swift
