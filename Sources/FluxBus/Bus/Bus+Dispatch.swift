@@ -83,7 +83,7 @@ extension Bus {
         )
     }
 
-    private func dispatchSubmission(
+    func dispatchSubmission(
         _ action: String, _ target: DispatchTarget, _ payload: JSONObject, ifRevision: Int?, usesKey: Bool?,
         timeout: TimeLimit, isAcknowledged: Bool = true, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
     ) -> Submission {

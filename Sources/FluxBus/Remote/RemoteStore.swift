@@ -68,16 +68,16 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     /// ``dispatch(_:ifRevision:timeout:)`` wants it. Asks the bus where events have not told it yet.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
         while true {
+            if case .unfit(let error) = core.status.value { throw error }
             if case (let state?, let revision?) = core.confirmed { return (state, revision) }
             let request = BusRequest("stores", ["match": .string(address)])
-            let reply: Result<JSONObject, BusError> = await withCheckedContinuation { continuation in
-                bus.post(request) { [core] reply in
-                    let entry = (try? reply.get())?["stores"]?[0]
-                    if let revision = entry?["revision"]?.int { core.learn(ownRevision: revision) }
-                    continuation.resume(returning: reply)
-                }
+            let submission = bus.submission(request, timeout: .standard) { [core] outcome in
+                let entry = (try? outcome.object.get())?["stores"]?[0]
+                if let revision = entry?["revision"]?.int { core.learn(ownRevision: revision) }
             }
-            guard try reply.get()["stores"]?.array?.isEmpty == false else {
+            await bus.core.submit(submission)
+            let reply = try await PendingReply(submission: submission, core: bus.core).value
+            guard reply["stores"]?.array?.isEmpty == false else {
                 throw BusError(.unknownStore, "There is no store \(address) any more; create it.")
             }
         }
@@ -98,15 +98,11 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     ) async throws(BusError) -> DispatchReply {
         let (name, payload) = try Bus.coded(action, of: State.self)
         let id = core.begin(action)
-        let outcome = await withCheckedContinuation { continuation in
-            bus.postDispatch(
-                name, to: .store(address), payload: payload, ifRevision: ifRevision, timeout: timeout
-            ) { [core] outcome in
-                core.end(id, outcome)
-                continuation.resume(returning: outcome)
-            }
-        }
-        return try outcome.get()
+        let submission = bus.dispatchSubmission(
+            name, .store(address), payload, ifRevision: ifRevision, usesKey: nil, timeout: timeout
+        ) { [core] in core.end(id, $0.dispatch) }
+        await bus.core.submit(submission)
+        return try await PendingReply(submission: submission, core: bus.core).dispatched
     }
 
     /// Dispatches an action and gives the state that it, or what was committed directly after it, led to.

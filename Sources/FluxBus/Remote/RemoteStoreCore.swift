@@ -18,7 +18,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         var status = RemoteStoreStatus.absent
         var nextID = 0
         var hasFirst = false
-        var awaitingFirst: [CheckedContinuation<Void, Never>] = []
     }
 
     let address: String
@@ -54,6 +53,9 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     /// Takes what the bus says of the store's own revision, on the bus's thread.
     func learn(ownRevision: Int) { transform { $0.learned(ownRevision: ownRevision) } }
 
+    /// Whether the bus has told the first state, or that there is none.
+    var hasFirst: Bool { contents.withLock { $0.hasFirst } }
+
     // MARK: - From the bus
 
     /// Takes an event, on the bus's thread.
@@ -62,10 +64,12 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         case .change(let change): take(change)
         case .ended(let error):
             set(.ended(error))
-            state.finish()
-            status.finish()
-            failures.finish()
-            becameKnown()
+            // Behind what is still to be told, and like that not on this thread.
+            queue.async { [state, status, failures] in
+                state.finish()
+                status.finish()
+                failures.finish()
+            }
         case .bookmark, .action, .gap: break
         }
     }
@@ -94,7 +98,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         } catch {
             set(.unfit(error))
         }
-        becameKnown()
+        contents.withLock { $0.hasFirst = true }
     }
 
     private func decoded(_ json: JSON) throws(BusError) -> State {
@@ -129,27 +133,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
 
     func report(_ failure: ActionFailure<State>) {
         queue.async { self.failures.send(failure) }
-    }
-
-    // MARK: - Waiting for the first state
-
-    func awaitFirst() async {
-        await withCheckedContinuation { continuation in
-            let isKnown = contents.withLock { contents in
-                if !contents.hasFirst { contents.awaitingFirst.append(continuation) }
-                return contents.hasFirst
-            }
-            if isKnown { continuation.resume() }
-        }
-    }
-
-    private func becameKnown() {
-        let waiting = contents.withLock { contents in
-            contents.hasFirst = true
-            defer { contents.awaitingFirst = [] }
-            return contents.awaitingFirst
-        }
-        for continuation in waiting { continuation.resume() }
     }
 
     // MARK: - Putting in place
