@@ -5,43 +5,43 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ArticleTests {
     private static let types = [
         "counter": """
-            type: counter
-            initial: { count: 0 }
-            actions:
-              increment: { payload: { by: { type: integer, default: 1 } }, increment: { count: { var: payload.by } } }
-              reset: { set: { count: 0 } }
-            """,
+        type: counter
+        initial: { count: 0 }
+        actions:
+          increment: { payload: { by: { type: integer, default: 1 } }, increment: { count: { var: payload.by } } }
+          reset: { set: { count: 0 } }
+        """,
         "value": """
-            type: value
-            initial: { value: null }
-            actions:
-              set: { payload: { value: any }, set: { value: { var: payload.value } } }
-            """,
+        type: value
+        initial: { value: null }
+        actions:
+          set: { payload: { value: any }, set: { value: { var: payload.value } } }
+        """,
         "room": """
-            type: room
-            initial: { people: [] }
-            actions:
-              enter: { payload: { name: string }, append: { people: { var: payload.name } } }
-              leave: { payload: { name: string }, remove: { people: { var: payload.name } } }
-            """,
+        type: room
+        initial: { people: [] }
+        actions:
+          enter: { payload: { name: string }, append: { people: { var: payload.name } } }
+          leave: { payload: { name: string }, remove: { people: { var: payload.name } } }
+        """,
         "desk": """
-            type: desk
-            initial: { papers: 0 }
-            actions:
-              clear: { set: { papers: 0 } }
-            """,
+        type: desk
+        initial: { papers: 0 }
+        actions:
+          clear: { set: { papers: 0 } }
+        """,
         "lamp": """
-            type: lamp
-            initial: { level: 0 }
-            actions:
-              dim: { payload: { to: integer }, set: { level: { var: payload.to } } }
-            """,
+        type: lamp
+        initial: { level: 0 }
+        actions:
+          dim: { payload: { to: integer }, set: { level: { var: payload.to } } }
+        """,
         "thermostat": """
-            type: thermostat
-            initial: { target: 20 }
-            actions:
-              setTarget: { payload: { celsius: number }, set: { target: { var: payload.celsius } } }
-            """,
+        type: thermostat
+        initial: { target: 20 }
+        actions:
+          setTarget: { payload: { celsius: number }, set: { target: { var: payload.celsius } } }
+        """,
     ]
 
     private func bus() async throws -> (LiveBus, Bus) {
