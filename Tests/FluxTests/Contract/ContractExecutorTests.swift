@@ -3,7 +3,7 @@ import Flux
 import Testing
 
 /// Where commits and observers run, and that the order is kept there.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ContractExecutorTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ContractExecutorTests {
     @Test func mainThreadKeepsTheOrderOfEachThread() async {
         enum Main {}
         typealias S = Ledger<Main>
@@ -51,6 +51,42 @@ import Testing
         #expect(store.state.count == 1)
         manual.step()
         #expect(store.state.count == 2)
+    }
+
+    @Test func executorThatWaitsForItsWorkSurroundsEveryCommit() {
+        enum Guarded {}
+        typealias S = Ledger<Guarded>
+        let key = DispatchSpecificKey<Bool>()
+        let queue = DispatchQueue(label: "guarding")
+        queue.setSpecific(key: key, value: true)
+        let places = Journal<Bool>()
+        let store = Store<S>(state: S(), executor: Executor { work in queue.sync(execute: work) })
+        let place: @Sendable () -> Void = { places.write(DispatchQueue.getSpecific(key: key) == true) }
+        store.signal(\.items).observe { items in
+            // From an observer, too, and without waiting for itself.
+            if items.count == 1 { store.dispatch([.note(.init(thread: 0, number: 2)), .call(place)]) }
+        }
+        store.dispatch([.note(.init(thread: 0, number: 1)), .call(place)])
+        #expect(store.state.items.map(\.number) == [1, 2])
+        #expect(places.entries == [true, true])
+    }
+
+    @Test func workThatAnExecutorDoesInsideAnObserverWaitsForItsEnd() {
+        let manual = ManualExecutor()
+        let store = Store<Counter>(state: Counter(), executor: manual.executor)
+        let order = Journal<String>()
+        let sink = Sink<Int>()
+        store.signal(\.count).observe { order.write("count \($0)") }
+        sink.observe { _ in
+            store.dispatch(.increment())
+            manual.runAll()
+            order.write("first has ended")
+        }
+        sink.observe { _ in order.write("second has ended") }
+        store.dispatch(.increment())
+        sink.send(1)
+        manual.runAll()
+        #expect(order.entries == ["count 0", "first has ended", "second has ended", "count 1", "count 2"])
     }
 
     @Test func immediateDispatchCanBeReadWhenItReturnsFromEightThreads() {

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Subscribers as ReSwift has them: held weakly, one subscription each, changed at any moment.
-@Suite(.timeLimit(.minutes(1))) struct ContractSubscriberTests {
+@Suite(.timeLimit(.minutes(5))) struct ContractSubscriberTests {
     final class Reader: StoreSubscriber {
         let seen = Journal<Int>()
         let reaction: @Sendable (Reader, Int) -> Void
@@ -19,9 +19,9 @@ import Testing
 
     @Test func subscriberThatLeavesInItsFirstCallHearsNothingMore() {
         let store = Store<Counter>(state: Counter())
-        let reader = Reader { reader, _ in
+        let reader = Reader { reader, count in
             store.unsubscribe(reader)
-            store.actions.increment()
+            if count < 5 { store.actions.increment() }
         }
         store.subscribe(reader, counts)
         #expect(store.state.count == 1)

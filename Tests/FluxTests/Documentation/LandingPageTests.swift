@@ -31,9 +31,10 @@ extension Computed<Count> {
         @Sendable func print(_ value: Int) { seen.write(value) }
         let store = Store<Count>(state: Count())
         store.signal(\.value).observe { print($0) }
+        let even = store.select(\.isEven)
         store.actions.increment()
         Store<Count>.actions.increment(by: 2)
         #expect(seen.entries == [0, 1, 3])
-        #expect(!store.computed.isEven)
+        #expect(!even.value)
     }
 }
