@@ -67,9 +67,15 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     /// The state as the bus has it, with the store's own revision: the last commit that changed it, as `ifRevision` of
     /// ``dispatch(_:ifRevision:timeout:)`` wants it. Asks the bus where events have not told it yet.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
+        let (state, revision, _) = try await confirmedInEpoch()
+        return (state, revision)
+    }
+
+    /// The same, with the epoch in which the revision holds.
+    func confirmedInEpoch() async throws(BusError) -> (state: State, revision: Int, epoch: String) {
         while true {
             if case .unfit(let error) = core.status.value { throw error }
-            if case (let state?, let revision?) = core.confirmed { return (state, revision) }
+            if case (let state?, let revision?, let epoch) = core.confirmed { return (state, revision, epoch) }
             let request = BusRequest("stores", ["match": .string(address)])
             let submission = bus.submission(request, timeout: .standard) { [core] outcome in
                 let entry = (try? outcome.object.get())?["stores"]?[0]
@@ -96,10 +102,18 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     public func dispatch(
         _ action: State.Action, ifRevision: Int? = nil, timeout: Bus.TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
+        try await dispatch(action, ifRevision: ifRevision, in: core.confirmed.epoch, timeout)
+    }
+
+    /// The same, where the revision is one of an epoch: in a later one it is a conflict, whatever its number.
+    func dispatch(
+        _ action: State.Action, ifRevision: Int?, in epoch: String, _ timeout: Bus.TimeLimit = .standard
+    ) async throws(BusError) -> DispatchReply {
         let (name, payload) = try Bus.coded(action, of: State.self)
         let id = core.begin(action)
         let submission = bus.dispatchSubmission(
-            name, .store(address), payload, ifRevision: ifRevision, usesKey: nil, timeout: timeout
+            name, .store(address), payload, ifRevision: ifRevision, usesKey: nil, timeout: timeout,
+            epoch: epoch
         ) { [core] in core.end(id, $0.dispatch) }
         await bus.core.submit(submission)
         return try await PendingReply(submission: submission, core: bus.core).dispatched
