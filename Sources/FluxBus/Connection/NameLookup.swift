@@ -18,7 +18,7 @@ final class NameLookup: Sendable {
         of host: String, port: UInt16, _ wait: ConnectWait
     ) throws(BusError) -> [SocketEndpoint] {
         let lookup = try NameLookup()
-        try DetachedThread.start {
+        try DetachedThread.start(named: "fluxbus lookup") {
             let result = Result { () throws(BusError) in
                 try SocketEndpoint.resolve(host: host, port: port, flags: 0)
             }

@@ -28,7 +28,8 @@ final class BusThread {
     }
 
     static func start(_ core: BusCore, token: String?, seed: UInt64) throws(BusError) {
-        try DetachedThread.start { BusThread(core, token: token, seed: seed).run() }
+        let name = core.options.client.map { "fluxbus \($0)" } ?? "fluxbus"
+        try DetachedThread.start(named: name) { BusThread(core, token: token, seed: seed).run() }
     }
 
     private func run() {

@@ -70,9 +70,12 @@ extension Bus {
         }
         do {
             let store = try Store<State>.attach { [weak self] action in
-                @Sendable func refuse(_ error: BusError) { queue.async { sink.send(.refused(action, error)) } }
+                @Sendable func refuse(_ error: BusError) {
+                    queue.async { sink.send(.refused(action, error)) }
+                }
                 guard let self else {
-                    return refuse(BusError(.closed, "The bus is gone; connect again and attach the type anew."))
+                    return refuse(
+                        BusError(.closed, "The bus is gone; connect again and attach the type anew."))
                 }
                 actions(of: State.self, onFailure: refuse).dispatch(action)
             }

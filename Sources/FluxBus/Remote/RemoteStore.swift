@@ -16,7 +16,9 @@ import Flux
 ///
 /// **Optimistic.** With `isOptimistic`, an action dispatched here is carried out here at once and shown; the commit
 /// then takes its place. If the bus refuses it, what was shown is rolled back and carried out anew without it. What is
-/// shown is always the bus's state with exactly the actions on top that are on their way.
+/// shown is always the bus's state with exactly the actions on top that are on their way. What others do is shown a round
+/// trip later at most, because only the answers tell which of the own actions a state holds; until then ``revision`` may be
+/// behind that of a reply, though its action is shown.
 ///
 /// Observers are called on a queue of the store's own, one value after another; use `observe(on:)` for another place.
 /// The store is followed as long as somebody holds this object.
@@ -75,7 +77,9 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     func confirmedInEpoch() async throws(BusError) -> (state: State, revision: Int, epoch: String) {
         while true {
             if case .unfit(let error) = core.status.value { throw error }
-            if case (let state?, let revision?, let epoch) = core.confirmed { return (state, revision, epoch) }
+            if case (let state?, let revision?, let epoch) = core.confirmed {
+                return (state, revision, epoch)
+            }
             let request = BusRequest("stores", ["match": .string(address)])
             let submission = bus.submission(request, timeout: .standard) { [core] outcome in
                 let entry = (try? outcome.object.get())?["stores"]?[0]

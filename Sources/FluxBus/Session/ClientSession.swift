@@ -118,7 +118,8 @@ package struct ClientSession {
 
     /// Whether anything of a user is still to be answered.
     package var isIdle: Bool {
-        !expectsMore && waiting.isEmpty && resending.isEmpty && !ephemeralStores.contains { $0.pending != nil }
+        !expectsMore && waiting.isEmpty && resending.isEmpty
+            && !ephemeralStores.contains { $0.pending != nil }
             && !unanswered.elements.contains { !$0.submission.role.isOwn }
     }
 
