@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Waiting ends: by time, by cancellation, by room; and what a slow consumer costs.
-@Suite(.timeLimit(.minutes(1))) struct WaitingTests {
+@Suite(.timeLimit(.minutes(5))) struct WaitingTests {
     @Test func silentBusTimesRequestsOut() async throws {
         let silent = HandmadeBus { bus in
             let peer = bus.accept()
