@@ -43,7 +43,7 @@ public final class BusConnection {
     public convenience init(
         to address: BusAddress, token: String? = nil, client: String? = nil, until deadline: Deadline = .never
     ) throws(BusError) {
-        try self.init(opening: address, until: deadline)
+        try self.init(opening: address, ConnectWait(until: deadline))
         if case .tcp = address {
             guard let token else {
                 throw BusError(.unauthorized, "The bus at \(address) asks for a token.")
@@ -53,9 +53,9 @@ public final class BusConnection {
     }
 
     /// Only connects: the caller says `hello` as one of its requests.
-    init(opening address: BusAddress, until deadline: Deadline) throws(BusError) {
+    init(opening address: BusAddress, _ wait: ConnectWait) throws(BusError) {
         self.address = address
-        stream = try SocketStream.connect(to: address, until: deadline)
+        stream = try SocketStream.connect(to: address, wait)
     }
 
     /// Introduces this client; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.

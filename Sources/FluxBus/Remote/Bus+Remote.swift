@@ -27,7 +27,8 @@ extension Bus {
             try await create(
                 address, state: Self.members(of: initial), isEphemeral: isEphemeral, ifMissing: true)
         }
-        let core = RemoteStoreCore<State>(address: address, isOptimistic: isOptimistic)
+        let core = RemoteStoreCore<State>(address: address, isOptimistic: isOptimistic) { [core] in core.epoch
+        }
         let subscription = try await subscribe(to: .store(address)) { core.take($0) }
         // The first event comes directly after the subscription's reply, so a later reply comes after both.
         if !core.hasFirst { try await sync() }

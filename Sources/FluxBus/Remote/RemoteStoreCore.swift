@@ -16,6 +16,8 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         /// Counts the reconcilers that were put in place.
         var version = 0
         var status = RemoteStoreStatus.absent
+        /// The epoch that the revisions belong to.
+        var epoch = ""
         var nextID = 0
         var hasFirst = false
     }
@@ -30,7 +32,11 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     private let queue = DispatchQueue(label: "fluxbus.store")
     private let isEqual = Equality.of(State.self)
 
-    init(address: String, isOptimistic: Bool) {
+    private let currentEpoch: @Sendable () -> String
+
+    /// `epoch` tells that of the present connection.
+    init(address: String, isOptimistic: Bool, epoch: @escaping @Sendable () -> String) {
+        currentEpoch = epoch
         self.address = address
         state = Variable(State())
         status = Variable(.absent)
@@ -45,9 +51,9 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         contents.withLock { ($0.reconciler.revision, $0.reconciler.pendingCount) }
     }
 
-    /// The state as the bus has it, and the last commit that changed it, if that is known.
-    var confirmed: (state: State?, revision: Int?) {
-        contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision) }
+    /// The state as the bus has it, and the last commit that changed it, if that is known, in which epoch.
+    var confirmed: (state: State?, revision: Int?, epoch: String) {
+        contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision, $0.epoch) }
     }
 
     /// Takes what the bus says of the store's own revision, on the bus's thread.
@@ -86,6 +92,10 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             let state = try told.map { json throws(BusError) in try decoded(json) }
             // A reset, or several commits in one, do not tell which of them changed the store.
             let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
+            if event.isReset {
+                let epoch = currentEpoch()
+                contents.withLock { $0.epoch = epoch }
+            }
             transform { reconciler in
                 if event.isReset {
                     reconciler.reset(to: state, revision: event.revision)

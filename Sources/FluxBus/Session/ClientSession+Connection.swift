@@ -2,6 +2,9 @@ import BusJSON
 
 /// Connections open, are lost, and are restored.
 extension ClientSession {
+    /// An attempt begins, which ends with `connected` or `connectFailed`.
+    package mutating func connecting() { nextAttempt = .max }
+
     /// A connection is there.
     package mutating func connected(at now: Int) {
         guard phase == .disconnected else { return }

@@ -43,18 +43,21 @@ package final class Submission: Sendable {
     let isAcknowledged: Bool
     /// The moment of its time-out on the monotonic clock, in nanoseconds.
     let deadline: Int
+    /// The epoch that a revision in it belongs to; in another one it must not be sent. Nil: any.
+    let epoch: String?
     package let size: Int
     private let state: Mutex<State>
 
     package init(
         _ body: RequestBody, role: Role = .plain, repetition: Repetition = .free, isAcknowledged: Bool = true,
-        deadline: Int = .max, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
+        deadline: Int = .max, epoch: String? = nil, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
     ) {
         self.body = body
         self.role = role
         self.repetition = repetition
         self.isAcknowledged = isAcknowledged
         self.deadline = deadline
+        self.epoch = epoch
         size = body.encodedSize
         state = Mutex(State(callback: onOutcome))
     }
