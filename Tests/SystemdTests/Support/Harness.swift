@@ -110,7 +110,10 @@ final class Harness: Sendable {
 
     /// Runs a command inside that has to succeed; its output without the last line's end.
     @discardableResult
-    func check(_ command: String...) throws -> String {
+    func check(_ command: String...) throws -> String { try check(command) }
+
+    @discardableResult
+    func check(_ command: [String]) throws -> String {
         let outcome = try run(command)
         guard outcome.status == 0 else {
             throw Failure(
