@@ -49,15 +49,14 @@ extension BusTests {
         #expect(try client.ask(#"{"op":"get","store":"counter/starts"}"#).contains(#""count":42"#))
 
         // Runs only while the expression holds; else it is skipped, which is no failure.
-        let condition = #"'{"<": [{"var": "count"}, 42]}'"#
+        let condition = #"'{"<": [{"var": "count"}, 43]}'"#
         try unit(
             "only", "ExecCondition=/usr/bin/fluxbus wait counter/starts \(condition) --timeout 0s",
             "ExecStart=/usr/bin/fluxbus dispatch counter/starts increment")
-        let outcome = try harness.run("systemctl", "start", "only.service")
-        let result = try harness.property("Result", of: "only.service")
-        let journal = try harness.check("journalctl", "-u", "only", "-o", "cat")
-        #expect(result == "exec-condition", "\(outcome.errors) \(journal)")
-        #expect(try client.ask(#"{"op":"get","store":"counter/starts"}"#).contains(#""count":42"#))
+        for _ in 0..<3 {
+            try harness.check("systemctl", "start", "only.service")
+            #expect(try client.ask(#"{"op":"get","store":"counter/starts"}"#).contains(#""count":43"#))
+        }
     }
 
     @Test func usersOwnBusServesItsUser() throws {

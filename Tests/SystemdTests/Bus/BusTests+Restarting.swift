@@ -29,9 +29,6 @@ extension BusTests {
             #expect(state.contains(#""count":\#(report.counts[index])"#), "\(state)")
         }
         #expect(try host.property("NRestarts") == "0")
-        Issue.record(
-            Comment(rawValue: "restarts: \(report.acknowledged) dispatches, \(report.events) events"),
-            severity: .warning)
     }
 
     @Test func sessionsGoOnWhereTheyWere() throws {
