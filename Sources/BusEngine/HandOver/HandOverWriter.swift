@@ -28,13 +28,7 @@ final class HandOverWriter {
 
     /// Ends the records and gives them.
     func finished() -> ByteWriter {
-        let digest = KeyMemory.digest(of: writer.bytes)
-        writer.append("{\"kind\":\"end\",\"records\":")
-        writer.append(decimal: count)
-        writer.append(",\"digest\":\"")
-        writer.append(raw: HandOver.text(of: digest))
-        writer.append(UInt8(ascii: "\""))
-        writer.append("}\n")
+        HandOver.appendEnd(to: writer, records: count)
         return writer
     }
 }

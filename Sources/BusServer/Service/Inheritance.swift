@@ -25,7 +25,9 @@ struct Inheritance {
         _ engine: Engine, _ connections: ConnectionTable, _ listeners: [Listener], to service: Service
     ) throws(SystemdError) {
         let state = engine.handOver()
-        let file = try StoredState.write(state.bytes, name: stateName)
+        let file = try withExtendedLifetime(state) { () throws(SystemdError) in
+            try StoredState.write(state.bytes, name: stateName)
+        }
         defer { close(file) }
         let bundle = try DescriptorBundle.pack(connections.ids.compactMap { connections[$0]?.descriptor })
         defer { close(bundle) }
