@@ -131,7 +131,12 @@ let package = Package(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),
         .testTarget(
             name: "SystemdTests",
-            dependencies: ["CSystemd", "Systemd", "fluxbus", "fluxbusd", "systemd-probe"]),
+            dependencies: [
+                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
+                "fluxbus", "fluxbusd",
+                "systemd-probe",
+                logging,
+            ]),
         .testTarget(
             name: "BusServerTests",
             dependencies: ["BusEngine", "BusJSON", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),
