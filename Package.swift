@@ -129,7 +129,14 @@ let package = Package(
         // A small service that the tests run under a real systemd.
         .executableTarget(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),
-        .testTarget(name: "SystemdTests", dependencies: ["CSystemd", "Systemd", "systemd-probe"]),
+        .testTarget(
+            name: "SystemdTests",
+            dependencies: [
+                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
+                "fluxbus", "fluxbusd",
+                "systemd-probe",
+                logging,
+            ]),
         .testTarget(
             name: "BusServerTests",
             dependencies: ["BusEngine", "BusJSON", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),

@@ -10,8 +10,10 @@ extension Engine {
         if id == connections.count { connections.append(connection) } else { connections[id] = connection }
         connectionCount += 1
         statistics.connections += 1
-        if case .unix(let uid, let pid) = peer {
-            identify(connection, as: .uid(uid), by: ["uid": .int(uid), "pid": .int(pid)])
+        if case .unix(let uid, let pid, let unit) = peer {
+            var by: JSONObject = ["uid": .int(uid), "pid": .int(pid)]
+            if let unit { by["unit"] = .string(unit) }
+            identify(connection, as: .uid(uid), by: by)
         }
         return id
     }

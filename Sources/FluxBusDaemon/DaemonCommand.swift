@@ -1,8 +1,6 @@
 import ArgumentParser
 import BusServer
 import BusTypes
-import Dispatch
-import Glibc
 import Logging
 
 /// The command line of the daemon. Everything it does is in `BusServer`; here are flags, signals and exit codes.
@@ -28,7 +26,10 @@ struct DaemonCommand: ParsableCommand {
 
             SIGNALS:
               SIGTERM, SIGINT     say goodbye to all clients, at most 5 s; a second one ends at once
-              SIGHUP              read the state types anew
+              SIGHUP              read configuration, limits, tokens and state types anew; what is wrong is
+                                  refused, and everything goes on as before
+              SIGUSR1             the SIGTERM that follows is half of a restart: under systemd, clients are
+                                  handed over to the next daemon instead of hearing a goodbye
 
             EXIT CODES:
               0    stopped by a signal; with --check: everything is right
@@ -44,7 +45,9 @@ struct DaemonCommand: ParsableCommand {
     var config: String?
 
     @Option(
-        help: ArgumentHelp("Listen here: unix:/path or tcp:host:port. May be repeated.", valueName: "address")
+        help: ArgumentHelp(
+            "Listen here: unix:/path, tcp:host:port, or systemd:name for the sockets that systemd passes under this FileDescriptorName. May be repeated.",
+            valueName: "address")
     )
     var listen: [String] = []
 
@@ -74,38 +77,83 @@ struct DaemonCommand: ParsableCommand {
     var check = false
 
     /// Runs the daemon with these Swift states beside the declared types.
-    func run(serving states: [any SharedState.Type]) throws {
-        let environment = Environment.read()
+    func run(serving states: [any SharedState.Type], under manager: Result<Service, StartFailure>) throws {
         do throws(StartFailure) {
-            let level = try level(environment)
-            let natives = try FluxBusDaemon.compile(states)
-            let setup = try ServerSetup.load(
-                flags: ConfigurationOverrides(
-                    config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit
-                ),
-                environment: ConfigurationOverrides(environment: environment), natives: natives)
-            if check {
-                let addresses = setup.configuration.listen.map(\.text)
-                FileStream.stdout.write(
-                    "\(ProgramName.text): all is right: \(setup.summary(addresses: addresses))")
-                return
+            let service = try manager.get()
+            do throws(StartFailure) {
+                try run(serving: states, service)
+            } catch {
+                report(error, to: service)
+                throw error
             }
-            try serve(setup, Logger(label: ProgramName.text) { _ in LineLogHandler(level: level) })
         } catch {
-            for message in error.messages { FileStream.stderr.write(message) }
+            if case .failure = manager { FileStream.stderr.write(error.description) }
             throw ExitCode(error.code.rawValue)
         }
     }
 
-    private func serve(_ setup: ServerSetup, _ logger: Logger) throws(StartFailure) {
-        let server = BusServer(setup, logger: logger)
+    private func run(serving states: [any SharedState.Type], _ service: Service) throws(StartFailure) {
+        let environment = Environment.read()
+        let (setup, level): (ServerSetup, Logger.Level)
+        do throws(StartFailure) {
+            level = try self.level(environment)
+            let natives = try FluxBusDaemon.compile(states)
+            setup = try ServerSetup.load(
+                flags: ConfigurationOverrides(
+                    config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit
+                ),
+                environment: ConfigurationOverrides(environment: environment), natives: natives)
+        } catch {
+            if !check { service.turnAway() }
+            throw error
+        }
+        if check {
+            let addresses = setup.configuration.listen.map(\.text)
+            FileStream.stdout.write(
+                "\(ProgramName.text): all is right: \(setup.summary(addresses: addresses))")
+            return
+        }
+        try serve(setup, service, logger(level, service))
+    }
+
+    private func serve(
+        _ setup: ServerSetup, _ service: Service, _ logger: Logger
+    ) throws(StartFailure) {
+        let server = BusServer(setup, service: service, logger: logger)
         let signals = Signals(server)
         defer { signals.end() }
         let addresses = try server.start()
-        FileStream.stderr.write(
-            "\(ProgramName.text) \(Version.text): listening on \(setup.summary(addresses: addresses))")
+        let summary = "\(Version.text): listening on \(setup.summary(addresses: addresses))"
+        if service.logsToJournal {
+            logger.notice("\(summary)", metadata: LogKind.ready.metadata)
+        } else {
+            // Whoever starts it by hand wants to know this at every level.
+            FileStream.stderr.write("\(ProgramName.text) \(summary)")
+        }
         server.waitUntilStopped()
         logger.info("stopped")
+    }
+
+    /// Into the journal with all its fields where that is where standard error goes, else lines of text.
+    private func logger(_ level: Logger.Level, _ service: Service) -> Logger {
+        if service.logsToJournal,
+            let journal = try? JournalLogHandler(level: level, identifier: ProgramName.text)
+        {
+            return Logger(label: ProgramName.text) { _ in journal }
+        }
+        return Logger(label: ProgramName.text) { _ in LineLogHandler(level: level) }
+    }
+
+    /// Tells why it does not start, wherever somebody may look.
+    private func report(_ failure: StartFailure, to service: Service) {
+        service.tellFailure(failure)
+        guard service.logsToJournal, !check else {
+            for message in failure.messages { FileStream.stderr.write(message) }
+            return
+        }
+        let logger = logger(.error, service)
+        let kind = failure.code == .configuration ? LogKind.wrongConfiguration.metadata : [:]
+        for message in failure.messages { logger.error("\(message)", metadata: kind) }
     }
 
     private func level(_ environment: [String: String]) throws(StartFailure) -> Logger.Level {

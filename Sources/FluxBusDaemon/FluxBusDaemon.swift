@@ -23,16 +23,28 @@ public enum FluxBusDaemon {
     /// A state that can't be served, and a file that declares a type of the same name, is a start error: exit code
     /// 78, and a sentence for each that says what to do. A reload reads the files anew; these types stay.
     public static func main(serving types: any SharedState.Type...) -> Never {
+        // First of all, before there are threads: what the service manager says is for this process alone.
+        let service = Result { () throws(StartFailure) in try Service.take() }
         do {
-            var command = try DaemonCommand.parseAsRoot()
+            var command = try parse(service)
             if let daemon = command as? DaemonCommand {
-                try daemon.run(serving: types)
+                try daemon.run(serving: types, under: service)
             } else {
                 try command.run()
             }
             DaemonCommand.exit()
         } catch {
             DaemonCommand.exit(withError: error)
+        }
+    }
+
+    private static func parse(_ service: Result<Service, StartFailure>) throws -> any ParsableCommand {
+        do {
+            return try DaemonCommand.parseAsRoot()
+        } catch {
+            // The manager does not try a wrong command line again, so nobody may wait for that.
+            if DaemonCommand.exitCode(for: error) != .success { try? service.get().turnAway() }
+            throw error
         }
     }
 

@@ -5,7 +5,7 @@ import Glibc
 /// The daemon's signals, from the moment this is made until `end`: it is made before anything is opened,
 /// so that a signal during the start stops the daemon as it should.
 struct Signals {
-    private static let handled = [SIGTERM, SIGINT, SIGHUP]
+    private static let handled = [SIGTERM, SIGINT, SIGHUP, SIGUSR1]
     private let sources: [any DispatchSourceSignal]
 
     init(_ server: BusServer) {
@@ -23,6 +23,8 @@ struct Signals {
             source.setEventHandler {
                 if signal == SIGHUP {
                     server.reload()
+                } else if signal == SIGUSR1 {
+                    server.announceRestart()
                 } else if isStopping {
                     server.stopNow()
                 } else {

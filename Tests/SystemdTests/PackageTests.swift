@@ -70,19 +70,9 @@ struct PackageTests {
             [Service]
             ExecStart=
             ExecStart=/usr/bin/fluxbusd serve --ready
-            ExecPaths=\(try runtimeFolder())
+            ExecPaths=\(try BusHost.runtimeFolder())
             """)
         try harness.check("dpkg", "--no-triggers", "--install", "/root/fluxbus.deb")
-    }
-
-    /// Where this process found the Swift runtime.
-    private func runtimeFolder() throws -> String {
-        // Files of /proc have no size, so they are read to their end.
-        let handle = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
-        let maps = try String(decoding: handle.readToEnd() ?? Data(), as: UTF8.self)
-        let line = maps.split(separator: "\n").first { $0.hasSuffix("/libswiftCore.so") }
-        guard let path = line?.drop(while: { $0 != "/" }) else { return Harness.executables }
-        return URL(fileURLWithPath: String(path)).deletingLastPathComponent().path
     }
 
     private func identityIsRightInTheSandbox() throws {

@@ -24,7 +24,9 @@ package final class MemoryBus {
     /// The daemon's own uid.
     package static let ownUID = 990
     package let epoch: String
-    package let engine: Engine
+    package private(set) var engine: Engine
+    private let setup: Setup
+    private let types: [any StateType]
     /// Milliseconds since 1970.
     package private(set) var now = 1_795_000_000_000
     private var endpoints: [MemoryEndpoint] = []
@@ -32,21 +34,31 @@ package final class MemoryBus {
 
     package init(_ setup: Setup = Setup(), epoch: String = "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90") throws {
         self.epoch = epoch
-        let log = NoteLog()
-        var configuration = EngineConfiguration(epoch: epoch, ownUID: Self.ownUID, version: "test")
+        self.setup = setup
+        log = NoteLog()
+        types = try Self.types(setup.natives, setup.definitions)
+        engine = Engine(Self.configuration(setup, epoch, log), types: types)
+        engine.beginTurn(at: now)
+        for store in setup.stores { try engine.createConfigured(store) }
+    }
+
+    private static func configuration(_ setup: Setup, _ epoch: String, _ log: NoteLog) -> EngineConfiguration
+    {
+        var configuration = EngineConfiguration(epoch: epoch, ownUID: ownUID, version: "test")
         configuration.limits = setup.limits
         configuration.tokenName = { setup.tokens[$0] }
-        let (definitions, natives) = (setup.definitions, setup.natives)
         configuration.loadTypes = { () throws(ReloadFailure) in
-            do { return try Self.types(natives, definitions) } catch {
+            do { return try types(setup.natives, setup.definitions) } catch {
+                throw ReloadFailure(message: "\(error)")
+            }
+        }
+        configuration.compile = { (definition) throws(ReloadFailure) in
+            do { return try DeclaredType(definition: definition) } catch {
                 throw ReloadFailure(message: "\(error)")
             }
         }
         configuration.report = { log.notes.append($0.message) }
-        engine = Engine(configuration, types: try Self.types(natives, definitions))
-        self.log = log
-        engine.beginTurn(at: now)
-        for store in setup.stores { try engine.createConfigured(store) }
+        return configuration
     }
 
     /// All types by name, as a daemon has them.
@@ -54,6 +66,32 @@ package final class MemoryBus {
         _ natives: [any StateType], _ definitions: [String]
     ) throws -> [any StateType] {
         try (natives + SampleTypes.load(and: definitions)).sorted { UTF8Order.precedes($0.name, $1.name) }
+    }
+
+    /// Another engine takes over, as after a restart of the daemon, with these definitions beside the samples, or those
+    /// from before. Clients keep their connections.
+    package func restart(definitions: [String]? = nil) throws {
+        let types = try definitions.map { try Self.types(setup.natives, $0) } ?? types
+        engine = try follower(of: handedOver(), types: types)
+        for endpoint in endpoints { endpoint.engine = engine }
+        settle()
+    }
+
+    /// What the engine would hand over now.
+    package func handedOver() -> [UInt8] {
+        let writer = engine.handOver()
+        return withExtendedLifetime(writer) { Array(writer.bytes) }
+    }
+
+    /// An engine that takes over what another left; throws what it refuses it for.
+    package func follower(of bytes: [UInt8]) throws -> Engine { try follower(of: bytes, types: types) }
+
+    private func follower(of bytes: [UInt8], types: [any StateType]) throws -> Engine {
+        // A daemon that begins draws an epoch of its own; what it takes over has another.
+        let configuration = Self.configuration(setup, "00000000-0000-4000-8000-000000000000", log)
+        let engine = Engine(configuration, types: types)
+        try bytes.withUnsafeBytes { try engine.takeOver($0) }
+        return engine
     }
 
     private final class NoteLog { var notes: [String] = [] }

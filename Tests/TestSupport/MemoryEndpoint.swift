@@ -2,7 +2,8 @@ import BusEngine
 
 /// The socket of a client of a `MemoryBus`, as far as there is one: bytes on their way in both directions.
 final class MemoryEndpoint {
-    private let engine: Engine
+    /// Another one after a restart.
+    var engine: Engine
     let connection: ConnectionID
     var isReading = true
     private(set) var isEnded = false

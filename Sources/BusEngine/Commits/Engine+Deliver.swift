@@ -172,7 +172,7 @@ extension Engine {
                     kind: .slowConsumer, level: .warning,
                     message:
                         "A subscriber to actions does not read; its connection is ended with slow_consumer.",
-                    connection: connection.id))
+                    peer: connection.peer))
             return sayGoodbye(
                 connection, .slowConsumer,
                 "This client does not read its action events, which can't be merged; read faster or watch states."

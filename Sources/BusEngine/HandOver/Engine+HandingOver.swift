@@ -54,9 +54,10 @@ extension Engine {
         writer.record("connection", data: data.bytes) { record in
             record("id", .int(connection.id))
             switch connection.peer {
-            case .unix(let uid, let pid):
+            case .unix(let uid, let pid, let unit):
                 record("uid", .int(uid))
                 record("pid", .int(pid))
+                if let unit { record("unit", .string(unit)) }
             case .tcp(let address): record("address", .string(address))
             }
             if connection.identity != nil {

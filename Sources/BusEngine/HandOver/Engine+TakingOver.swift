@@ -79,7 +79,9 @@ extension Engine {
         if let address = record.members["address"]?.string {
             peer = .tcp(address: address)
         } else {
-            peer = .unix(uid: try record.integer("uid"), pid: try record.integer("pid"))
+            peer = .unix(
+                uid: try record.integer("uid"), pid: try record.integer("pid"),
+                unit: record.members["unit"]?.string)
         }
         let connection = Connection(id: id, peer: peer, limits: limits)
         while connections.count < id {
@@ -89,9 +91,11 @@ extension Engine {
         connections.append(connection)
         connectionCount += 1
         if let number = record.members["identity"]?.int {
-            connection.identity = identities.first { $0.value == Int32(truncatingIfNeeded: number) }?.key
-            guard connection.identity != nil else { throw record.missing("identity") }
-            connection.identityIndex = Int32(number)
+            guard let index = Int32(exactly: number),
+                let identity = identities.first(where: { $0.value == index })?.key
+            else { throw record.missing("identity") }
+            connection.identity = identity
+            connection.identityIndex = index
             connection.by = Array(try record.object("by").encoded.utf8)
         }
         connection.nextSubscription = try record.integer("nextSubscription")
@@ -127,8 +131,8 @@ extension Engine {
 
     private func takeKey(_ record: HandOverRecord) throws(HandOverFailure) {
         let digest = KeyMemory.Digest(
-            first: UInt64(bitPattern: Int64(try record.integer("first"))),
-            second: UInt64(bitPattern: Int64(try record.integer("second"))))
+            first: UInt64(bitPattern: Int64(try record.anyInteger("first"))),
+            second: UInt64(bitPattern: Int64(try record.anyInteger("second"))))
         let id = KeyMemory.ID(
             identity: Int32(truncatingIfNeeded: try record.integer("identity")),
             key: Array(try record.string("key").utf8))
@@ -207,20 +211,28 @@ extension Engine {
             EngineNote(
                 kind: .definitionKept, level: .error,
                 message: "The definition of \(name) does not fit its stores, or is gone: the old one stays.",
-                connection: nil))
+                type: name))
     }
 
     private func takeStore(_ record: HandOverRecord, of entry: TypeEntry) throws(HandOverFailure) -> Int32 {
         let name = try record.string("name")
+        var address = "\(entry.name)/\(name)"
+        let isFree = address.withUTF8 { bytes in
+            AddressParts(UnsafeRawBufferPointer(bytes)).map {
+                stores.find(type: entry.index, name: $0.name) == nil
+            }
+        }
+        guard isFree == true, try record.integer("revision") <= revision else { throw record.missing("name") }
         let state = try record.object("state")
         let size = state.encodedSize
+        guard size < Int32.max else { throw record.missing("state") }
         let owner = record.members["owner"]?.int ?? -1
         let index = stores.insert(
             StoreRecord(
                 name: name, state: state, revision: try record.integer("revision"),
                 sequence: try record.integer("sequence"), shapes: [], older: -1, newer: -1, type: entry.index,
                 place: -1, size: Int32(size),
-                creator: Int32(truncatingIfNeeded: try record.integer("creator")),
+                creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")),
                 owner: Int32(truncatingIfNeeded: owner), touch: -1))
         entry.add(index)
         stateBytes += size
@@ -229,6 +241,8 @@ extension Engine {
                 throw record.missing("owner")
             }
             connection.ephemeralStores.insert(index)
+        } else if owner < -1 {
+            throw record.missing("owner")
         }
         return index
     }
@@ -266,6 +280,9 @@ extension Engine {
         let subscription = Subscription(
             number: try record.integer("number"), connection: connection, shape: shape,
             from: try record.integer("from"))
+        guard subscription.number > connection.subscriptions.last?.number ?? 0,
+            subscription.number < connection.nextSubscription, subscription.from <= revision
+        else { throw record.missing("number") }
         connection.subscriptions.append(subscription)
         shape.add(subscription)
         subscriptionCount += 1

@@ -17,10 +17,33 @@ import BusJSON
 /// | `drop` | a store that went, for whoever lags behind |
 /// | `key` | a remembered key and its reply |
 /// | `subscription` | connection, number, shape, position |
-/// | `end` | the number of records, so that a torn copy is seen |
+/// | `end` | the number of records and the digest of all bytes before it, so that a torn or altered copy is seen |
 package enum HandOver {
     /// The form these records have; another one is refused.
     static let form = 1
+
+    /// The same bytes with the count and digest that they should have, where they were altered on purpose.
+    package static func sealed(_ bytes: UnsafeRawBufferPointer, records: Int) -> [UInt8] {
+        let writer = ByteWriter(capacity: bytes.count + 128)
+        writer.append(bytes)
+        appendEnd(to: writer, records: records)
+        return Array(writer.bytes)
+    }
+
+    /// The last record.
+    static func appendEnd(to writer: ByteWriter, records: Int) {
+        let digest = KeyMemory.digest(of: writer.bytes)
+        writer.append("{\"kind\":\"end\",\"records\":")
+        writer.append(decimal: records)
+        writer.append(",\"digest\":\"")
+        writer.append(raw: text(of: digest))
+        writer.append("\"}\n")
+    }
+
+    /// A digest as the last record has it.
+    static func text(of digest: KeyMemory.Digest) -> String {
+        String(digest.first, radix: 16) + "-" + String(digest.second, radix: 16)
+    }
 
     /// Connections by number, so that their sockets can be matched before anything is taken over.
     package struct Summary: Sendable {

@@ -37,6 +37,7 @@ struct HandOverRecords {
             let newline = memchr(base + place, 10, bytes.count - place)
         else { throw torn }
         let end = UnsafeRawPointer(newline) - base
+        let start = place
         let line = UnsafeRawBufferPointer(rebasing: bytes[place..<end])
         guard let members = (try? JSON(parsing: line, depthLimit: Self.depthLimit))?.object else {
             throw torn
@@ -44,7 +45,10 @@ struct HandOverRecords {
         place = end + 1
         let record = HandOverRecord(members: members, data: try data(of: members))
         if record.kind == "end" {
-            guard members["records"]?.int == count, place == bytes.count else { throw torn }
+            let digest = KeyMemory.digest(of: UnsafeRawBufferPointer(rebasing: bytes[..<start]))
+            guard members["records"]?.int == count, place == bytes.count,
+                members["digest"]?.string == HandOver.text(of: digest)
+            else { throw torn }
             return nil
         }
         count += 1
@@ -72,7 +76,14 @@ struct HandOverRecord {
 
     var kind: String { members["kind"]?.string ?? "" }
 
+    /// A number of anything: never negative, and never so large that a sum of some could overflow.
     func integer(_ name: String) throws(HandOverFailure) -> Int {
+        let value = try anyInteger(name)
+        guard 0...(1 << 53) ~= value else { throw missing(name) }
+        return value
+    }
+
+    func anyInteger(_ name: String) throws(HandOverFailure) -> Int {
         guard let value = members[name]?.int else { throw missing(name) }
         return value
     }

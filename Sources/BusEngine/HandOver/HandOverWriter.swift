@@ -28,9 +28,7 @@ final class HandOverWriter {
 
     /// Ends the records and gives them.
     func finished() -> ByteWriter {
-        writer.append("{\"kind\":\"end\",\"records\":")
-        writer.append(decimal: count)
-        writer.append("}\n")
+        HandOver.appendEnd(to: writer, records: count)
         return writer
     }
 }

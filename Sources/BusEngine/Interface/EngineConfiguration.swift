@@ -3,8 +3,9 @@ import BusLogic
 
 /// Who is at the other end of a connection.
 package enum Peer: Sendable, Equatable {
-    /// A Unix socket: the kernel's word.
-    case unix(uid: Int, pid: Int)
+    /// A Unix socket: the kernel's word. `unit` is the one of the service manager that the process belongs to, where that
+    /// is known: `ssh.service`, or `user@1000.service/editor.service` for one of a user's own.
+    case unix(uid: Int, pid: Int, unit: String? = nil)
     /// TCP: nobody until a `hello` with a token came. `address` is `HOST:PORT`.
     case tcp(address: String)
 }
@@ -35,6 +36,8 @@ package struct EngineConfiguration {
     }
     /// Told about things an operator should know: a rejected will, a slow consumer that was cut off.
     package var report: (EngineNote) -> Void = { _ in }
+    /// The least level at which `report` listens: notes about every store or commit are made only when somebody reads them.
+    package var reportsFrom = EngineNote.Level.notice
 
     package init(epoch: String, ownUID: Int, version: String) {
         self.epoch = epoch
@@ -51,17 +54,19 @@ package struct ReloadFailure: Error {
 
 /// Something for the operator's log.
 package struct EngineNote: Sendable {
-    package enum Level: Sendable { case info, notice, warning, error }
+    package enum Level: Sendable, Comparable { case debug, info, notice, warning, error }
     /// What it is about, for logs that number their messages.
     package enum Kind: Sendable {
         case reloaded, reloadRefused, definitionKept, willRejected, slowConsumer
+        case storeCreated, storeDropped, committed
     }
     package var kind: Kind
     package var level: Level
     package var message: String
-    /// The client concerned, if one is.
-    package var connection: ConnectionID?
-    /// The store and the action concerned, where there is one.
+    /// The client concerned, if one is: it may be gone already.
+    package var peer: Peer?
+    /// The type, the store and the action concerned, where there is one.
+    package var type: String?
     package var store: String?
     package var action: String?
     package var revision: Int?

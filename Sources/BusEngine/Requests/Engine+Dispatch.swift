@@ -20,6 +20,7 @@ extension Engine {
         let counts = try perform(by: connection)
         if dryRun { return try answerDryRun(connection, counts) }
         publish(by: connection.by, actions: true)
+        if configuration.reportsFrom == .debug { noteCommit(by: connection, matched: counts) }
         let outcome = KeyMemory.Entry(
             digest: key?.digest ?? .none, revision: revision, matched: counts, changed: publication.changed)
         if let key { keys.remember(outcome, as: key.id) }

@@ -103,7 +103,7 @@ extension Engine {
                     EngineNote(
                         kind: .willRejected, level: .warning,
                         message: "A will was not carried out: \(error.message)",
-                        connection: connection.id, store: error.detail("store"),
+                        peer: connection.peer, store: error.detail("store"),
                         action: error.detail("action")))
             }
         }

@@ -47,6 +47,7 @@ extension Engine {
         try make(
             parts, of: entry, state: state, creator: connection.identityIndex,
             owner: ephemeral ? connection : nil, by: connection.by)
+        noteStore(.storeCreated, String(decoding: request.store, as: UTF8.self), ephemeral, by: connection)
         if let key {
             keys.remember(.init(digest: key.digest, revision: revision, matched: 1, changed: 1), as: key.id)
         }
@@ -119,7 +120,9 @@ extension Engine {
         let (_, index) = try requireStore(request.store)
         try permitDrop(of: index, by: connection)
         plan.clear()
+        let isEphemeral = stores.pointer(index).pointee.owner >= 0
         publish(by: connection.by, actions: false, dropped: [index])
+        noteStore(.storeDropped, String(decoding: request.store, as: UTF8.self), isEphemeral, by: connection)
         if let key {
             keys.remember(.init(digest: key.digest, revision: revision, matched: 1, changed: 1), as: key.id)
         }

@@ -1,18 +1,22 @@
 import BusEngine
 import CLinux
 import Glibc
+import Systemd
 
 /// A socket that listens. Its file, if it has one, is removed when it is closed and still its own.
 final class Listener {
     let descriptor: Int32
     /// As clients reach it: `unix:/path`, `tcp:host:port` with the port that the system chose.
     let address: String
+    /// Somebody else opened it, and keeps it while we restart.
+    let isPassed: Bool
     private let file: SocketFile?
     private var isOpen = true
 
     private var isTCP: Bool { address.hasPrefix("tcp:") }
 
-    init(_ descriptor: Int32, address: String, file: SocketFile? = nil) {
+    init(_ descriptor: Int32, address: String, isPassed: Bool = false, file: SocketFile? = nil) {
+        self.isPassed = isPassed
         self.descriptor = descriptor
         self.address = address
         self.file = file
@@ -20,15 +24,24 @@ final class Listener {
 
     deinit { close() }
 
-    /// Opens what the configuration asks for; of a name, all sockets that the manager passed under it.
-    static func open(_ address: ListenAddress, _ service: inout Service) throws(StartFailure) -> [Listener] {
+    /// Opens what the configuration asks for; of a name, all sockets that the manager passed under it. A socket that the
+    /// daemon before left is used again.
+    static func open(
+        _ address: ListenAddress, _ service: inout Service, _ left: inout ListenersLeft
+    ) throws(StartFailure) -> [Listener] {
         switch address.kind {
         case .unix(let path, let mode, let group):
-            [try UnixListening.open(path: path, mode: mode, group: group, at: address.place)]
+            let opening = UnixListening(path: path, mode: mode, group: group, place: address.place)
+            if let descriptor = left.take("unix:\(path)") { return [try opening.reopen(descriptor)] }
+            return [try opening.open()]
         case .tcp(let host, let port):
-            [try TCPListening.open(host, port: port, at: address.place)]
+            let text = "\(host.text):\(port)"
+            if let descriptor = left.take("tcp:\(text)") {
+                return [Listener(descriptor, address: "tcp:\(text)")]
+            }
+            return [try TCPListening.open(host, port: port, at: address.place)]
         case .systemd(let name):
-            try PassedListening.open(name, at: address.place, from: &service)
+            return try PassedListening.open(name, at: address.place, from: &service)
         }
     }
 
@@ -40,8 +53,17 @@ final class Listener {
         SystemCall.close(descriptor)
     }
 
+    /// Closes it here only: the next daemon has it, and its file stays.
+    func leave() {
+        guard isOpen else { return }
+        isOpen = false
+        SystemCall.close(descriptor)
+    }
+
     /// Who connected; nil when the kernel does not say.
-    func identify(_ connection: Int32, _ address: sockaddr_storage) -> Peer? {
+    ///
+    /// - Parameter asksForUnit: Whether to ask which unit the process belongs to, too. That reads a file of `/proc`.
+    func identify(_ connection: Int32, _ address: sockaddr_storage, asksForUnit: Bool) -> Peer? {
         if isTCP {
             guard let text = TCPListening.text(of: address) else { return nil }
             _ = linux_set_nodelay(connection)
@@ -51,6 +73,14 @@ final class Listener {
         var uid: UInt32 = 0
         var gid: UInt32 = 0
         guard linux_peer_credentials(connection, &pid, &uid, &gid) == 0 else { return nil }
-        return .unix(uid: Int(uid), pid: Int(pid))
+        let unit = asksForUnit ? Self.unit(ofPeerOn: connection) : nil
+        return .unix(uid: Int(uid), pid: Int(pid), unit: unit)
+    }
+
+    /// A user chooses the names of their own units, so these stand behind that of their manager: nobody can pass for a
+    /// unit of the system.
+    private static func unit(ofPeerOn connection: Int32) -> String? {
+        guard let unit = try? PeerUnit(ofPeerOn: connection), let system = unit.system else { return nil }
+        return unit.user.map { "\(system)/\($0)" } ?? system
     }
 }

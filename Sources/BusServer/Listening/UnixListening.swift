@@ -6,22 +6,31 @@ import Glibc
 ///
 /// What it guarantees: a live socket is never taken from its daemon; of several daemons that start at the same
 /// time one wins; and at no moment the file has a wider mode than the configured one.
-enum UnixListening {
-    static func open(path: String, mode: UInt32, group: String?, at place: Place) throws(StartFailure)
-        -> Listener
-    {
-        let opening = UnixOpening(path: path, mode: mode, group: group, place: place)
-        return try opening.run()
-    }
-}
-
-private struct UnixOpening {
+struct UnixListening {
     let path: String
     let mode: UInt32
     let group: String?
     let place: Place
 
-    func run() throws(StartFailure) -> Listener {
+    /// Listens on a socket that the daemon before left, with the mode and group that are configured now.
+    func reopen(_ descriptor: Int32) throws(StartFailure) -> Listener {
+        guard let file = SocketFile(path: path) else {
+            // Somebody has removed the file: nobody could come in.
+            SystemCall.close(descriptor)
+            return try open()
+        }
+        if let groupID = try lookUpGroup(), lchown(path, uid_t.max, groupID) != 0 {
+            throw failure(
+                .configuration,
+                "the socket can't be given to the group \(group ?? ""): \(SystemError("lchown").reason).")
+        }
+        guard chmod(path, mode_t(mode)) == 0 else {
+            throw failure(.system, "\(SystemError("chmod").reason).")
+        }
+        return Listener(descriptor, address: "unix:\(path)", file: file)
+    }
+
+    func open() throws(StartFailure) -> Listener {
         var address = sockaddr_un()
         let length = linux_unix_address(path, &address)
         guard length > 0 else {

@@ -19,9 +19,16 @@ final class ClientLog {
         var suppressed = 0
     }
 
+    /// Who it is, whichever connection it uses. What is wrong has an account of its own, so that it is told also of a
+    /// client that makes many stores.
+    private struct Client: Hashable {
+        var name: String
+        let isWrong: Bool
+    }
+
     private let logger: Logger
     private let clock: () -> Int
-    private var accounts: [String: Account] = [:]
+    private var accounts: [Client: Account] = [:]
 
     init(_ logger: Logger, clock: @escaping () -> Int = MonotonicClock.read) {
         self.logger = logger
@@ -34,64 +41,79 @@ final class ClientLog {
     }
 
     /// Something an operator should know about a client, or about clients that have no identity yet (nil).
-    func note(_ level: Logger.Level, _ message: String, _ peer: Peer?) {
+    func note(
+        _ level: Logger.Level, _ message: String, _ peer: Peer?, kind: LogKind? = nil,
+        details: Logger.Metadata = [:]
+    ) {
         guard level >= logger.logLevel else { return }
-        let now = clock()
-        var key = peer.map(Self.identity) ?? "unknown"
-        if accounts[key] == nil, accounts.count >= Self.identities {
-            forgetQuietOnes(now)
-            if accounts.count >= Self.identities { key = "others" }
+        if level <= .debug || allows(level, peer) {
+            let who = peer.map { Self.metadata($0, nil) } ?? [:]
+            logger.log(
+                level: level, "\(message)",
+                metadata: who.merging(details) { $1 }.merging(kind?.metadata ?? [:]) { $1 })
         }
-        var account = accounts[key] ?? Account(periodStart: now)
+    }
+
+    /// Whether a client may have one more note; counts it either way.
+    private func allows(_ level: Logger.Level, _ peer: Peer?) -> Bool {
+        let now = clock()
+        var client = Client(name: peer.map(Self.identity) ?? "clients unknown", isWrong: level >= .warning)
+        if accounts[client] == nil, accounts.count >= Self.identities {
+            forgetQuietOnes(now)
+            if accounts.count >= Self.identities { client.name = "others" }
+        }
+        var account = accounts[client] ?? Account(periodStart: now)
         if now - account.periodStart >= Self.period {
-            tellSuppressed(key, account)
+            tellSuppressed(client, account)
             account = Account(periodStart: now)
         }
-        if account.notes < Self.notesPerPeriod {
-            account.notes += 1
-            logger.log(level: level, "\(message)", metadata: peer.map { Self.metadata($0, nil) })
-        } else {
-            account.suppressed += 1
-        }
-        accounts[key] = account
+        let isAllowed = account.notes < Self.notesPerPeriod
+        if isAllowed { account.notes += 1 } else { account.suppressed += 1 }
+        accounts[client] = account
+        return isAllowed
     }
 
     /// Tells what was counted and not told yet; at the end.
     func tellAllSuppressed() {
-        for (key, account) in accounts { tellSuppressed(key, account) }
+        for (client, account) in accounts { tellSuppressed(client, account) }
         accounts.removeAll()
     }
 
     private func forgetQuietOnes(_ now: Int) {
-        for (key, account) in accounts where now - account.periodStart >= Self.period {
-            tellSuppressed(key, account)
-            accounts[key] = nil
+        for (client, account) in accounts where now - account.periodStart >= Self.period {
+            tellSuppressed(client, account)
+            accounts[client] = nil
         }
     }
 
-    private func tellSuppressed(_ key: String, _ account: Account) {
+    private func tellSuppressed(_ client: Client, _ account: Account) {
         guard account.suppressed > 0 else { return }
-        logger.warning(
-            "notes about a client were suppressed",
-            metadata: ["client": .string(key), "suppressed": .stringConvertible(account.suppressed)])
+        let metadata: Logger.Metadata = [
+            "client": .string(client.name), "suppressed": .stringConvertible(account.suppressed),
+        ]
+        logger.log(
+            level: client.isWrong ? .warning : .info,
+            "\(account.suppressed) messages about \(client.name) were left out",
+            metadata: metadata.merging(LogKind.leftOut.metadata) { $1 })
     }
 
-    /// Who it is, whichever connection it uses.
     private static func identity(_ peer: Peer) -> String {
         switch peer {
-        case .unix(let uid, _): "uid \(uid)"
+        case .unix(let uid, _, _): "uid \(uid)"
         case .tcp(let address): String(address[..<(address.lastIndex(of: ":") ?? address.endIndex)])
         }
     }
 
     private static func metadata(_ peer: Peer, _ reason: String?) -> Logger.Metadata {
-        var metadata: Logger.Metadata =
-            switch peer {
-            case .unix(let uid, let pid):
-                ["uid": .stringConvertible(uid), "pid": .stringConvertible(pid)]
-            case .tcp(let address):
-                ["address": .string(address)]
-            }
+        var metadata: Logger.Metadata = [:]
+        switch peer {
+        case .unix(let uid, let pid, let unit):
+            metadata["uid"] = .stringConvertible(uid)
+            metadata["pid"] = .stringConvertible(pid)
+            if let unit { metadata["unit"] = .string(unit) }
+        case .tcp(let address):
+            metadata["address"] = .string(address)
+        }
         if let reason { metadata["reason"] = .string(reason) }
         return metadata
     }

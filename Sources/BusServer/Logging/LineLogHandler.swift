@@ -28,7 +28,7 @@ package struct LineLogHandler: LogHandler {
     package static func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String
     {
         var line = "\(level.rawValue.uppercased()) \(visible(message))"
-        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) where key != LogKind.key {
             let text = visible(value.description)
             line += text.contains(" ") || text.isEmpty ? " \(key)=\"\(text)\"" : " \(key)=\(text)"
         }

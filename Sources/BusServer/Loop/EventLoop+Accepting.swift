@@ -34,7 +34,7 @@ extension EventLoop {
         guard connections.count < limits.connections else {
             return refuse(descriptor, "This bus takes \(limits.connections) connections; try again later.")
         }
-        guard let peer = listener.identify(descriptor, address) else {
+        guard let peer = listener.identify(descriptor, address, asksForUnit: asksForUnits) else {
             clientLog.note(.warning, "connection without an identity refused", nil)
             return SystemCall.close(descriptor)
         }

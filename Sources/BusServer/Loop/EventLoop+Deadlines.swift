@@ -19,6 +19,7 @@ extension EventLoop {
     func deadlinesPassed() {
         beginTurn()
         let now = MonotonicClock.read()
+        let before = (engine.revision, connections.count)
         engine.tick()
         while let token = deadlines.takeDueHello(now: now) {
             guard let id = connections.find(token), connections[id]!.awaitsHello else { continue }
@@ -29,7 +30,12 @@ extension EventLoop {
         }
         if let time = deadlines.acceptAgain, time <= now { resumeAccepting() }
         flush()
-        pulse?.turnEnded(now: MonotonicClock.read())
+        let after = MonotonicClock.read()
+        if before == (engine.revision, connections.count) {
+            pulse?.beat(now: after)
+        } else {
+            pulse?.turnEnded(now: after)
+        }
         armTimer()
         callWhenEmpty()
     }

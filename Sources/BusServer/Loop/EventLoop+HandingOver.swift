@@ -8,14 +8,16 @@ extension EventLoop {
     func leave(to service: Service) throws(SystemdError) {
         beginTurn()
         flush()
-        // What is on its way out has heard its goodbye; its end must not wait for another daemon.
-        for id in connections.ids {
-            if case .closing = engine.status(of: id) { close(id, .saidGoodbye) }
-        }
+        // Who can't hear any more ends here; who has only not heard everything yet does so from the next daemon.
+        for id in connections.ids where connections[id]?.outputLost == true { close(id, .peerLost) }
         flush()
-        try Inheritance.leave(engine, connections, to: service)
-        for acceptor in acceptors { acceptor.listener.close() }
+        let own = acceptors.map(\.listener).filter { !$0.isPassed }
+        try Inheritance.leave(engine, connections, own, to: service)
+        for acceptor in acceptors { acceptor.listener.leave() }
         acceptors = []
+        for id in connections.ids {
+            if let connection = connections.remove(id) { SystemCall.close(connection.descriptor) }
+        }
     }
 
     /// Takes over the connections of an engine that took over theirs. One whose socket is lost ends as usual.

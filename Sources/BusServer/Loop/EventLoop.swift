@@ -33,6 +33,8 @@ final class EventLoop {
     var spare = SpareDescriptor()
     /// While the loop stops: called once when the last connection is closed.
     var whenEmpty: (() -> Void)?
+    /// Whether clients are asked for their units: only where the daemon is a unit itself.
+    var asksForUnits = false
     /// What the service manager hears of the turns.
     var pulse: Pulse?
 

@@ -19,21 +19,26 @@ struct Inheritance {
     /// The sockets by the numbers of their connections.
     let sockets: [ConnectionID: Int32]
 
-    /// Stores state and connections. They are the manager's when this returns.
-    static func leave(_ engine: Engine, _ connections: ConnectionTable, to service: Service)
-        throws(SystemdError)
-    {
+    /// Stores state, connections, and the sockets that this daemon listens on by itself. They are the manager's when this
+    /// returns.
+    static func leave(
+        _ engine: Engine, _ connections: ConnectionTable, _ listeners: [Listener], to service: Service
+    ) throws(SystemdError) {
         let state = engine.handOver()
-        let file = try StoredState.write(state.bytes, name: stateName)
+        let file = try withExtendedLifetime(state) { () throws(SystemdError) in
+            try StoredState.write(state.bytes, name: stateName)
+        }
         defer { close(file) }
         let bundle = try DescriptorBundle.pack(connections.ids.compactMap { connections[$0]?.descriptor })
         defer { close(bundle) }
         do throws(SystemdError) {
             try service.notifier.store([file], name: stateName, droppingDead: false)
             try service.notifier.store([bundle], name: connectionsName, droppingDead: false)
+            try ListenersLeft.leave(listeners, to: service)
             try service.notifier.settle(within: patience)
         } catch {
             try? forget(service)
+            try? ListenersLeft.forget(service)
             throw error
         }
     }

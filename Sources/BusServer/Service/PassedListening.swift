@@ -26,7 +26,7 @@ enum PassedListening {
         var listeners: [Listener] = []
         for descriptor in descriptors {
             _ = linux_set_nonblocking(descriptor, 1)
-            guard let address = boundAddress(of: descriptor) else {
+            guard let address = SocketAddressText.bound(descriptor) else {
                 throw failure(.configuration, "a passed socket is neither Unix nor TCP; pass one of these.")
             }
             if address.hasPrefix("tcp:"), !isLoopback(address) {
@@ -35,27 +35,9 @@ enum PassedListening {
                     "\(address) is beyond this machine, where TCP needs encryption and access rules, which this "
                         + "version does not have; say ListenStream=127.0.0.1:7411 in the socket unit.")
             }
-            listeners.append(Listener(descriptor, address: address))
+            listeners.append(Listener(descriptor, address: address, isPassed: true))
         }
         return listeners
-    }
-
-    private static func boundAddress(of descriptor: Int32) -> String? {
-        var address = sockaddr_storage()
-        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let result = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-        }
-        guard result == 0 else { return nil }
-        guard Int32(address.ss_family) == AF_UNIX else {
-            return TCPListening.text(of: address).map { "tcp:\($0)" }
-        }
-        return withUnsafeBytes(of: &address) { bytes in
-            let path = bytes[MemoryLayout<sa_family_t>.size..<min(Int(length), bytes.count)].prefix {
-                $0 != 0
-            }
-            return "unix:\(String(decoding: path, as: UTF8.self))"
-        }
     }
 
     private static func isLoopback(_ address: String) -> Bool {

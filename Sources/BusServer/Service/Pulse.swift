@@ -7,7 +7,7 @@ import Systemd
 ///
 /// Confined to the bus queue.
 final class Pulse {
-    /// How old the status may become before it is told anew, in milliseconds. It is not told while nothing happens.
+    /// How old the status may become before it is told anew, in milliseconds. It is not told while nothing changes.
     private static let statusInterval = 1000
 
     private let service: Service
@@ -16,9 +16,13 @@ final class Pulse {
     private let beatInterval: Int?
     private var nextBeat: Int?
     private var nextStatus = 0
+    /// Something happened since the status was told.
+    private var isStale = true
     private var told = ""
     /// What the status says before its counts: what went wrong last, until it is right again.
-    var trouble: String?
+    private var trouble: String?
+    /// More would make the notification too long, and nobody would read it.
+    private static let longestTrouble = 1024
 
     init(_ service: Service, status: @escaping () -> String) {
         self.service = service
@@ -28,21 +32,38 @@ final class Pulse {
     }
 
     /// When something has to be told even if nothing happens, in monotonic milliseconds.
-    var due: Int? { nextBeat }
+    var due: Int? {
+        guard service.notifier.isHeard else { return nil }
+        return isStale ? min(nextBeat ?? .max, nextStatus) : nextBeat
+    }
 
     /// After a turn, or when it was due.
     func turnEnded(now: Int) {
+        guard service.notifier.isHeard else { return }
+        isStale = true
+        beat(now: now)
+    }
+
+    /// Tells what is due, though nothing has happened.
+    func beat(now: Int) {
         guard service.notifier.isHeard else { return }
         if let next = nextBeat, next <= now, let beatInterval {
             service.tell(.watchdog)
             nextBeat = now + beatInterval
         }
-        if nextStatus <= now { tellStatus(now: now) }
+        if isStale, nextStatus <= now { tellStatus(now: now) }
+    }
+
+    /// Something is wrong, or right again (nil); the status says so at once.
+    func note(trouble: String?, now: Int) {
+        self.trouble = trouble.map { String($0.prefix(Self.longestTrouble)) }
+        tellStatus(now: now)
     }
 
     /// Tells the counts now, if they are others than before.
-    func tellStatus(now: Int) {
+    private func tellStatus(now: Int) {
         nextStatus = now + Self.statusInterval
+        isStale = false
         let text = trouble.map { "\($0) · \(status())" } ?? status()
         if text == told { return }
         told = text

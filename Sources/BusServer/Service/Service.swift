@@ -11,6 +11,8 @@ package struct Service: Sendable {
     let watchdog: Watchdog?
     /// Sockets and stored descriptors that nobody has taken yet.
     var passed: ListenDescriptors
+    /// All that was passed, whoever has taken it meanwhile.
+    private let everythingPassed: ListenDescriptors
     /// Whether standard error leads to the journal, so that entries may go there with their fields.
     package let logsToJournal: Bool
 
@@ -22,12 +24,16 @@ package struct Service: Sendable {
         return service
     }
 
+    /// The manager that this process's variables speak of, which are removed. Only before there are threads.
+    package static func take() throws(StartFailure) -> Service { try Service(ServiceEnvironment.take()) }
+
     /// The manager that these variables speak of.
     package init(_ environment: ServiceEnvironment, firstDescriptor: Int32 = 3) throws(StartFailure) {
         do throws(SystemdError) {
             notifier = try Notifier(environment)
             watchdog = try Watchdog(environment)
-            passed = try ListenDescriptors(environment, first: firstDescriptor)
+            everythingPassed = try ListenDescriptors(environment, first: firstDescriptor)
+            passed = everythingPassed
             logsToJournal = Journal.isStandardError(environment)
         } catch {
             throw StartFailure(.system, "The service manager: \(error)")
@@ -39,13 +45,20 @@ package struct Service: Sendable {
         try passed.take(named: name, as: .streamListener)
     }
 
-    /// Ends without a loop: connections that wait at passed sockets see their end instead of starting us again.
-    package mutating func turnAway() { _ = try? passed.turnAwayWaiting() }
+    /// For a start that fails for good: connections that wait at passed sockets see their end instead of starting us again
+    /// and again. The sockets must still be open.
+    package func turnAway() { _ = try? everythingPassed.turnAwayWaiting() }
 
     // MARK: - Telling
 
     /// Tells the manager something; that it does not listen is no reason to do anything else.
     func tell(_ messages: Notifier.Message...) { try? notifier.send(messages, waiting: false) }
+
+    /// Why the start failed, for `systemctl status`.
+    package func tellFailure(_ failure: StartFailure) {
+        // A notification that is too long is read by nobody.
+        tell(.status(String(failure.messages.joined(separator: " ").prefix(1024))))
+    }
 
     func tellReloading() { try? notifier.reloading() }
 }

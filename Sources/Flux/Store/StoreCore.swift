@@ -42,7 +42,11 @@ final class StoreCore<State: Flux.State>: Sendable {
     /// Lets the executor commit what stands in the inbox up to `ticket`. Inside an observer or a middleware even asking
     /// the executor waits until that has returned: it may be one that waits for its work.
     func scheduleTurn(through ticket: UInt64) {
-        ThreadContext.handOver(to: executor) { [weak self] in self?.takeTurn(through: ticket) }
+        ThreadContext.whenFree { [weak self] in
+            self?.executor.execute { [weak self] in
+                ThreadContext.carryOut { self?.takeTurn(through: ticket) }
+            }
+        }
     }
 
     /// The store has gone: nothing that has not begun will happen.

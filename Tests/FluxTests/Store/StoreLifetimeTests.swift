@@ -1,7 +1,7 @@
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StoreLifetimeTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreLifetimeTests {
     @Test func whatIsQueuedWhenAStoreGoesNeverHappens() {
         let manual = ManualExecutor()
         var store: Store<Counter>? = Store<Counter>(state: Counter(), executor: manual.executor)
@@ -14,17 +14,28 @@ import Testing
         #expect(state?.value.count == 1)
     }
 
-    @Test func actionsObserversAndStreamsDoNotKeepAStore() {
+    @Test func actionsKeepAStore() {
         var store: Store<Counter>? = Store<Counter>(state: Counter())
         weak let watched = store
-        let actions = store?.actions
-        let binding = store?.signal(\.count)
+        let state = store?.constant
+        var actions = store?.actions
+        store = nil
+        actions?.increment()
+        #expect(state?.value.count == 1)
+        actions = nil
+        #expect(watched == nil)
+    }
+
+    @Test func observersBindingsAndStreamsDoNotKeepAStore() {
+        var store: Store<Counter>? = Store<Counter>(state: Counter())
+        weak let watched = store
+        let binding = store?.binding(\.count) { .increment(by: $0) }
         let values = store?.values(\.count).makeAsyncIterator()
         store?.observe { _ in }
         #expect(watched != nil)
         store = nil
         #expect(watched == nil)
-        actions?.increment()
+        binding?.value = 5
         #expect(binding?.value == 0)
         _ = values
     }

@@ -20,7 +20,12 @@ final class Harness: Sendable {
     private let lifeline: Pipe
     private let boot: Process
 
-    private static let booted: Result<Harness, any Error> = Result { try Harness() }
+    private static let booted: Result<Harness, any Error> = Result {
+        let harness = try Harness()
+        // Tests end by `exit`: wait until nothing is left of the system.
+        atexit { if let harness = try? Harness.shared() { harness.end() } }
+        return harness
+    }
     /// Why there can be none on this machine; nil if there is one, or if booting it failed, which is a failed test.
     static var refusal: String? {
         if case .failure(let failure as Refusal) = booted { return failure.description }
@@ -43,7 +48,7 @@ final class Harness: Sendable {
         return URL(fileURLWithPath: path).deletingLastPathComponent().path
     }()
 
-    private init() throws {
+    init() throws {
         let output = Pipe()
         let errors = Pipe()
         lifeline = Pipe()
@@ -66,11 +71,9 @@ final class Harness: Sendable {
             throw Failure(description: "The harness did not boot: \(text)")
         }
         self.process = process
-        // Tests end by `exit`: wait until nothing is left of the system.
-        atexit { if let harness = try? Harness.shared() { harness.end() } }
     }
 
-    private func end() {
+    func end() {
         try? lifeline.fileHandleForWriting.close()
         boot.waitUntilExit()
     }
@@ -107,7 +110,10 @@ final class Harness: Sendable {
 
     /// Runs a command inside that has to succeed; its output without the last line's end.
     @discardableResult
-    func check(_ command: String...) throws -> String {
+    func check(_ command: String...) throws -> String { try check(command) }
+
+    @discardableResult
+    func check(_ command: [String]) throws -> String {
         let outcome = try run(command)
         guard outcome.status == 0 else {
             throw Failure(

@@ -26,12 +26,18 @@ final class ProbeConnection {
 
     deinit { close(descriptor) }
 
-    func send(_ line: String) throws {
-        let bytes = Array((line + "\n").utf8)
+    func send(_ line: String) throws { try send(bytes: line + "\n") }
+
+    /// Sends these bytes, which may be a part of a line.
+    func send(bytes text: String) throws {
+        let bytes = Array(text.utf8)
         guard Glibc.send(descriptor, bytes, bytes.count, systemd_no_signal) == bytes.count else {
             throw Failure(description: "send: \(String(cString: strerror(errno)))")
         }
     }
+
+    /// Ends the connection, as a process does that goes.
+    func finish() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// The next line; nil when the probe has ended.
     func line() throws -> String? {

@@ -62,6 +62,12 @@ final class StandInManager {
         rmdir(directory)
     }
 
+    /// Whether nothing comes for a time, in milliseconds.
+    func isSilent(for time: Int32) -> Bool {
+        var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&waited, 1, time) == 0
+    }
+
     /// The next datagram; nil if none is there. What was sent on this machine is there, so most tests need not wait.
     func next(waiting: Bool = false) -> Datagram? {
         var buffer = [UInt8](repeating: 0, count: 1 << 20)

@@ -1,0 +1,174 @@
+import BusEngine
+import BusYAML
+import Dispatch
+import Logging
+import Systemd
+
+/// The start: sockets, what the daemon before left, stores; then clients are let in, and the manager hears that.
+extension BusServer {
+    /// On the queue. After a failure nothing is left behind; if that can't be helped by trying again, clients that wait at
+    /// passed sockets are turned away.
+    func open() throws(StartFailure) -> [Listener] {
+        var left = ListenersLeft()
+        do throws(SystemdError) {
+            left = try ListenersLeft(from: &service)
+        } catch {
+            logger.error("the sockets of the daemon before are let go: \(error)")
+        }
+        defer { left.closeRest() }
+        let listeners = try openListeners(&left)
+        do throws(StartFailure) {
+            try serve(listeners)
+        } catch {
+            if error.code == .configuration { service.turnAway() }
+            throw error
+        }
+        for stranger in service.passed.remaining {
+            logger.warning(
+                "systemd passed a descriptor \(stranger.name) that listen: does not name; it is closed")
+            SystemCall.close(stranger.descriptor)
+        }
+        return listeners
+    }
+
+    private func openListeners(_ left: inout ListenersLeft) throws(StartFailure) -> [Listener] {
+        var opened: [Listener] = []
+        var failures: [StartFailure] = []
+        for address in setup.configuration.listen {
+            do throws(StartFailure) {
+                opened += try Listener.open(address, &service, &left)
+            } catch {
+                failures.append(error)
+            }
+        }
+        if let tcp = opened.first(where: { $0.address.hasPrefix("tcp:") }), setup.configuration.tokens == nil
+        {
+            failures.append(
+                StartFailure(
+                    .configuration,
+                    "\(tcp.address) needs tokens: name a file of lines NAME TOKEN under tokens:, with --tokens or "
+                        + "FLUXBUS_TOKENS."))
+        }
+        guard let first = failures.first else { return opened }
+        // Before those that did open are closed.
+        if first.code == .configuration { service.turnAway() }
+        throw StartFailure(first.code, failures.flatMap(\.messages))
+    }
+
+    private func serve(_ listeners: [Listener]) throws(StartFailure) {
+        let log = ClientLog(logger)
+        let (engine, inheritance) = makeEngine(log)
+        let loop: EventLoop
+        do throws(SystemError) {
+            loop = try EventLoop(
+                queue: queue, engine: engine, limits: setup.configuration.limits, grace: grace, log: log)
+        } catch {
+            inheritance?.drop()
+            throw StartFailure(.system, "epoll: \(error.description).")
+        }
+        loop.asksForUnits = service.notifier.isHeard
+        loop.beginTurn()
+        self.loop = loop
+        do throws(StartFailure) {
+            try createStores(engine, setup)
+            if let inheritance { takeOver(inheritance, loop) }
+            for listener in listeners { try add(listener, to: loop) }
+        } catch {
+            self.loop = nil
+            throw error
+        }
+        clientLog = log
+        ended.enter()
+        watch(loop)
+        tellReady(loop, listeners)
+        if isToStop {
+            isToStop = false
+            stop()
+        }
+    }
+
+    private func add(_ listener: Listener, to loop: EventLoop) throws(StartFailure) {
+        do throws(SystemError) {
+            try loop.add(listener)
+        } catch {
+            throw StartFailure(.system, "epoll: \(error.description).")
+        }
+    }
+
+    // MARK: - What the daemon before left
+
+    /// The engine, with what the daemon before left, if it left something that can be taken over.
+    private func makeEngine(_ log: ClientLog) -> (Engine, Inheritance?) {
+        func fresh() -> Engine { Engine(engineConfiguration(log), types: setup.types) }
+        func letGo(_ reason: String) -> (Engine, Inheritance?) {
+            logger.error(
+                "the clients of the daemon before are let go: \(reason)",
+                metadata: LogKind.notTakenOver.metadata)
+            return (fresh(), nil)
+        }
+        let inheritance: Inheritance
+        do throws(SystemdError) {
+            guard let taken = try Inheritance.take(from: &service) else { return (fresh(), nil) }
+            inheritance = taken
+        } catch {
+            return letGo(error.message)
+        }
+        service.tell(.extendTimeout(Self.timeToHandOver))
+        let engine = fresh()
+        engine.beginTurn(at: WallClock.now)
+        let outcome = inheritance.state.withUnsafeBytes { bytes in
+            Result { () throws(HandOverFailure) in try engine.takeOver(bytes) }
+        }
+        if case .failure(let failure) = outcome {
+            inheritance.drop()
+            return letGo(failure.message)
+        }
+        return (engine, inheritance)
+    }
+
+    private func takeOver(_ inheritance: Inheritance, _ loop: EventLoop) {
+        loop.adopt(inheritance)
+        // Who went while nobody was there ends now, will and all, before anybody else is let in.
+        loop.wakeUp()
+        logger.notice(
+            "\(inheritance.sockets.count) connections taken over", metadata: LogKind.takenOver.metadata)
+    }
+
+    private func createStores(_ engine: Engine, _ setup: ServerSetup) throws(StartFailure) {
+        var complaints = Complaints()
+        for store in setup.configuration.stores {
+            do {
+                try engine.createConfigured(store.value)
+            } catch {
+                complaints.add("The store \(store.value): \(error.message)", at: store.place)
+            }
+        }
+        try complaints.throwIfAny()
+    }
+
+    // MARK: - Letting clients in
+
+    /// One Dispatch source, on our own epoll descriptor.
+    private func watch(_ loop: EventLoop) {
+        loop.timer = DeadlineTimer(queue: queue) { [weak loop] in loop?.deadlinesPassed() }
+        let source = DispatchSource.makeReadSource(fileDescriptor: loop.poller.descriptor, queue: queue)
+        // The handlers hold the loop, and with it the descriptor, until Dispatch has let go of them.
+        source.setEventHandler { loop.wakeUp() }
+        source.setCancelHandler { [self] in ended.leave() }
+        readiness = source
+        source.activate()
+        loop.armTimer()
+    }
+
+    /// Clients are answered from now on.
+    private func tellReady(_ loop: EventLoop, _ listeners: [Listener]) {
+        let engine = loop.engine
+        let pulse = Pulse(service) { [weak loop] in
+            "\(engine.storeCount) stores, \(loop?.connections.count ?? 0) clients, revision \(engine.revision)"
+        }
+        loop.pulse = pulse
+        service.tell(.ready)
+        pulse.turnEnded(now: MonotonicClock.read())
+        loop.armTimer()
+    }
+}

@@ -1,0 +1,54 @@
+import Logging
+import Systemd
+
+/// Writes the log to the systemd journal, each entry with its fields: `journalctl FLUXBUS_STORE=counter/kitchen` finds
+/// what concerns one store, `MESSAGE_ID=` what is of one kind.
+///
+/// What it guarantees: it never waits. An entry that the journal has no room for is lost, and the next one that gets
+/// through is preceded by the number of those.
+package struct JournalLogHandler: LogHandler {
+    package var logLevel: Logger.Level
+    package var metadata: Logger.Metadata = [:]
+    private let sink: JournalSink
+
+    /// - Parameter path: The journal's socket, another one in tests.
+    package init(
+        level: Logger.Level, identifier: String, path: String = Journal.defaultPath
+    ) throws(SystemdError) {
+        logLevel = level
+        sink = JournalSink(try Journal(path: path, identifier: identifier))
+    }
+
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    package func log(event: LogEvent) {
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
+        var entry = JournalEntry(
+            event.message.description, priority: Self.priority(of: event.level),
+            messageID: LogKind.messageID(all))
+        for (key, value) in all where key != LogKind.key {
+            guard let field = Self.field(key) else { continue }
+            entry.set(field, value.description)
+        }
+        sink.send(entry)
+    }
+
+    private static func priority(of level: Logger.Level) -> JournalPriority {
+        switch level {
+        case .trace, .debug: .debug
+        case .info: .info
+        case .notice: .notice
+        case .warning: .warning
+        case .error: .error
+        case .critical: .critical
+        }
+    }
+
+    /// `store` becomes `FLUXBUS_STORE`.
+    private static func field(_ key: String) -> JournalField? {
+        JournalField("FLUXBUS_" + key.uppercased().map { $0 == "-" || $0 == "." ? "_" : String($0) }.joined())
+    }
+}

@@ -1,0 +1,31 @@
+import Logging
+import Systemd
+
+/// What an entry of the log is about, for those that an operator may want to find or have explained. Each has a number
+/// that never changes: `MESSAGE_ID` in the journal, and its text in the message catalog.
+package enum LogKind: String, Sendable, CaseIterable {
+    case ready = "21e034080f6945808bc7358250a4ba93"
+    case stopping = "609edeee346a404f9e95108792eb4599"
+    case takenOver = "041b63f9bfa94dc1a230c5b9c05847ce"
+    case notTakenOver = "d84f1bc051f649718ea614f81edd035f"
+    case reloaded = "f240b3a15a704affa44eabf8c31f444d"
+    case reloadRefused = "88eb3b0d9ac445f1ba6ee6b5c3a3056f"
+    case definitionKept = "73c847c072a94387a2fb89f7889d013f"
+    case wrongConfiguration = "390c2e3a470c46549d577a9e23900235"
+    case clientCutOff = "e63322e73a00418fae73510191ef23ca"
+    case willRejected = "34d4287b7dcb44398239e96bf2b2e68d"
+    case leftOut = "8cf547c1093649bc81cd41899e1a7db8"
+    case storeCreated = "7ba2a3ccd47c4b73b63c568db62ed803"
+    case storeDropped = "4bcb5470fecb4ea5b1790f980484d3fc"
+    case committed = "f190463ffbd341caaf6c4adbad93d440"
+
+    /// The key under which an entry's metadata holds its kind.
+    package static let key = "message-id"
+
+    /// As metadata of an entry.
+    package var metadata: Logger.Metadata { [Self.key: .string(rawValue)] }
+
+    static func messageID(_ metadata: Logger.Metadata) -> MessageID? {
+        metadata[key].flatMap { MessageID($0.description) }
+    }
+}
