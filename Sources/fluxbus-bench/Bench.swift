@@ -45,7 +45,10 @@ final class Bench {
         request.write(to: writer)
         let line = Array(writer.bytes)
 
+        let library = load.sender == .raw ? nil : try LibraryRunner(load, request, address)
+
         func measure(_ extent: LoadRunner.Extent) -> LoadRunner.Tally {
+            if let library { return library.run(extent) }
             let runner = LoadRunner(
                 load: load, line: line, dispatchers: dispatchers.map(\.descriptor),
                 subscribers: subscribers.map(\.descriptor), extent: extent,

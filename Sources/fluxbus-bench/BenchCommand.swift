@@ -18,6 +18,7 @@ struct BenchCommand: ParsableCommand {
               fluxbus-bench                                        50 connections, 64 requests each on their way
               fluxbus-bench --connections 1 --pipeline 1 --subscribers 1
               fluxbus-bench --scenario all
+              fluxbus-bench --scenario client              the library against the raw loop
               fluxbus-bench --scenario stores --stores 10000 --json
 
             Scenarios, each a set of options that may be overridden:
@@ -25,12 +26,14 @@ struct BenchCommand: ParsableCommand {
               fanout     one store, 100 and 1000 subscribers
               latency    one action at a time, the next when its reply and its delivery are in
               stores     one action over 1000 stores, with a subscriber
+              client     what the client library costs: the same load from this program's loop of prepared lines, from \
+            one task with startDispatch, and from that with keys; then the shares of the first that the others reach
 
             The stores it makes are ephemeral and named bench-…; with one store only that one is dispatched to, with \
             more every store of the type is, also yours. Every reply and every delivery is counted: the code is 1 when \
             one is missing or too many, 69 when the bus can't be reached.
 
-            One thread generates the load. Where the server's share of a core is well below 100 %, the rate is this \
+            One thread generates the load; the client library adds its own. Where the server's share of a core is well below 100 %, the rate is this \
             program's limit, and CPU per dispatch is what to compare.
             """,
         version: "0.1.0")
@@ -38,7 +41,7 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "Where the bus listens: unix:/PATH or tcp:HOST:PORT; as for fluxbus by default.")
     var address: String?
 
-    @Option(help: "A set of runs: dispatch, fanout, latency, stores or all.")
+    @Option(help: "A set of runs: dispatch, fanout, latency, stores, client or all.")
     var scenario: Scenario?
 
     @Option(name: .shortAndLong, help: "Connections that dispatch. (default: 50)")
@@ -102,13 +105,16 @@ struct BenchCommand: ParsableCommand {
         for load in loads where !distinct.contains(load) { distinct.append(load) }
         do {
             var complete = true
+            var comparison = ClientComparison()
             for load in distinct {
                 let bench = try Bench(load: load, command: self)
                 let result = try bench.run()
                 complete = complete && result.shortfall == nil
                 print(json ? result.json.encoded : result.text)
+                comparison.add(result)
                 fflush(nil)
             }
+            if !json, let text = comparison.text { print(text) }
             if !complete { throw ExitCode(1) }
         } catch let error as BusError {
             let message = Array("fluxbus-bench: \(error.message)\n".utf8)
@@ -119,9 +125,10 @@ struct BenchCommand: ParsableCommand {
 
     private func overridden(_ load: Load) -> Load {
         var load = load
-        load.connections = connections ?? load.connections
+        // The library is measured on one connection, and what it is compared with too.
+        if !load.name.hasPrefix("client") { load.connections = connections ?? load.connections }
         load.pipeline = pipeline ?? load.pipeline
-        load.subscribers = subscribers ?? load.subscribers
+        if !load.name.hasPrefix("client") { load.subscribers = subscribers ?? load.subscribers }
         load.stores = stores ?? load.stores
         if global { load.isGlobal = true }
         return load

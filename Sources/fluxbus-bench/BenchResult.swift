@@ -19,7 +19,7 @@ struct BenchResult {
     }
 
     private var seconds: Double { Double(tally.elapsed) / 1e9 }
-    private var dispatchRate: Double { Double(tally.replies) / seconds }
+    var dispatchRate: Double { Double(tally.replies) / seconds }
     private var deliveryRate: Double { Double(tally.deliveries) / seconds }
 
     /// Server microseconds for each of `count` things; nil when not known.

@@ -12,6 +12,17 @@ struct Load: Equatable {
     var isLockStep = false
     /// Actions go to the type; else to the one store.
     var isGlobal = false
+    var sender = Sender.raw
+
+    /// Who sends the requests.
+    enum Sender {
+        /// The load generator: prepared lines, counted replies.
+        case raw
+        /// The client library: one `Bus`, one task, `startDispatch`.
+        case library
+        /// The same, each dispatch with a key, as the library does by default.
+        case libraryWithKeys
+    }
 
     var title: String {
         func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
@@ -22,7 +33,7 @@ struct Load: Equatable {
 
 /// Named sets of runs.
 enum Scenario: String, ExpressibleByArgument, CaseIterable {
-    case dispatch, fanout, latency, stores, all
+    case dispatch, fanout, latency, stores, client, all
 
     var loads: [Load] {
         switch self {
@@ -42,7 +53,15 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
             [Load(name: "latency", connections: 1, pipeline: 1, subscribers: 1, isLockStep: true)]
         case .stores:
             [Load(name: "stores", connections: 1, pipeline: 16, subscribers: 1, stores: 1000, isGlobal: true)]
-        case .all: [Self.dispatch, .fanout, .latency, .stores].flatMap(\.loads)
+        case .client:
+            [
+                Load(name: "client, raw", connections: 1, pipeline: 256),
+                Load(name: "client, library", connections: 1, pipeline: 256, sender: .library),
+                Load(
+                    name: "client, library with keys", connections: 1, pipeline: 256, sender: .libraryWithKeys
+                ),
+            ]
+        case .all: [Self.dispatch, .fanout, .latency, .stores, .client].flatMap(\.loads)
         }
     }
 }

@@ -91,7 +91,7 @@ struct DaemonTests {
         let daemon = try start()
         try directory.write("types/door.yaml", "type: door\ninitial: { open: false }\n")
         daemon.signal(SIGHUP)
-        #expect(daemon.waitFor("types reloaded"))
+        #expect(daemon.waitFor("were reloaded"))
         #expect(try Client(address).ask(#"{"op":"create","store":"door/front"}"#).contains("\"ok\":true"))
         try directory.write("types/door.yaml", "type: door\ninital: {}\n")
         daemon.signal(SIGHUP)

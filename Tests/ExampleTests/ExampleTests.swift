@@ -3,7 +3,7 @@ import FluxBus
 import Testing
 
 /// The example programs, run as a reader would run them: each in processes of its own, against a real daemon.
-@Suite(.timeLimit(.minutes(1))) struct ExampleTests {
+@Suite(.timeLimit(.minutes(5))) struct ExampleTests {
     @Test func counterIsSeenInTwoProcesses() throws {
         let bus = try ExampleBus()
         let first = try RunningProgram("example-counter", bus: bus.address)

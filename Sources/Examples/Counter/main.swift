@@ -13,8 +13,7 @@ let counter = try await bus.store("example", of: Counter.self, creating: Counter
 
 let printer = counter.signal.observe { counter in
     let kind = Computed(counter).isEven ? "even" : "odd"
-    print("\(counter.count) \(kind)")
-    fflush(nil)
+    FileHandle.standardOutput.write(Data("\(counter.count) \(kind)\n".utf8))
 }
 
 while let line = readLine() {

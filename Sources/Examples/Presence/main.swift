@@ -17,8 +17,8 @@ let bus = try await Bus.connect()
 let room = try await bus.store("room", of: Presence.self, creating: Presence())
 
 let printer = room.signal.observe { room in
-    print(room.people.keys.sorted().joined(separator: " "))
-    fflush(nil)
+    let names = room.people.keys.sorted().joined(separator: " ")
+    FileHandle.standardOutput.write(Data("\(names)\n".utf8))
 }
 
 // First the will, then the entrance: nobody can be left behind.

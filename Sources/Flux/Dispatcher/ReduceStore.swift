@@ -10,13 +10,11 @@ import Synchronization
 /// todos.observe { show($0) }
 /// ```
 public final class ReduceStore<Value: Sendable>: SignalSource {
-    private let initial: Value
     private let emitter: Emitter<Value>
     private let dispatcher: Dispatcher
     private let tokens = Mutex<[DispatchToken]>([])
 
     public init(_ value: Value, dispatcher: Dispatcher = .shared) {
-        initial = value
         emitter = Emitter(value)
         self.dispatcher = dispatcher
     }
@@ -27,7 +25,7 @@ public final class ReduceStore<Value: Sendable>: SignalSource {
     }
 
     /// The value now.
-    public var state: Value { emitter.latest ?? initial }
+    public var state: Value { emitter.latest }
 
     /// The latest value, then every change; equal values are skipped if they can be compared.
     public var signal: Signal<Value> { Signal(emitter) }
@@ -44,7 +42,7 @@ public final class ReduceStore<Value: Sendable>: SignalSource {
         let token = dispatcher.register(outcome) { [emitter] result, turn in
             try turn.waitFor(awaited)
             // A dispatcher runs one handler at a time, so nobody else writes between reading and sending.
-            guard let before = emitter.latest else { return }
+            let before = emitter.latest
             var after = before
             let (_, triedToDispatch) = try ThreadContext.mutate { try reduce(&after, result) }
             if triedToDispatch { throw FluxError.dispatchInMutation(action: name) }

@@ -14,6 +14,13 @@ public struct Executor: Sendable {
 
     /// An executor of one's own: the closure gets each piece of work and has to call it once, now or later, on any
     /// thread. Work that it forgets never happens.
+    ///
+    /// ```swift
+    /// let guarded = Executor { work in queue.sync(execute: work) }
+    /// ```
+    ///
+    /// One that waits for another thread to do the work must not be asked by that thread: what observers dispatch there
+    /// is handed over there.
     public init(_ carryOut: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void) {
         self.carryOut = carryOut
     }

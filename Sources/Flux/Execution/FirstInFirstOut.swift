@@ -12,9 +12,13 @@ struct FirstInFirstOut<Element> {
 
     mutating func popFirst() -> Element? {
         if leaving.isEmpty, !arrived.isEmpty {
-            leaving = arrived.reversed()
-            arrived.removeAll(keepingCapacity: true)
+            // Changing places keeps the memory of both for the next ones, but not that of a line that was long once.
+            if leaving.capacity > 1024 { leaving = [] }
+            swap(&arrived, &leaving)
+            leaving.reverse()
         }
         return leaving.popLast()
     }
 }
+
+extension FirstInFirstOut: Sendable where Element: Sendable {}

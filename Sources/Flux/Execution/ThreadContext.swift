@@ -8,29 +8,46 @@ import Glibc
 ///
 /// Task-local values can't do this: a task that an observer starts would inherit them.
 final class ThreadContext {
+    /// Whether somebody's code is being called: an observer, a middleware, a mutation.
     private var isBusy = false
+    /// Whether somebody further up the stack will carry out what is put off. One loop does, so nothing recurses, and only
+    /// after an executor that was asked has returned, so none is asked again inside its own work.
+    private var isCatchingUp = false
     private var later = FirstInFirstOut<() -> Void>()
     private var isMutating = false
     private var refusedDispatch = false
 
-    /// Carries `work` out at once, or, inside the library's calls to somebody's code, when those have returned.
-    static func carryOut(_ work: @escaping () -> Void) {
+    /// Calls `work` now, or, inside the library's calls to somebody's code, when those have returned.
+    static func whenFree(_ work: @escaping () -> Void) {
         let context = current
         if context.isBusy {
             context.later.append(work)
         } else {
-            enter(work)
+            context.catchUp(after: work)
         }
     }
 
-    /// Carries `work` out at once; what is put off meanwhile follows when the outermost such call ends.
+    /// Like ``whenFree(_:)`` for work that calls somebody's code itself.
+    static func carryOut(_ work: @escaping () -> Void) { whenFree { enter(work) } }
+
+    /// Calls `work`, which calls somebody's code, at once; what is put off meanwhile follows when the outermost such call
+    /// has ended.
     static func enter(_ work: () -> Void) {
         let context = current
         guard !context.isBusy else { return work() }
-        context.isBusy = true
+        context.catchUp {
+            context.isBusy = true
+            work()
+            context.isBusy = false
+        }
+    }
+
+    private func catchUp(after work: () -> Void) {
+        guard !isCatchingUp else { return work() }
+        isCatchingUp = true
         work()
-        while let next = context.later.popFirst() { next() }
-        context.isBusy = false
+        while let next = later.popFirst() { next() }
+        isCatchingUp = false
     }
 
     /// Runs a mutation. The second value says whether it tried to dispatch.

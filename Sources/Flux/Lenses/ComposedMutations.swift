@@ -24,8 +24,15 @@ public protocol ComposedMutations<State>: Mutations {
 extension ComposedMutations {
     public func commit(_ action: State.Action, to state: inout State) throws {
         var isHandled = false
-        for mutator in mutators where try mutator.reduce(action, &state) == .handled { isHandled = true }
-        guard isHandled else { throw FluxError.unhandledAction(action: String(describing: action)) }
+        var absence: FluxError?
+        for mutator in mutators {
+            do {
+                if try mutator.reduce(action, &state) == .handled { isHandled = true }
+            } catch let absent as AbsentPart {
+                absence = absence ?? absent.error
+            }
+        }
+        if !isHandled { throw absence ?? FluxError.unhandledAction(action: String(describing: action)) }
     }
 
     /// Throws if two reducers stand for one sub-state or for one inside another. A store does this when it is made.

@@ -89,9 +89,24 @@ extension LensPath.Segment {
         if myEnd == theirEnd { return .same }
         if theirs.contains(myEnd) { return .contains }
         if mine.contains(theirEnd) { return .inside }
-        guard let bytes, let others = other.bytes, bytes.overlaps(others) else { return .apart }
+        guard let bytes, let others = other.bytes else {
+            if theirEnd.isWritten(inside: myEnd) { return .contains }
+            return myEnd.isWritten(inside: theirEnd) ? .inside : .apart
+        }
+        guard bytes.overlaps(others) else { return .apart }
         if bytes == others { return .same }
         return bytes.count > others.count ? .contains : .inside
+    }
+}
+
+extension AnyKeyPath {
+    /// Whether it goes on where `outer` ends. A key path that was written in one, `\.rooms[0]`, can be taken apart in
+    /// its description only; that leaves out the arguments of subscripts, so `\.rooms[0].name` counts as inside
+    /// `\.rooms[1]`, too. Lenses to elements know better.
+    fileprivate func isWritten(inside outer: AnyKeyPath) -> Bool {
+        let (inner, outer) = (String(describing: self), String(describing: outer))
+        guard inner.hasPrefix(outer), inner.utf8.count > outer.utf8.count else { return false }
+        return [".", "!", "?"].contains(inner[inner.index(inner.startIndex, offsetBy: outer.count)])
     }
 }
 

@@ -25,13 +25,22 @@ public struct Mutator<State: Flux.State>: Sendable {
         self.reduce = reduce
     }
 
-    /// A reducer for the part that `lens` sees.
+    /// A reducer for the part that `lens` sees. While the part is absent the reducer is not asked; an action that nobody
+    /// else handles then fails with ``FluxError/missingElement(lens:)``.
     public init<Part>(
         _ lens: Lens<State, Part>, name: String? = nil,
         reduce: @escaping @Sendable (State.Action, inout Part) throws -> Reduction
     ) {
         self.init(name: name, path: lens.path) { action, state in
-            try lens.update(&state) { try reduce(action, &$0) }
+            var isReached = false
+            do {
+                return try lens.update(&state) { part in
+                    isReached = true
+                    return try reduce(action, &part)
+                }
+            } catch let error as FluxError where !isReached {
+                throw AbsentPart(error: error)
+            }
         }
     }
 

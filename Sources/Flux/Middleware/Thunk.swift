@@ -17,10 +17,14 @@ public struct Thunk<State: Flux.State>: Sendable {
 }
 
 extension Store {
-    /// Starts the work and returns its task, which can be awaited or cancelled.
+    /// Starts the work and returns its task, which can be awaited or cancelled. Inside a mutation nothing starts: the
+    /// mutation and the task fail with ``FluxError/dispatchInMutation(action:)``.
     @discardableResult
     public func dispatch(_ thunk: Thunk<State>) -> Task<Void, any Error> {
-        Task { try await thunk.body(self) }
+        guard !ThreadContext.refusesDispatch() else {
+            return Task { throw FluxError.dispatchInMutation(action: "a thunk") }
+        }
+        return Task { try await thunk.body(self) }
     }
 
     /// Does the work and returns when it has ended.

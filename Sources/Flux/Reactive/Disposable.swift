@@ -7,15 +7,27 @@ import Synchronization
 /// observation.dispose()   // from here on no call begins
 /// ```
 ///
-/// Letting go of it does not end anything; a ``DisposableScope`` does that.
+/// A call that another thread has begun by then may still be running. Letting go of a disposable does not end anything; a
+/// ``DisposableScope`` does that.
 public final class Disposable: Sendable {
     private let action: Mutex<(@Sendable () -> Void)?>
+    /// Whether what it stands for has ended by itself.
+    private let isOver: @Sendable () -> Bool
 
     /// Something that ends by `dispose`, which is called at most once.
-    public init(_ dispose: @escaping @Sendable () -> Void) { action = Mutex(dispose) }
+    public init(_ dispose: @escaping @Sendable () -> Void) {
+        action = Mutex(dispose)
+        isOver = { false }
+    }
 
-    /// Whether it has been ended.
-    public var isDisposed: Bool { action.withLock { $0 == nil } }
+    /// Something that ends by `dispose`, or by itself when nobody holds `work` any more.
+    init(endingWith work: some AnyObject & Sendable, _ dispose: @escaping @Sendable () -> Void) {
+        action = Mutex(dispose)
+        isOver = { [weak work] in work == nil }
+    }
+
+    /// Whether it has been ended, or its source has and nothing is left to be told.
+    public var isDisposed: Bool { isOver() || action.withLock { $0 == nil } }
 
     /// Ends it. Further calls do nothing.
     public func dispose() {

@@ -12,25 +12,36 @@ import Synchronization
 /// }
 /// ```
 public final class DisposableScope: Sendable {
-    /// nil once it has ended.
-    private let members: Mutex<[Disposable]?> = Mutex([])
+    private struct Contents {
+        /// nil once it has ended.
+        var members: [Disposable]? = []
+        /// How many members there may be before it looks for those that have ended by themselves.
+        var limit = 16
+    }
+
+    private let contents = Mutex(Contents())
 
     public init() {}
 
     deinit { dispose() }
 
     /// Whether it has ended.
-    public var isDisposed: Bool { members.withLock { $0 == nil } }
+    public var isDisposed: Bool { contents.withLock { $0.members == nil } }
+
+    /// How many things end with it.
+    package var count: Int { contents.withLock { $0.members?.count ?? 0 } }
 
     /// Adds something that ends with the scope; at once if the scope has ended.
     public func add(_ disposable: Disposable) {
-        let isAlive = members.withLock { members in
-            guard members != nil else { return false }
+        let isAlive = contents.withLock { contents in
+            guard var members = contents.members.take() else { return false }
             // What has ended by itself need not be kept, or a long-lived scope would only grow.
-            if let count = members?.count, count > 16, count & (count - 1) == 0 {
-                members?.removeAll { $0.isDisposed }
+            if members.count >= contents.limit {
+                members.removeAll { $0.isDisposed }
+                contents.limit = max(16, members.count * 2)
             }
-            members?.append(disposable)
+            members.append(disposable)
+            contents.members = members
             return true
         }
         if !isAlive { disposable.dispose() }
@@ -38,10 +49,7 @@ public final class DisposableScope: Sendable {
 
     /// Ends all that was added, in that order. Further calls do nothing.
     public func dispose() {
-        let ended = members.withLock { members in
-            defer { members = nil }
-            return members
-        }
+        let ended = contents.withLock { $0.members.take() }
         for disposable in ended ?? [] { disposable.dispose() }
     }
 }

@@ -38,14 +38,22 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     /// The latest value, of a source that keeps it.
-    var latest: Value? { contents.withLock { $0.latest } }
+    var latest: Value {
+        guard let latest = contents.withLock({ $0.latest }) else {
+            preconditionFailure("A source without a first value has no latest one; don't ask it.")
+        }
+        return latest
+    }
 
     /// Takes the value over and puts it in line, without telling anybody yet.
     func put(_ value: Value) {
-        contents.withLock { contents in
-            guard !contents.isFinished else { return }
+        // The value before is let go of outside the lock: its end may do anything.
+        _ = contents.withLock { contents in
+            guard !contents.isFinished else { return Value?.none }
+            let before = contents.latest
             if keepsLatest { contents.latest = value }
             contents.putInLine(.value(value))
+            return before
         }
     }
 
@@ -97,23 +105,20 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     func attach(_ receive: @escaping @Sendable (Emission<Value>) -> Void) -> Disposable {
-        let (observer, first) = contents.withLock { contents in
-            let observer = Observer(joined: contents.number, receive: receive)
-            var first: [Emission<Value>] = []
+        let observer = contents.withLock { contents in
+            var first = FirstInFirstOut<Emission<Value>>()
             if let latest = contents.latest { first.append(.value(latest)) }
-            if contents.isFinished {
-                first.append(.end)
-            } else {
-                contents.observers.append(observer)
-            }
-            return (observer, first)
+            if contents.isFinished { first.append(.end) }
+            let observer = Observer(joined: contents.number, first: first, receive: receive)
+            if !contents.isFinished { contents.observers.append(observer) }
+            return observer
         }
-        let disposable = Disposable { [weak self, weak observer] in
+        let disposable = Disposable(endingWith: observer) { [weak self, weak observer] in
             guard let observer else { return }
             observer.dispose()
             self?.remove(observer)
         }
-        ThreadContext.enter { observer.start(with: first) }
+        ThreadContext.enter { observer.start() }
         return disposable
     }
 

@@ -25,7 +25,15 @@ final class Mailbox<Value: Sendable>: Sendable {
         executor.execute { self.handOver() }
     }
 
-    func close() { contents.withLock { $0.isClosed = true } }
+    /// Hands nothing over any more.
+    func close() {
+        // What was in line is let go of outside the lock.
+        _ = contents.withLock { contents in
+            contents.isClosed = true
+            defer { contents.line = FirstInFirstOut() }
+            return contents.line
+        }
+    }
 
     private func handOver() {
         let isMine = contents.withLock { contents in

@@ -6,55 +6,56 @@ import Synchronization
 /// What the source emits meanwhile is kept for it and follows; so one observer is never called by two threads at a
 /// time, and sees every value once. After `dispose` no call begins.
 final class Observer<Value: Sendable>: Sendable {
-    private enum Phase {
-        case starting(kept: [Emission<Value>])
-        case live
-        case disposed
+    private enum Phase { case starting, live, disposed }
+
+    private struct Contents {
+        var phase = Phase.starting
+        /// What is still to be told before it is live.
+        var kept: FirstInFirstOut<Emission<Value>>
     }
 
     /// The number of the last emission before it registered; it gets those after.
     let joined: UInt64
     private let receive: @Sendable (Emission<Value>) -> Void
-    private let phase = Mutex(Phase.starting(kept: []))
+    private let contents: Mutex<Contents>
 
-    init(joined: UInt64, receive: @escaping @Sendable (Emission<Value>) -> Void) {
+    /// An observer that hears `first` when it starts.
+    init(
+        joined: UInt64, first: FirstInFirstOut<Emission<Value>>,
+        receive: @escaping @Sendable (Emission<Value>) -> Void
+    ) {
         self.joined = joined
         self.receive = receive
+        contents = Mutex(Contents(kept: first))
     }
 
-    func start(with first: [Emission<Value>]) {
-        phase.withLock { phase in
-            if case .starting(let kept) = phase { phase = .starting(kept: first + kept) }
-        }
+    func start() {
         while let emission = nextKept() { receive(emission) }
     }
 
     func offer(_ emission: Emission<Value>) {
-        let isLive = phase.withLock { phase in
-            switch phase {
-            case .starting(var kept):
-                kept.append(emission)
-                phase = .starting(kept: kept)
-                return false
-            case .live: return true
-            case .disposed: return false
-            }
+        let isLive = contents.withLock { contents in
+            if contents.phase == .starting { contents.kept.append(emission) }
+            return contents.phase == .live
         }
         if isLive { receive(emission) }
     }
 
-    func dispose() { phase.withLock { $0 = .disposed } }
+    func dispose() {
+        // What was kept is let go of outside the lock: the end of a value may do anything.
+        _ = contents.withLock { contents in
+            contents.phase = .disposed
+            defer { contents.kept = FirstInFirstOut() }
+            return contents.kept
+        }
+    }
 
     private func nextKept() -> Emission<Value>? {
-        phase.withLock { phase in
-            guard case .starting(var kept) = phase else { return nil }
-            guard !kept.isEmpty else {
-                phase = .live
-                return nil
-            }
-            let first = kept.removeFirst()
-            phase = .starting(kept: kept)
-            return first
+        contents.withLock { contents in
+            guard contents.phase == .starting else { return nil }
+            let next = contents.kept.popFirst()
+            if next == nil { contents.phase = .live }
+            return next
         }
     }
 }

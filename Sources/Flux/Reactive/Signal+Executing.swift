@@ -5,8 +5,9 @@ extension Signal {
         Signal { receive in
             let mailbox = Mailbox(executor: executor, receive: receive)
             let source = self.attach { mailbox.post($0) }
-            return Disposable {
-                mailbox.close()
+            // Held by the source and by work in line only: a disposable that outlives both keeps nothing of the observer.
+            return Disposable(endingWith: mailbox) { [weak mailbox] in
+                mailbox?.close()
                 source.dispose()
             }
         }

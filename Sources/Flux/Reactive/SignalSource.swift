@@ -39,7 +39,10 @@ extension SignalSource {
         until scope: DisposableScope, on executor: Executor = .immediate,
         _ observer: @escaping @Sendable (Value) -> Void
     ) -> Disposable {
-        let disposable = observe(on: executor, observer)
+        let disposable = observe(on: executor) { [weak scope] value in
+            // The first calls come before the observation is in the scope, and may end it.
+            if let scope, !scope.isDisposed { observer(value) }
+        }
         scope.add(disposable)
         return disposable
     }

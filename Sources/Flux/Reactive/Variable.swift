@@ -10,18 +10,14 @@
 /// Hand a ``constant`` to those who may only look.
 public final class Variable<Value: Sendable>: SignalSource {
     private let emitter: Emitter<Value>
-    private let initial: Value
 
-    public init(_ value: Value) {
-        initial = value
-        emitter = Emitter(value)
-    }
+    public init(_ value: Value) { emitter = Emitter(value) }
 
     deinit { emitter.finish() }
 
     /// The latest value. Setting it tells the observers, also of an equal value; see ``Signal/skipRepeats()``.
     public var value: Value {
-        get { emitter.latest ?? initial }
+        get { emitter.latest }
         set { emitter.send(newValue) }
     }
 
@@ -46,6 +42,6 @@ public final class Variable<Value: Sendable>: SignalSource {
 
     /// The variable as it may be read.
     public var constant: Constant<Value> {
-        Constant(signal: signal) { [emitter, initial] in emitter.latest ?? initial }
+        Constant(signal: signal) { [emitter] in emitter.latest }
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// carried out under the lock; that is for each store's executor afterwards.
 final class Lane<State: Flux.State>: Sendable {
     private struct Member {
-        let number: UInt64
+        let name: ObjectIdentifier
         weak var core: StoreCore<State>?
     }
 
@@ -27,7 +27,7 @@ final class Lane<State: Flux.State>: Sendable {
     func join(_ core: StoreCore<State>, first: Entry<State>?) {
         let ticket = contents.withLock { contents in
             contents.ticket += 1
-            contents.members.append(Member(number: contents.ticket, core: core))
+            contents.members.append(Member(name: ObjectIdentifier(core), core: core))
             guard let first, core.inbox.append(first, ticket: contents.ticket) else { return UInt64?.none }
             return contents.ticket
         }
@@ -36,7 +36,8 @@ final class Lane<State: Flux.State>: Sendable {
 
     /// The store is a target no more.
     func leave(_ core: StoreCore<State>) {
-        contents.withLock { contents in contents.members.removeAll { $0.core == nil || $0.core === core } }
+        let name = ObjectIdentifier(core)
+        contents.withLock { contents in contents.members.removeAll { $0.name == name } }
     }
 
     /// Commits `entries` to one store, one after another with nothing between.

@@ -1,7 +1,7 @@
 extension Store {
     /// The state as it may be read and observed: the latest first, then every change.
     public var constant: Constant<State> {
-        Constant(signal: Signal(core.emitter)) { [core] in core.state }
+        Constant(signal: Signal(core.emitter)) { [emitter = core.emitter] in emitter.latest }
     }
 
     /// The latest state, then every change.
@@ -15,6 +15,19 @@ extension Store {
     /// ```
     public func signal<Part: Sendable>(_ part: KeyPath<State, Part> & Sendable) -> Constant<Part> {
         constant.select(part)
+    }
+
+    /// What is derived from the state, read-only. Observers are not told of a value that equals the one before, if it
+    /// can be compared.
+    ///
+    /// ```swift
+    /// store.select(\.isEven).observe { show($0) }             // a member of Computed<Counter>
+    /// store.select { $0.exceeds(limit) }.bind(to: alarm, \.isOn)
+    /// ```
+    public func select<Part: Sendable>(
+        _ part: @escaping @Sendable (Computed<State>) -> Part
+    ) -> Constant<Part> {
+        constant.select { part(Computed($0)) }
     }
 
     /// One part of the state as an asynchronous sequence: the current one first, then each change.

@@ -55,8 +55,14 @@ public final class Store<State: Flux.State>: SignalSource {
     /// The state now, with what is derived from it.
     public var computed: Computed<State> { Computed(state) }
 
-    /// Dispatches to this store. It does not keep the store alive.
+    /// Dispatches to this store, and keeps it alive: in `store.actions.increment()` the store may have been used for the
+    /// last time before the action is dispatched, and an optimised program lets go of it there.
     public var actions: Actions<State> {
+        Actions { [self] action in core.lane.place([Entry(.actions([action]))], in: core) }
+    }
+
+    /// Dispatches to this store while there is one.
+    var passingActions: Actions<State> {
         Actions { [weak core] action in
             guard let core else { return }
             core.lane.place([Entry(.actions([action]))], in: core)

@@ -16,7 +16,6 @@ final class StoreCore<State: Flux.State>: Sendable {
     let lane: Lane<State>
     let middleware: [Middleware<State>]
     let recorders = Recorders<State>()
-    private let initial: State
     private let mutations: State.Mutations
     /// Why the rules can't be used at all, if so; then every commit fails with it.
     private let defect: FluxError?
@@ -28,7 +27,6 @@ final class StoreCore<State: Flux.State>: Sendable {
         state: State, mutations: State.Mutations, executor: Executor, skipsEqualStates: Bool,
         middleware: [Middleware<State>]
     ) {
-        initial = state
         emitter = Emitter(state)
         lane = .shared
         self.mutations = mutations
@@ -39,12 +37,12 @@ final class StoreCore<State: Flux.State>: Sendable {
     }
 
     /// The latest committed state.
-    var state: State { emitter.latest ?? initial }
+    var state: State { emitter.latest }
 
     /// Lets the executor commit what stands in the inbox up to `ticket`. Inside an observer or a middleware even asking
     /// the executor waits until that has returned: it may be one that waits for its work.
     func scheduleTurn(through ticket: UInt64) {
-        ThreadContext.carryOut { [weak self] in
+        ThreadContext.whenFree { [weak self] in
             self?.executor.execute { [weak self] in
                 ThreadContext.carryOut { self?.takeTurn(through: ticket) }
             }

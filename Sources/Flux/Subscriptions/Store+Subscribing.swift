@@ -24,9 +24,11 @@ extension Store {
         let scope = subscriptions.begin(name)
         let told = skipsRepeats ? selected.skippingEqualValues() : selected
         let observation = told.observe { [weak subscriber, weak subscriptions, weak scope] state in
+            // The first call comes before the observation is in the scope, and may end it.
+            guard let scope, !scope.isDisposed else { return }
             if let subscriber {
                 subscriber.newState(state)
-            } else if let scope {
+            } else {
                 subscriptions?.end(name, scope)
             }
         }
@@ -37,4 +39,7 @@ extension Store {
     public func unsubscribe(_ subscriber: some StoreSubscriber) {
         subscriptions.end(ObjectIdentifier(subscriber))
     }
+
+    /// How many subscriptions there are.
+    package var subscriberCount: Int { subscriptions.count }
 }

@@ -6,6 +6,9 @@ final class Subscriptions: Sendable {
 
     deinit { for scope in scopes.withLock({ $0.values }) { scope.dispose() } }
 
+    /// How many there are, those included whose subscriber has gone since the last state.
+    var count: Int { scopes.withLock { $0.count } }
+
     /// Begins a subscription of `subscriber`; its former one has ended when this returns.
     func begin(_ subscriber: ObjectIdentifier) -> DisposableScope {
         let scope = DisposableScope()

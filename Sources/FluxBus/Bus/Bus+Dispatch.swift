@@ -83,14 +83,16 @@ extension Bus {
         )
     }
 
-    private func dispatchSubmission(
+    func dispatchSubmission(
         _ action: String, _ target: DispatchTarget, _ payload: JSONObject, ifRevision: Int?, usesKey: Bool?,
-        timeout: TimeLimit, isAcknowledged: Bool = true, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
+        timeout: TimeLimit, isAcknowledged: Bool = true, epoch: String? = nil,
+        onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
     ) -> Submission {
         let body = RequestBody.DispatchBody(
             action: action, target: target, payload: payload, ifRevision: ifRevision)
         return Submission(
             .dispatch(body), repetition: usesKey ?? core.options.usesKeys ? .keyed : .never,
-            isAcknowledged: isAcknowledged, deadline: deadline(timeout), onOutcome: onOutcome)
+            isAcknowledged: isAcknowledged, deadline: deadline(timeout),
+            epoch: ifRevision == nil ? nil : epoch ?? core.epoch, onOutcome: onOutcome)
     }
 }

@@ -69,7 +69,8 @@ extension Bus {
         let submission = Submission(
             .request(request), role: role(of: request),
             repetition: Repetition(request, usesKeys: usesKey ?? core.options.usesKeys),
-            isAcknowledged: true, deadline: deadline(timeout), onOutcome: onOutcome)
+            isAcknowledged: true, deadline: deadline(timeout),
+            epoch: request["ifRevision"] == nil ? nil : core.epoch, onOutcome: onOutcome)
         if ["hello", "subscribe", "unsubscribe"].contains(request.op) {
             submission.settle(
                 .failure(

@@ -4,13 +4,15 @@ import Synchronization
 ///
 /// Past the bound the bus is asked to rest; when half of it is taken, to go on. One consumer at a time.
 final class EventBuffer: Sendable {
+    typealias Room = @Sendable () -> Void
+
     private struct State {
         var events = RingQueue<(event: SubscriptionEvent, size: Int)>()
         var bytes = 0
         var isResting = false
         var hasEnded = false
         var consumer: UnsafeContinuation<SubscriptionEvent?, Never>?
-        var onRoom: (@Sendable () -> Void)?
+        var onRoom: Room?
     }
 
     private let mostEvents: Int
@@ -23,7 +25,7 @@ final class EventBuffer: Sendable {
     }
 
     /// Called when a buffer that was full has room again.
-    var onRoom: (@Sendable () -> Void)? {
+    var onRoom: Room? {
         get { state.withLock { $0.onRoom } }
         set { state.withLock { $0.onRoom = newValue } }
     }
@@ -47,21 +49,21 @@ final class EventBuffer: Sendable {
 
     /// The next event, waiting for it; nil after the end, and when the task is cancelled.
     func next(isolation: isolated (any Actor)?) async -> SubscriptionEvent? {
-        let (ready, onRoom) = takeReady()
+        let (ready, onRoom) = state.withLock { takeReady(&$0) }
         onRoom?()
         if let ready { return ready }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
-                let outcome = state.withLock { state -> SubscriptionEvent?? in
-                    if let first = state.events.popFirst() {
-                        state.bytes -= first.size
-                        return .some(first.event)
-                    }
-                    if state.hasEnded || Task.isCancelled { return .some(nil) }
+                // An event may have come since, and it may have been the one that filled the buffer.
+                let (outcome, onRoom) = state.withLock { state -> (SubscriptionEvent??, Room?) in
+                    let (ready, onRoom) = takeReady(&state)
+                    if let ready { return (.some(ready), onRoom) }
+                    if state.hasEnded || Task.isCancelled { return (.some(nil), nil) }
                     precondition(state.consumer == nil, "A subscription has one consumer at a time.")
                     state.consumer = continuation
-                    return .none
+                    return (.none, nil)
                 }
+                onRoom?()
                 if let outcome { continuation.resume(returning: outcome) }
             }
         } onCancel: {
@@ -83,15 +85,13 @@ final class EventBuffer: Sendable {
         consumer?.resume(returning: nil)
     }
 
-    private func takeReady() -> (SubscriptionEvent?, (@Sendable () -> Void)?) {
-        state.withLock { state in
-            guard let first = state.events.popFirst() else { return (nil, nil) }
-            state.bytes -= first.size
-            guard state.isResting, state.events.count <= mostEvents / 2, state.bytes <= mostBytes / 2 else {
-                return (first.event, nil)
-            }
-            state.isResting = false
-            return (first.event, state.onRoom)
+    private func takeReady(_ state: inout State) -> (SubscriptionEvent?, Room?) {
+        guard let first = state.events.popFirst() else { return (nil, nil) }
+        state.bytes -= first.size
+        guard state.isResting, state.events.count <= mostEvents / 2, state.bytes <= mostBytes / 2 else {
+            return (first.event, nil)
         }
+        state.isResting = false
+        return (first.event, state.onRoom)
     }
 }

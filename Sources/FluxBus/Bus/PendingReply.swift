@@ -24,10 +24,10 @@ public struct PendingReply: Sendable {
     }
 
     /// True when it is there and awaiting it does not suspend.
-    public var isSettled: Bool { submission.isSettled }
+    public var isSettled: Bool { submission.told != nil }
 
     nonisolated(nonsending) func outcome() async -> ReplyOutcome {
-        if let outcome = submission.outcome { return outcome }
+        if let outcome = submission.told { return outcome }
         return await withTaskCancellationHandler {
             await submission.wait()
         } onCancel: {

@@ -43,7 +43,7 @@ public final class BusConnection {
     public convenience init(
         to address: BusAddress, token: String? = nil, client: String? = nil, until deadline: Deadline = .never
     ) throws(BusError) {
-        try self.init(opening: address, until: deadline)
+        try self.init(opening: address, ConnectWait(until: deadline))
         if case .tcp = address {
             guard let token else {
                 throw BusError(.unauthorized, "The bus at \(address) asks for a token.")
@@ -53,9 +53,9 @@ public final class BusConnection {
     }
 
     /// Only connects: the caller says `hello` as one of its requests.
-    init(opening address: BusAddress, until deadline: Deadline) throws(BusError) {
+    init(opening address: BusAddress, _ wait: ConnectWait) throws(BusError) {
         self.address = address
-        stream = try SocketStream.connect(to: address, until: deadline)
+        stream = try SocketStream.connect(to: address, wait)
     }
 
     /// Introduces this client; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
@@ -122,8 +122,10 @@ public final class BusConnection {
     /// How many queued bytes have not been sent yet.
     public var unsentBytes: Int { outgoing.count - sent }
 
-    /// Sends everything queued, reading meanwhile what comes.
+    /// Sends everything queued, reading meanwhile what comes. When the bus has gone it throws `closed`, unless lines
+    /// of it wait to be taken: then these come first.
     public func flush(until deadline: Deadline = .never) throws(BusError) {
+        let goal = totalSent + unsentBytes
         try sendSome()
         while unsentBytes > 0 {
             let ready = stream.wait(for: Int16(POLLIN | POLLOUT), until: deadline)
@@ -132,6 +134,7 @@ public final class BusConnection {
             if hasEnded { throw Self.ended }
             try sendSome()
         }
+        if totalSent < goal, !incoming.hasLine { throw Self.ended }
     }
 
     /// The next line, reply or event, waiting for it. Throws `timedOut`, or `closed` at the end.
@@ -178,7 +181,10 @@ public final class BusConnection {
         input: Int32? = nil, output: Int32? = nil, until deadline: Deadline = .never
     ) throws(BusError) -> Wakeup {
         try sendSome()
-        if hasEnded, !incoming.hasLine { throw Self.ended }
+        if hasEnded {
+            guard incoming.hasLine else { throw Self.ended }
+            return Wakeup(incoming: true)
+        }
         let wanted = Int16(unsentBytes > 0 ? POLLIN | POLLOUT : POLLIN)
         // A negative descriptor is passed over; one that is asked for nothing still reports its end.
         var entries = [
@@ -204,11 +210,25 @@ public final class BusConnection {
 
     private func sendSome() throws(BusError) {
         while unsentBytes > 0 {
-            let count = try stream.write(UnsafeRawBufferPointer(rebasing: outgoing.bytes[sent...]))
+            let count: Int
+            do throws(BusError) {
+                count = try stream.write(UnsafeRawBufferPointer(rebasing: outgoing.bytes[sent...]))
+            } catch {
+                return try readLast()
+            }
             if count == 0 { return }
             sent += count
             totalSent += count
         }
+        outgoing.clear()
+        sent = 0
+    }
+
+    /// Nothing can be sent any more, for the other end has gone. What it said before, answers and its reason, is there
+    /// to be read all the same.
+    private func readLast() throws(BusError) {
+        while !hasEnded, try stream.read(into: &incoming) == .bytes, incoming.count <= Self.longestLine {}
+        hasEnded = true
         outgoing.clear()
         sent = 0
     }

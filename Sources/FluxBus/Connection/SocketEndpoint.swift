@@ -18,10 +18,13 @@ struct SocketEndpoint {
     }
 
     /// Every kernel address that `address` stands for, in the resolver's order; one for a Unix socket.
-    static func all(of address: BusAddress) throws(BusError) -> [SocketEndpoint] {
+    static func all(of address: BusAddress, _ wait: ConnectWait) throws(BusError) -> [SocketEndpoint] {
         switch address {
-        case .unix(let path): [unix(path)]
-        case .tcp(let host, let port): try resolve(host: host, port: port)
+        case .unix(let path): return [unix(path)]
+        case .tcp(let host, let port):
+            // Numbers need no resolver.
+            if let known = try? resolve(host: host, port: port, flags: AI_NUMERICHOST) { return known }
+            return try NameLookup.endpoints(of: host, port: port, wait)
         }
     }
 
@@ -34,16 +37,16 @@ struct SocketEndpoint {
         return SocketEndpoint(family: AF_UNIX, bytes: withUnsafeBytes(of: &address) { Array($0) })
     }
 
-    private static func resolve(host: String, port: UInt16) throws(BusError) -> [SocketEndpoint] {
+    static func resolve(host: String, port: UInt16, flags: Int32) throws(BusError) -> [SocketEndpoint] {
         var hints = addrinfo()
         hints.ai_socktype = linux_stream
-        hints.ai_flags = AI_NUMERICSERV
+        hints.ai_flags = AI_NUMERICSERV | flags
         var list: UnsafeMutablePointer<addrinfo>?
         let failure = getaddrinfo(host, String(port), &hints, &list)
         defer { if let list { freeaddrinfo(list) } }
         guard failure == 0 else {
             let reason = String(cString: gai_strerror(failure))
-            throw BusError(.unreachable, "The host “\(host)” can't be found (\(reason)).")
+            throw BusError(.unreachable, "The host “\(host)” can't be found (\(reason)); check its name.")
         }
         var endpoints: [SocketEndpoint] = []
         var next = list

@@ -30,15 +30,15 @@ final class SocketStream {
     }
 
     /// Connects, trying each address of a host in turn.
-    static func connect(to address: BusAddress, until deadline: Deadline) throws(BusError) -> SocketStream {
+    static func connect(to address: BusAddress, _ wait: ConnectWait) throws(BusError) -> SocketStream {
         var reason = "no address"
-        for endpoint in try SocketEndpoint.all(of: address) {
+        for endpoint in try SocketEndpoint.all(of: address, wait) {
             let descriptor = linux_stream_socket(endpoint.family, 1)
             guard descriptor >= 0 else {
                 throw BusError(.unreachable, "No socket can be opened: \(systemReason(errno)).")
             }
             let stream = SocketStream(descriptor: descriptor)
-            let failure = stream.connect(to: endpoint, until: deadline)
+            let failure = stream.connect(to: endpoint, wait)
             if failure == 0 {
                 stream.sendWithoutDelay(endpoint)
                 return stream
@@ -52,7 +52,7 @@ final class SocketStream {
     }
 
     /// Gives 0 or the `errno` that stopped it.
-    private func connect(to endpoint: SocketEndpoint, until deadline: Deadline) -> Int32 {
+    private func connect(to endpoint: SocketEndpoint, _ wait: ConnectWait) -> Int32 {
         while true {
             if endpoint.withAddress({ sockaddr, length in Glibc.connect(descriptor, sockaddr, length) }) == 0
             {
@@ -63,10 +63,11 @@ final class SocketStream {
             case EISCONN: return 0
             case EAGAIN:
                 // A Unix listener whose queue is full; there is no event to wait for.
-                if deadline.hasPassed { return ETIMEDOUT }
-                _ = poll(nil, 0, 2)
+                if case .over = wait.pause(for: -1, 0) { return ETIMEDOUT }
             case EINPROGRESS, EALREADY:
-                guard wait(for: Int16(POLLOUT), until: deadline) != 0 else { return ETIMEDOUT }
+                var outcome = ConnectWait.Outcome.again
+                while case .again = outcome { outcome = wait.pause(for: descriptor, Int16(POLLOUT)) }
+                guard case .ready = outcome else { return ETIMEDOUT }
                 var failure: Int32 = 0
                 var length = socklen_t(MemoryLayout<Int32>.size)
                 getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &failure, &length)

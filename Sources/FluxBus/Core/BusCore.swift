@@ -31,7 +31,7 @@ final class BusCore: Sendable {
     /// Hands a request over, waiting for room if there is none.
     nonisolated(nonsending) func submit(_ submission: Submission) async {
         let isAdmitted = intake.withLock { intake -> Bool? in
-            guard !intake.hasEnded, intake.admit(submission) else { return nil }
+            guard !intake.isClosing, intake.admit(submission) else { return nil }
             let isAsleep = intake.isAsleep
             intake.isAsleep = false
             return isAsleep
@@ -56,6 +56,7 @@ final class BusCore: Sendable {
             } onCancel: {
                 submission.settle(.failure(Self.cancelled))
                 admission.end()
+                hand(over: .withdrawSettled)
             }
         }
     }
@@ -70,7 +71,7 @@ final class BusCore: Sendable {
 
     private func place(_ submission: Submission, _ admission: Admission?) -> Place {
         intake.withLock { intake in
-            if intake.hasEnded { return .refused(Self.closed) }
+            if intake.isClosing { return .refused(Self.closed) }
             let isAdmitted = intake.admit(submission)
             if !isAdmitted {
                 if admission == nil, !intake.hasRoomToPost {
@@ -104,6 +105,7 @@ final class BusCore: Sendable {
 
     /// Ends as soon as what is on its way is answered, or after the time allowed for that.
     func close(within time: Duration) {
+        intake.withLock { $0.isClosing = true }
         hand(over: .close(deadline: MonotonicClock.moment(after: time)))
     }
 

@@ -12,6 +12,9 @@ struct BusObservation {
 }
 
 extension BusCore {
+    /// The epoch of the present connection, or the last one.
+    var epoch: String { state.withLock { $0.greeting?.epoch ?? "" } }
+
     /// Waits until the first connection is open. Gives the error if it fails.
     func awaitOpening() async -> BusError? {
         await withUnsafeContinuation { continuation in

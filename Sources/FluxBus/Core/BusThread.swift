@@ -19,44 +19,17 @@ final class BusThread {
     private var released = 0
     private var releasedBytes = 0
     private var pauses: [Int] = []
+    /// Some requests are settled that have not been written; looked for once for all of a turn.
+    private var withdraws = false
 
     private init(_ core: BusCore, token: String?, seed: UInt64) {
         self.core = core
         session = ClientSession(options: core.options, token: token, seed: seed, now: MonotonicClock.now)
     }
 
-    /// What a new thread is given.
-    private final class Start: Sendable {
-        let core: BusCore
-        let token: String?
-        let seed: UInt64
-
-        init(core: BusCore, token: String?, seed: UInt64) {
-            self.core = core
-            self.token = token
-            self.seed = seed
-        }
-    }
-
     static func start(_ core: BusCore, token: String?, seed: UInt64) throws(BusError) {
-        let start = Unmanaged.passRetained(Start(core: core, token: token, seed: seed))
-        var thread = pthread_t()
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        let failure = pthread_create(
-            &thread, &attributes,
-            { argument in
-                guard let argument else { return nil }
-                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-                BusThread(start.core, token: start.token, seed: start.seed).run()
-                return nil
-            }, start.toOpaque())
-        guard failure == 0 else {
-            start.release()
-            throw BusError(.limit, "No thread can be started for a bus: \(systemReason(failure)).")
-        }
+        let name = core.options.client.map { "fluxbus \($0)" } ?? "fluxbus"
+        try DetachedThread.start(named: name) { BusThread(core, token: token, seed: seed).run() }
     }
 
     private func run() {
@@ -82,14 +55,15 @@ final class BusThread {
     private func takeOver() {
         let unsent = session.waitingBytes + (connection?.unsentBytes ?? 0)
         let now = MonotonicClock.now
-        let (awake, late) = core.intake.withLock { intake in
+        let (awake, late, isLineEmpty) = core.intake.withLock { intake in
             intake.isAsleep = false
             let late = intake.takeLate(at: now)
             let awake = intake.release(released, bytes: releasedBytes, unsent: unsent)
             swap(&intake.submissions, &submissions)
             swap(&intake.commands, &commands)
-            return (awake, late)
+            return (awake, late, intake.line.isEmpty)
         }
+        session.expectsMore = !isLineEmpty
         released = 0
         releasedBytes = 0
         for waiting in late {
@@ -101,15 +75,18 @@ final class BusThread {
         submissions.removeAll(keepingCapacity: true)
         for command in commands { carryOut(command) }
         commands.removeAll()
+        if withdraws {
+            withdraws = false
+            core.intake.withLock { $0.forgetSettled() }
+            session.withdrawSettled()
+        }
     }
 
     private func carryOut(_ command: Intake.Command) {
         switch command {
         case .cancelSubscription(let number): session.cancelSubscription(number)
         case .continueSubscription(let number): session.goOn(number)
-        case .withdrawSettled:
-            core.intake.withLock { $0.forgetSettled() }
-            session.withdrawSettled()
+        case .withdrawSettled: withdraws = true
         case .close(let deadline): session.close(by: deadline)
         }
     }
@@ -119,14 +96,27 @@ final class BusThread {
     private func connectIfWanted() {
         let now = MonotonicClock.now
         guard connection == nil, session.wantsConnection(at: now) else { return }
+        session.connecting()
         do throws(BusError) {
-            connection = try BusConnection(
-                opening: core.address, until: Deadline(after: core.options.connectTimeout))
+            let wait = ConnectWait(
+                until: Deadline(after: core.options.connectTimeout), wakeUp: core.wakeUp.descriptor,
+                turn: turnWhileConnecting)
+            connection = try BusConnection(opening: core.address, wait)
             session.connected(at: MonotonicClock.now)
         } catch {
             session.connectFailed(error, at: MonotonicClock.now)
         }
         perform()
+    }
+
+    /// What is handed over, and what time brings, does not wait for a connection. Gives the longest wait; nil when the
+    /// connection is not wanted any more.
+    private func turnWhileConnecting() -> Deadline? {
+        core.wakeUp.clear()
+        takeOver()
+        session.tick(at: MonotonicClock.now)
+        perform()
+        return session.hasEnded ? nil : deadline()
     }
 
     private func move(_ connection: BusConnection) {
@@ -212,6 +202,7 @@ final class BusThread {
     private func end() {
         let (left, line) = core.intake.withLock { intake in
             intake.hasEnded = true
+            intake.isClosing = true
             let left = intake.submissions
             intake.submissions = []
             return (left, intake.line.removeAll())

@@ -34,6 +34,8 @@ struct Intake {
     private var unsentBytes = 0
     /// True while the thread waits, or is about to: whoever brings something must wake it.
     var isAsleep = false
+    /// The bus is being closed: who stands in line still gets in, nobody else does.
+    var isClosing = false
     /// The thread has ended; nothing is taken any more.
     var hasEnded = false
 

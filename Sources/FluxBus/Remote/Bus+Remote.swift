@@ -27,9 +27,11 @@ extension Bus {
             try await create(
                 address, state: Self.members(of: initial), isEphemeral: isEphemeral, ifMissing: true)
         }
-        let core = RemoteStoreCore<State>(address: address, isOptimistic: isOptimistic)
+        let core = RemoteStoreCore<State>(address: address, isOptimistic: isOptimistic) { [core] in core.epoch
+        }
         let subscription = try await subscribe(to: .store(address)) { core.take($0) }
-        await core.awaitFirst()
+        // The first event comes directly after the subscription's reply, so a later reply comes after both.
+        if !core.hasFirst { try await sync() }
         switch core.status.value {
         case .live: return RemoteStore(bus: self, core: core, subscription: subscription)
         case .absent:
@@ -37,8 +39,7 @@ extension Bus {
                 .unknownStore,
                 "There is no store \(address); create it, or give its first state as `creating`.")
         case .unfit(let error): throw error
-        case .ended(let error):
-            throw error ?? BusError(.closed, "The bus was closed meanwhile; connect again.")
+        case .ended(let error): throw error ?? BusCore.closed
         }
     }
 
@@ -53,7 +54,8 @@ extension Bus {
     ) async throws(BusError) -> RemoteStores<State> {
         let core = RemoteStoresCore<State>()
         let subscription = try await subscribe(to: .type(State.typeName)) { core.take($0) }
-        await core.awaitFirst()
+        // The first event comes directly after the subscription's reply, so a later reply comes after both.
+        if !core.hasFirst { try await sync() }
         return RemoteStores(bus: self, core: core, subscription: subscription)
     }
 

@@ -57,29 +57,32 @@ extension Bus {
     public func attach<State: SharedState>(_ type: State.Type) async throws(BusError) -> BusAttachment<State>
     {
         let sink = Sink<BusAttachment<State>.Problem>()
-        let store: StoreAttachment<State>
-        do {
-            store = try Store<State>.attach { [weak self] action in
-                guard let self else {
-                    return sink.send(.refused(action, BusError(.closed, "The bus is gone; connect again.")))
-                }
-                actions(of: State.self) { sink.send(.refused(action, $0)) }.dispatch(action)
-            }
-        } catch {
-            throw BusError(.exists, "\(error)")
-        }
+        // Mutations and observers run here, never on the bus's thread. It rests until the local stores are tied, so that
+        // an action that goes to the bus from then on also comes back.
+        let queue = DispatchQueue(label: "fluxbus.attachment")
+        let place = AttachmentPlace<State>()
+        queue.suspend()
+        defer { queue.resume() }
         var options = SubscriptionOptions()
         options.wantsActions = true
-        do throws(BusError) {
-            // Mutations and observers of local stores run here, never on the bus's thread.
-            let queue = DispatchQueue(label: "fluxbus.attachment")
-            let subscription = try await subscribe(to: .type(State.typeName), options: options) { event in
-                queue.async { Self.take(event, store, sink) }
+        let subscription = try await subscribe(to: .type(State.typeName), options: options) { event in
+            queue.async { place.store.map { Self.take(event, $0, sink) } }
+        }
+        do {
+            let store = try Store<State>.attach { [weak self] action in
+                @Sendable func refuse(_ error: BusError) {
+                    queue.async { sink.send(.refused(action, error)) }
+                }
+                guard let self else {
+                    return refuse(
+                        BusError(.closed, "The bus is gone; connect again and attach the type anew."))
+                }
+                actions(of: State.self, onFailure: refuse).dispatch(action)
             }
+            place.store = store
             return BusAttachment(store, subscription, sink)
         } catch {
-            store.detach()
-            throw error
+            throw BusError(.exists, "\(error)")
         }
     }
 

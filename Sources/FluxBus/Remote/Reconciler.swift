@@ -132,7 +132,7 @@ package struct Reconciler<State: SharedState>: Sendable {
     private static func carryOut(_ action: State.Action, on state: State?) -> State? {
         guard var next = state else { return nil }
         do {
-            try State.Mutations().commit(action, to: &next)
+            try State.Mutations().commitPurely(action, to: &next)
             return next
         } catch {
             return state

@@ -16,7 +16,9 @@ import Flux
 ///
 /// **Optimistic.** With `isOptimistic`, an action dispatched here is carried out here at once and shown; the commit
 /// then takes its place. If the bus refuses it, what was shown is rolled back and carried out anew without it. What is
-/// shown is always the bus's state with exactly the actions on top that are on their way.
+/// shown is always the bus's state with exactly the actions on top that are on their way. What others do is shown a round
+/// trip later at most, because only the answers tell which of the own actions a state holds; until then ``revision`` may be
+/// behind that of a reply, though its action is shown.
 ///
 /// Observers are called on a queue of the store's own, one value after another; use `observe(on:)` for another place.
 /// The store is followed as long as somebody holds this object.
@@ -67,17 +69,25 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     /// The state as the bus has it, with the store's own revision: the last commit that changed it, as `ifRevision` of
     /// ``dispatch(_:ifRevision:timeout:)`` wants it. Asks the bus where events have not told it yet.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
+        let (state, revision, _) = try await confirmedInEpoch()
+        return (state, revision)
+    }
+
+    /// The same, with the epoch in which the revision holds.
+    func confirmedInEpoch() async throws(BusError) -> (state: State, revision: Int, epoch: String) {
         while true {
-            if case (let state?, let revision?) = core.confirmed { return (state, revision) }
-            let request = BusRequest("stores", ["match": .string(address)])
-            let reply: Result<JSONObject, BusError> = await withCheckedContinuation { continuation in
-                bus.post(request) { [core] reply in
-                    let entry = (try? reply.get())?["stores"]?[0]
-                    if let revision = entry?["revision"]?.int { core.learn(ownRevision: revision) }
-                    continuation.resume(returning: reply)
-                }
+            if case .unfit(let error) = core.status.value { throw error }
+            if case (let state?, let revision?, let epoch) = core.confirmed {
+                return (state, revision, epoch)
             }
-            guard try reply.get()["stores"]?.array?.isEmpty == false else {
+            let request = BusRequest("stores", ["match": .string(address)])
+            let submission = bus.submission(request, timeout: .standard) { [core] outcome in
+                let entry = (try? outcome.object.get())?["stores"]?[0]
+                if let revision = entry?["revision"]?.int { core.learn(ownRevision: revision) }
+            }
+            await bus.core.submit(submission)
+            let reply = try await PendingReply(submission: submission, core: bus.core).value
+            guard reply["stores"]?.array?.isEmpty == false else {
                 throw BusError(.unknownStore, "There is no store \(address) any more; create it.")
             }
         }
@@ -96,17 +106,21 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     public func dispatch(
         _ action: State.Action, ifRevision: Int? = nil, timeout: Bus.TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
+        try await dispatch(action, ifRevision: ifRevision, in: core.confirmed.epoch, timeout)
+    }
+
+    /// The same, where the revision is one of an epoch: in a later one it is a conflict, whatever its number.
+    func dispatch(
+        _ action: State.Action, ifRevision: Int?, in epoch: String, _ timeout: Bus.TimeLimit = .standard
+    ) async throws(BusError) -> DispatchReply {
         let (name, payload) = try Bus.coded(action, of: State.self)
         let id = core.begin(action)
-        let outcome = await withCheckedContinuation { continuation in
-            bus.postDispatch(
-                name, to: .store(address), payload: payload, ifRevision: ifRevision, timeout: timeout
-            ) { [core] outcome in
-                core.end(id, outcome)
-                continuation.resume(returning: outcome)
-            }
-        }
-        return try outcome.get()
+        let submission = bus.dispatchSubmission(
+            name, .store(address), payload, ifRevision: ifRevision, usesKey: nil, timeout: timeout,
+            epoch: epoch
+        ) { [core] in core.end(id, $0.dispatch) }
+        await bus.core.submit(submission)
+        return try await PendingReply(submission: submission, core: bus.core).dispatched
     }
 
     /// Dispatches an action and gives the state that it, or what was committed directly after it, led to.

@@ -16,9 +16,10 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         /// Counts the reconcilers that were put in place.
         var version = 0
         var status = RemoteStoreStatus.absent
+        /// The epoch that the revisions belong to.
+        var epoch = ""
         var nextID = 0
         var hasFirst = false
-        var awaitingFirst: [CheckedContinuation<Void, Never>] = []
     }
 
     let address: String
@@ -31,7 +32,11 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     private let queue = DispatchQueue(label: "fluxbus.store")
     private let isEqual = Equality.of(State.self)
 
-    init(address: String, isOptimistic: Bool) {
+    private let currentEpoch: @Sendable () -> String
+
+    /// `epoch` tells that of the present connection.
+    init(address: String, isOptimistic: Bool, epoch: @escaping @Sendable () -> String) {
+        currentEpoch = epoch
         self.address = address
         state = Variable(State())
         status = Variable(.absent)
@@ -46,13 +51,16 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         contents.withLock { ($0.reconciler.revision, $0.reconciler.pendingCount) }
     }
 
-    /// The state as the bus has it, and the last commit that changed it, if that is known.
-    var confirmed: (state: State?, revision: Int?) {
-        contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision) }
+    /// The state as the bus has it, and the last commit that changed it, if that is known, in which epoch.
+    var confirmed: (state: State?, revision: Int?, epoch: String) {
+        contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision, $0.epoch) }
     }
 
     /// Takes what the bus says of the store's own revision, on the bus's thread.
     func learn(ownRevision: Int) { transform { $0.learned(ownRevision: ownRevision) } }
+
+    /// Whether the bus has told the first state, or that there is none.
+    var hasFirst: Bool { contents.withLock { $0.hasFirst } }
 
     // MARK: - From the bus
 
@@ -62,10 +70,12 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         case .change(let change): take(change)
         case .ended(let error):
             set(.ended(error))
-            state.finish()
-            status.finish()
-            failures.finish()
-            becameKnown()
+            // Behind what is still to be told, and like that not on this thread.
+            queue.async { [state, status, failures] in
+                state.finish()
+                status.finish()
+                failures.finish()
+            }
         case .bookmark, .action, .gap: break
         }
     }
@@ -82,6 +92,10 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             let state = try told.map { json throws(BusError) in try decoded(json) }
             // A reset, or several commits in one, do not tell which of them changed the store.
             let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
+            if event.isReset {
+                let epoch = currentEpoch()
+                contents.withLock { $0.epoch = epoch }
+            }
             transform { reconciler in
                 if event.isReset {
                     reconciler.reset(to: state, revision: event.revision)
@@ -94,7 +108,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         } catch {
             set(.unfit(error))
         }
-        becameKnown()
+        contents.withLock { $0.hasFirst = true }
     }
 
     private func decoded(_ json: JSON) throws(BusError) -> State {
@@ -129,27 +143,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
 
     func report(_ failure: ActionFailure<State>) {
         queue.async { self.failures.send(failure) }
-    }
-
-    // MARK: - Waiting for the first state
-
-    func awaitFirst() async {
-        await withCheckedContinuation { continuation in
-            let isKnown = contents.withLock { contents in
-                if !contents.hasFirst { contents.awaitingFirst.append(continuation) }
-                return contents.hasFirst
-            }
-            if isKnown { continuation.resume() }
-        }
-    }
-
-    private func becameKnown() {
-        let waiting = contents.withLock { contents in
-            contents.hasFirst = true
-            defer { contents.awaitingFirst = [] }
-            return contents.awaitingFirst
-        }
-        for continuation in waiting { continuation.resume() }
     }
 
     // MARK: - Putting in place

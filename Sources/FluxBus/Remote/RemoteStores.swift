@@ -38,5 +38,5 @@ public final class RemoteStores<State: SharedState>: SignalSource {
     public var failures: Signal<BusError> { core.failures.signal }
 
     /// Actions to every store of the type on the bus.
-    public var actions: Actions<State> { bus.actions(of: State.self) { [core] in core.failures.send($0) } }
+    public var actions: Actions<State> { bus.actions(of: State.self) { [core] in core.report($0) } }
 }

@@ -6,19 +6,17 @@ import Synchronization
 
 /// All stores of a type, as the bus's thread tells them.
 final class RemoteStoresCore<State: SharedState>: Sendable {
-    private struct Contents {
-        var hasFirst = false
-        var awaitingFirst: [CheckedContinuation<Void, Never>] = []
-    }
-
     /// By the names behind the slash.
     let states = Variable<[String: State]>([:])
     /// Stores whose state does not fit the Swift type, and the end.
     let failures = Sink<BusError>()
-    private let contents = Mutex(Contents())
+    /// Whether the bus has told the first states.
+    private let isKnown = Atomic<Bool>(false)
     /// Touched by the bus's thread only; the lock is never contended.
     private let mirror = Mutex(Mirror())
     private let queue = DispatchQueue(label: "fluxbus.stores")
+
+    var hasFirst: Bool { isKnown.load(ordering: .acquiring) }
 
     /// Takes an event, on the bus's thread.
     func take(_ event: SubscriptionEvent) {
@@ -26,11 +24,13 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
         case .change(let change): take(change)
         case .ended(let error):
             if let error { report(error) }
-            states.finish()
-            failures.finish()
-        case .bookmark, .action, .gap: return
+            // Behind what is still to be told, and like that not on this thread.
+            queue.async { [states, failures] in
+                states.finish()
+                failures.finish()
+            }
+        case .bookmark, .action, .gap: break
         }
-        becameKnown()
     }
 
     private func take(_ event: ChangeEvent) {
@@ -42,6 +42,7 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
         case .success(let change?): show(change)
         case .success(nil): break
         }
+        isKnown.store(true, ordering: .releasing)
     }
 
     private func show(_ change: MirrorChange) {
@@ -65,26 +66,7 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
         queue.async { self.states.deliver() }
     }
 
-    private func report(_ error: BusError) { queue.async { self.failures.send(error) } }
+    /// Tells what went wrong, on the queue of the observers.
+    func report(_ error: BusError) { queue.async { self.failures.send(error) } }
 
-    // MARK: - Waiting for the first states
-
-    func awaitFirst() async {
-        await withCheckedContinuation { continuation in
-            let isKnown = contents.withLock { contents in
-                if !contents.hasFirst { contents.awaitingFirst.append(continuation) }
-                return contents.hasFirst
-            }
-            if isKnown { continuation.resume() }
-        }
-    }
-
-    private func becameKnown() {
-        let waiting = contents.withLock { contents in
-            contents.hasFirst = true
-            defer { contents.awaitingFirst = [] }
-            return contents.awaitingFirst
-        }
-        for continuation in waiting { continuation.resume() }
-    }
 }

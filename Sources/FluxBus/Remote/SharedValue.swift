@@ -33,12 +33,7 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
 
     /// The value as the bus has it, with its revision for ``set(_:ifRevision:)``.
     public func read() async throws(BusError) -> (value: Value, revision: Int) {
-        let (state, revision) = try await store.confirmed()
-        guard let value = Self.decoded(state.value) else {
-            throw BusError(
-                .unfitState,
-                "\(store.address) holds \(state.value.encoded.prefix(80)), which is no \(Value.self).")
-        }
+        let (value, revision, _) = try await readInEpoch()
         return (value, revision)
     }
 
@@ -46,13 +41,7 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
     /// `details` hold the actual `revision`. Returns the new revision when ``value`` has seen it.
     @discardableResult
     public func set(_ value: Value, ifRevision: Int? = nil) async throws(BusError) -> Int {
-        let json: JSON
-        do {
-            json = try JSON(encoding: value)
-        } catch {
-            throw BusError(.invalidPayload, "The value for \(store.address) can't be encoded: \(error)")
-        }
-        return try await store.dispatch(.set(value: json), ifRevision: ifRevision).revision
+        try await store.dispatch(.set(value: encoded(value)), ifRevision: ifRevision).revision
     }
 
     /// Sets what `change` makes of the value; again with the newer value when somebody else was faster.
@@ -61,14 +50,33 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
     @discardableResult
     public func update(_ change: (Value) -> Value) async throws(BusError) -> Value {
         while true {
-            let (value, revision) = try await read()
+            let (value, revision, epoch) = try await readInEpoch()
             let next = change(value)
             do throws(BusError) {
-                try await set(next, ifRevision: revision)
+                _ = try await store.dispatch(
+                    .set(value: encoded(next)), ifRevision: revision, in: epoch)
                 return next
             } catch {
                 guard error.code == .conflict else { throw error }
             }
+        }
+    }
+
+    private func readInEpoch() async throws(BusError) -> (value: Value, revision: Int, epoch: String) {
+        let (state, revision, epoch) = try await store.confirmedInEpoch()
+        guard let value = Self.decoded(state.value) else {
+            throw BusError(
+                .unfitState,
+                "\(store.address) holds \(state.value.encoded.prefix(80)), which is no \(Value.self).")
+        }
+        return (value, revision, epoch)
+    }
+
+    private func encoded(_ value: Value) throws(BusError) -> JSON {
+        do {
+            return try JSON(encoding: value)
+        } catch {
+            throw BusError(.invalidPayload, "The value for \(store.address) can't be encoded: \(error)")
         }
     }
 

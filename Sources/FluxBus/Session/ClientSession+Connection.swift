@@ -2,6 +2,9 @@ import BusJSON
 
 /// Connections open, are lost, and are restored.
 extension ClientSession {
+    /// An attempt begins, which ends with `connected` or `connectFailed`.
+    package mutating func connecting() { nextAttempt = .max }
+
     /// A connection is there.
     package mutating func connected(at now: Int) {
         guard phase == .disconnected else { return }
@@ -54,12 +57,20 @@ extension ClientSession {
     /// Sorts what was unanswered: what may be sent again stands in line for that, before what already did.
     private mutating func takeBackUnanswered(sent bytes: Int, _ reason: BusError) {
         let later = resending.removeAll()
+        var dropped: Set<String> = []
         for var sent in unanswered.removeAll() where !sent.submission.role.isOwn {
             sent.isRepeated = sent.isRepeated || sent.end <= bytes
+            if case .dropStore(let address) = sent.submission.role, sent.isRepeated {
+                // It may be gone already, and a drop that is answered as a duplicate would leave it standing.
+                ephemeralStores.removeAll { $0.address == address }
+                dropped.insert(address)
+            }
             if sent.submission.isSettled {
                 if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
                 effects.append(.complete(sent.submission, .failure(reason)))
-            } else if case .createEphemeral(let address, let state) = sent.submission.role, sent.isRepeated {
+            } else if case .createEphemeral(let address, let state) = sent.submission.role, sent.isRepeated,
+                !dropped.contains(address)
+            {
                 ephemeralStores.append(
                     EphemeralStore(address: address, state: state, pending: sent.submission))
             } else if sent.isRepeated, sent.submission.repetition == .never {

@@ -34,13 +34,22 @@ extension ClientSession {
     }
 
     private mutating func answer(_ id: Int, _ outcome: ReplyOutcome, at now: Int) {
-        while let sent = unanswered.popFirst() {
-            if sent.id == id { return answered(sent, outcome, at: now) }
-            // Answers come in order, so silence about an unacknowledged dispatch before this one is its success.
-            guard sent.id < id, !sent.submission.isAcknowledged else { break }
+        if let first = unanswered.popFirst() {
+            if first.id == id { return answered(first, outcome, at: now) }
+            unanswered.putBack(first)
+        }
+        // Answers come in order, so silence about unacknowledged dispatches before this one is their success. None is
+        // taken out before the answer is known to be somebody's, for what stays is sent again.
+        var silent = 0
+        while let sent = unanswered[silent], sent.id < id, !sent.submission.isAcknowledged { silent += 1 }
+        guard unanswered[silent]?.id == id else {
+            return violated(BusError(.unexpectedReply, "A reply came that belongs to no request."))
+        }
+        for _ in 0..<silent {
+            guard let sent = unanswered.popFirst() else { return }
             effects.append(.complete(sent.submission, .object(["ok": true])))
         }
-        violated(BusError(.unexpectedReply, "A reply came that belongs to no request."))
+        if let sent = unanswered.popFirst() { answered(sent, outcome, at: now) }
     }
 
     /// A line that the bus could not read is answered without an `id`. It is the first that wants an answer, unless

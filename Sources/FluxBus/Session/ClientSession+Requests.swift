@@ -4,7 +4,7 @@ import BusJSON
 extension ClientSession {
     /// Takes in a request, which then is settled in any case.
     package mutating func submit(_ submission: Submission) {
-        if phase == .ended || isClosing {
+        if phase == .ended {
             let error = BusError(.closed, "This connection to the bus was closed; connect again to go on.")
             return effects.append(.complete(submission, .failure(error)))
         }
@@ -37,6 +37,13 @@ extension ClientSession {
         if let outcome = sent.submission.outcome {
             if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
             return effects.append(.complete(sent.submission, outcome))
+        }
+        if let meant = sent.submission.epoch, meant != epoch, !sent.isRepeated {
+            let error = BusError(
+                .conflict,
+                "The bus has begun a new history, in which revisions from before mean nothing; read again.",
+                details: ["epoch": .string(epoch)])
+            return effects.append(.complete(sent.submission, .failure(error)))
         }
         write(sent, to: writer)
     }

@@ -23,6 +23,7 @@ extension ClientSession {
             }
             record.sub = sub
             record.isEstablished = true
+            record.settledBefore = settledRevision
             record.skipRevision = (record.position?.revision ?? 0)
             record.actionsToSkip = record.actionsAtPosition
             if record.position == nil, record.request.isOfActions || !record.request.wantsFirstStates {
@@ -78,11 +79,13 @@ extension ClientSession {
         effects.append(.notice(.continued(subscription: number)))
     }
 
-    /// A subscription of actions has got as far as the last reply, because all events up to a reply come before it.
+    /// A subscription of actions has got as far as the last reply, because all events up to a reply come before it, if
+    /// the reply came after the subscription was granted: else what it missed before may still be on its way.
     /// One of changes stays where it is: its next `from` must be the revision of its last event.
     mutating func settlePosition(of number: Int) {
         guard let record = subscriptions[number], record.request.isOfActions, record.sub != nil,
-            let position = record.position, settledRevision >= position.revision
+            let position = record.position, settledRevision > record.settledBefore,
+            settledRevision >= position.revision
         else { return }
         subscriptions[number]?.position = ResumePoint(revision: settledRevision, epoch: epoch)
         subscriptions[number]?.actionsAtPosition = 0

@@ -42,6 +42,8 @@ package struct ClientSession {
 
     package internal(set) var phase = Phase.disconnected
     var isClosing = false
+    /// More requests stand in line outside, which were there before the session was told to close.
+    package var expectsMore = false
     var closeDeadline = Int.max
     /// Why the connection is to be ended by its owner.
     package internal(set) var disconnectReason: BusError?
@@ -116,7 +118,8 @@ package struct ClientSession {
 
     /// Whether anything of a user is still to be answered.
     package var isIdle: Bool {
-        waiting.isEmpty && resending.isEmpty && !ephemeralStores.contains { $0.pending != nil }
+        !expectsMore && waiting.isEmpty && resending.isEmpty
+            && !ephemeralStores.contains { $0.pending != nil }
             && !unanswered.elements.contains { !$0.submission.role.isOwn }
     }
 

@@ -22,6 +22,19 @@ struct RingQueue<Element> {
         return element
     }
 
+    /// Gives the element back that was taken out last.
+    mutating func putBack(_ element: consuming Element) {
+        if count == slots.count { grow() }
+        head = (head &- 1) & (slots.count &- 1)
+        slots[head] = element
+        count &+= 1
+    }
+
+    /// The element so many places behind the first; nil behind the last.
+    subscript(place: Int) -> Element? {
+        place < count ? slots[(head &+ place) & (slots.count &- 1)] : nil
+    }
+
     /// The elements from the first to the last.
     var elements: [Element] {
         (0..<count).compactMap { slots[(head &+ $0) & (slots.count &- 1)] }

@@ -29,11 +29,12 @@ package final class Submission: Sendable {
         }
     }
 
-    private enum State {
-        case open
-        case awaited([UnsafeContinuation<ReplyOutcome, Never>])
-        case callback(@Sendable (ReplyOutcome) -> Void)
-        case settled(ReplyOutcome)
+    private struct State {
+        var outcome: ReplyOutcome?
+        /// Whether the callback has returned, if there is one: who waits comes after it.
+        var isTold = false
+        var callback: (@Sendable (ReplyOutcome) -> Void)?
+        var waiting: [UnsafeContinuation<ReplyOutcome, Never>] = []
     }
 
     let body: RequestBody
@@ -42,60 +43,59 @@ package final class Submission: Sendable {
     let isAcknowledged: Bool
     /// The moment of its time-out on the monotonic clock, in nanoseconds.
     let deadline: Int
+    /// The epoch that a revision in it belongs to; in another one it must not be sent. Nil: any.
+    let epoch: String?
     package let size: Int
     private let state: Mutex<State>
 
     package init(
         _ body: RequestBody, role: Role = .plain, repetition: Repetition = .free, isAcknowledged: Bool = true,
-        deadline: Int = .max, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
+        deadline: Int = .max, epoch: String? = nil, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
     ) {
         self.body = body
         self.role = role
         self.repetition = repetition
         self.isAcknowledged = isAcknowledged
         self.deadline = deadline
+        self.epoch = epoch
         size = body.encodedSize
-        state = Mutex(onOutcome.map(State.callback) ?? .open)
+        state = Mutex(State(callback: onOutcome))
     }
 
     /// The outcome, if there is one.
-    package var outcome: ReplyOutcome? {
-        state.withLock { if case .settled(let outcome) = $0 { outcome } else { nil } }
-    }
+    package var outcome: ReplyOutcome? { state.withLock { $0.outcome } }
 
-    var isSettled: Bool { state.withLock { if case .settled = $0 { true } else { false } } }
+    var isSettled: Bool { state.withLock { $0.outcome != nil } }
 
-    /// Settles it, unless it is.
+    /// The outcome as those who wait see it: once the callback has returned.
+    var told: ReplyOutcome? { state.withLock { $0.isTold ? $0.outcome : nil } }
+
+    /// Settles it, unless it is. The callback comes before those who wait.
     package func settle(_ outcome: ReplyOutcome) {
-        let before = state.withLock { state -> State in
-            let before = state
-            if case .settled = before { return before }
-            state = .settled(outcome)
-            return before
+        let (isMine, callback) = state.withLock { state in
+            if state.outcome != nil { return (false, state.callback) }
+            state.outcome = outcome
+            return (true, state.callback.take())
         }
-        switch before {
-        case .open, .settled: break
-        case .awaited(let waiting): for continuation in waiting { continuation.resume(returning: outcome) }
-        case .callback(let callback): callback(outcome)
+        guard isMine else { return }
+        callback?(outcome)
+        let waiting = state.withLock { state in
+            state.isTold = true
+            defer { state.waiting = [] }
+            return state.waiting
         }
+        for continuation in waiting { continuation.resume(returning: outcome) }
     }
 
     /// The outcome, waiting for it.
     nonisolated(nonsending) func wait() async -> ReplyOutcome {
         await withUnsafeContinuation { continuation in
-            let settled = state.withLock { state -> ReplyOutcome? in
-                switch state {
-                case .open:
-                    state = .awaited([continuation])
-                    return nil
-                case .awaited(let others):
-                    state = .awaited(others + [continuation])
-                    return nil
-                case .settled(let outcome): return outcome
-                case .callback: preconditionFailure("Nobody waits for what a callback takes.")
-                }
+            let told = state.withLock { state -> ReplyOutcome? in
+                if state.isTold { return state.outcome }
+                state.waiting.append(continuation)
+                return nil
             }
-            if let settled { continuation.resume(returning: settled) }
+            if let told { continuation.resume(returning: told) }
         }
     }
 }

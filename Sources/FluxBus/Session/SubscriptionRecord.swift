@@ -20,6 +20,8 @@ struct SubscriptionRecord {
     var actionsAtPosition = 0
     var actionsToSkip = 0
     var skipRevision = 0
+    /// The session's `settledRevision` when the present `sub` was granted: replies from before say nothing of it.
+    var settledBefore = 0
 
     init(_ request: SubscriptionRequest) {
         self.request = request

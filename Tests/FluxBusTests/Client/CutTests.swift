@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// A real daemon, a real client, and a line between them that is cut thousands of times while tasks dispatch.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct CutTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct CutTests {
     /// A mirror kept by a callback.
     private final class Observer: Sendable {
         let mirror: Mutex<Mirror>

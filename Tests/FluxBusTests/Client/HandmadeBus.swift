@@ -9,12 +9,18 @@ import Foundation
 final class HandmadeBus: Sendable {
     /// One accepted connection.
     final class Peer {
-        private let descriptor: Int32
+        private var descriptor: Int32
         private var bytes: [UInt8] = []
 
         init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-        deinit { close(descriptor) }
+        deinit { close() }
+
+        /// Ends the connection.
+        func close() {
+            if descriptor >= 0 { Glibc.close(descriptor) }
+            descriptor = -1
+        }
 
         /// The next line; nil at the end.
         func line() -> String? {

@@ -5,54 +5,8 @@ import Testing
 
 /// The session alone, fed by hand: what it writes for which facts.
 @Suite struct SessionTests {
+    private typealias Desk = SessionDesk
     private static let second = 1_000_000_000
-
-    /// A session on a connection that was greeted, and what it wrote since.
-    private final class Desk {
-        var session: ClientSession
-        private let writer = ByteWriter()
-        private(set) var now = 0
-        var lastID = 0
-
-        init(_ change: (inout BusOptions) -> Void = { _ in }) {
-            var options = BusOptions()
-            options.timeout = nil
-            change(&options)
-            session = ClientSession(options: options, seed: 1, now: 0)
-            connect()
-        }
-
-        func connect(revision: Int = 4) {
-            session.connected(at: now)
-            _ = written()
-            reply(#""revision":\#(revision),"epoch":"e""#)
-        }
-
-        func pass(_ nanoseconds: Int) {
-            now += nanoseconds
-            session.tick(at: now)
-        }
-
-        /// The requests written since the last call.
-        func written() -> [JSON] {
-            writer.clear()
-            session.write(to: writer, room: 1 << 20)
-            let lines = writer.text.split(separator: "\n").compactMap { try? JSON(parsing: String($0)) }
-            if let id = lines.last?["id"]?.int { lastID = id }
-            return lines
-        }
-
-        func receive(_ line: String) {
-            Array(line.utf8).withUnsafeBytes { session.receive($0, at: now) }
-            let effects = session.effects
-            session.effects = []
-            for case .event(let request, let event, _) in effects {
-                if request.receive(event, 0) == .rest { session.pause(request.number) }
-            }
-        }
-
-        func reply(_ members: String) { receive(#"{"id":\#(lastID),"ok":true,\#(members)}"#) }
-    }
 
     @Test func silentBusIsAskedForASignOfLifeAndThenGivenUp() {
         let desk = Desk { $0.keepAlive = .seconds(10) }

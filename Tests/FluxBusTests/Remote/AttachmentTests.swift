@@ -2,7 +2,7 @@ import FluxBus
 import Testing
 
 /// Local stores that follow the bus. One suite, one test at a time: the attachment of a type is the process's.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct AttachmentTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct AttachmentTests {
     /// The type `counter`, kept as the order in which its actions came.
     struct Trail: State, SharedState, Equatable {
         private(set) var amounts: [Int] = []

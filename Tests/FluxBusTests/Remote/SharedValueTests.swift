@@ -2,7 +2,7 @@ import FluxBus
 import Testing
 
 /// One value for all processes.
-@Suite(.timeLimit(.minutes(1))) struct SharedValueTests {
+@Suite(.timeLimit(.minutes(5))) struct SharedValueTests {
     private static let type = """
         type: value
         initial: { value: null }

@@ -3,7 +3,7 @@ import Flux
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DisposalTests {
+@Suite(.timeLimit(.minutes(5))) struct DisposalTests {
     @Test func nothingComesAfterDisposalEvenIfQueued() {
         let manual = ManualExecutor()
         let sink = Sink<Int>()
@@ -63,6 +63,22 @@ import Testing
         scope = nil
         variable.value = 2
         #expect(seen.entries == [0, 1])
+    }
+
+    @Test func observerOnAnExecutorIsCalledOnceAtATime() {
+        let manual = ManualExecutor()
+        let sink = Sink<Int>()
+        let seen = Journal<String>()
+        sink.observe(on: manual.executor) { value in
+            seen.write("begin \(value)")
+            // The executor goes on with the next piece of work before this one has ended.
+            if manual.count > 0 { manual.step() }
+            seen.write("end \(value)")
+        }
+        sink.send(1)
+        sink.send(2)
+        manual.step()
+        #expect(seen.entries == ["begin 1", "end 1", "begin 2", "end 2"])
     }
 
     @Test func observingOnAnExecutorKeepsTheOrderThoughItRunsConcurrently() async {

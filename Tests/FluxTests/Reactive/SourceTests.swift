@@ -2,7 +2,7 @@ import Flux
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct SourceTests {
+@Suite(.timeLimit(.minutes(5))) struct SourceTests {
     @Test func sinkKeepsNothing() {
         let sink = Sink<Int>()
         let (early, late) = (Journal<Int>(), Journal<Int>())
@@ -100,6 +100,17 @@ import Testing
         variable.value = 1
         variable.value = 2
         #expect(inner.entries == [1, 2])
+    }
+
+    @Test func valueThatComesDuringTheFirstCallFollowsIt() {
+        let variable = Variable(0)
+        let seen = Journal<String>()
+        variable.observe { [weak variable] value in
+            seen.write("begin \(value)")
+            if value == 0, let variable { onThreads(1) { _ in variable.value = 1 } }
+            seen.write("end \(value)")
+        }
+        #expect(seen.entries == ["begin 0", "end 0", "begin 1", "end 1"])
     }
 
     @Test func derivedSignals() {

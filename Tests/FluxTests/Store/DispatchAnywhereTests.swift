@@ -3,7 +3,7 @@ import Flux
 import Testing
 
 /// Dispatching from where it might deadlock or recurse: mutations, observers, middleware.
-@Suite(.timeLimit(.minutes(1))) struct DispatchAnywhereTests {
+@Suite(.timeLimit(.minutes(5))) struct DispatchAnywhereTests {
     enum Inner {}
     enum Outer {}
 
@@ -25,6 +25,18 @@ import Testing
         #expect(store.state.items.isEmpty)
         store.dispatch(.note(.init(thread: 0, number: 3)))
         #expect(store.state.items.map(\.number) == [3])
+    }
+
+    @Test func rulesThatAreRunWithoutAStoreKeepTheirPromisesToo() {
+        let store = Store<Counter>(state: Counter())
+        var counter = Counter()
+        #expect(throws: Counter.Failure.self) { try Counter.Mutations().commitPurely(.fail, to: &counter) }
+        #expect(counter == Counter())
+        var ledger = Ledger<Inner>()
+        #expect(throws: FluxError.self) {
+            try Ledger<Inner>.Mutations().commitPurely(.call { store.actions.increment() }, to: &ledger)
+        }
+        #expect(store.state.count == 0)
     }
 
     @Test func anotherTypesDispatchInsideAMutationIsRefusedToo() async {
@@ -69,14 +81,17 @@ import Testing
         #expect(store.state.count == 3)
     }
 
-    @Test func executorThatWaitsForItsWorkDoesNotHang() {
+    @Test func executorThatWaitsForItsWorkDoesNotHangAndIsNeverLeft() {
         let queue = DispatchQueue(label: "waiting")
+        let mark = DispatchSpecificKey<Bool>()
+        queue.setSpecific(key: mark, value: true)
         let waiting = Executor { work in queue.sync(execute: work) }
-        let seen = Journal<Int>()
+        let (seen, onQueue) = (Journal<Int>(), Journal<Bool>())
         let store = Store<Counter>(
             state: Counter(), executor: waiting,
             middleware: [
                 Middleware { action, context, next in
+                    onQueue.write(DispatchQueue.getSpecific(key: mark) == true)
                     next(action)
                     if context.state.count == 1 { context.actions.increment() }
                 }
@@ -86,6 +101,20 @@ import Testing
             if state.count == 2 { store?.actions.increment() }
         }
         store.actions.increment()
+        #expect(seen.entries == [0, 1, 2, 3])
+        #expect(onQueue.entries == [true, true, true])
+    }
+
+    @Test func executorMayBeSteppedFromAnObserver() {
+        let manual = ManualExecutor()
+        let store = Store<Counter>(state: Counter(), executor: manual.executor)
+        let seen = Journal<Int>()
+        store.observe { state in
+            seen.write(state.count)
+            if manual.count > 0 { manual.step() }
+        }
+        store.dispatch([.increment(), .increment(), .increment()])
+        manual.step()
         #expect(seen.entries == [0, 1, 2, 3])
     }
 }

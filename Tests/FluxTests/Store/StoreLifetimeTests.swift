@@ -1,7 +1,7 @@
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StoreLifetimeTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreLifetimeTests {
     @Test func whatIsQueuedWhenAStoreGoesNeverHappens() {
         let manual = ManualExecutor()
         var store: Store<Counter>? = Store<Counter>(state: Counter(), executor: manual.executor)
@@ -14,34 +14,54 @@ import Testing
         #expect(state?.value.count == 1)
     }
 
-    @Test func actionsObserversAndStreamsDoNotKeepAStore() {
+    @Test func actionsKeepAStore() {
         var store: Store<Counter>? = Store<Counter>(state: Counter())
         weak let watched = store
-        let actions = store?.actions
-        let binding = store?.signal(\.count)
+        let state = store?.constant
+        var actions = store?.actions
+        store = nil
+        actions?.increment()
+        #expect(state?.value.count == 1)
+        actions = nil
+        #expect(watched == nil)
+    }
+
+    @Test func observersBindingsAndStreamsDoNotKeepAStore() {
+        var store: Store<Counter>? = Store<Counter>(state: Counter())
+        weak let watched = store
+        let binding = store?.binding(\.count) { .increment(by: $0) }
         let values = store?.values(\.count).makeAsyncIterator()
         store?.observe { _ in }
         #expect(watched != nil)
         store = nil
         #expect(watched == nil)
-        actions?.increment()
+        binding?.value = 5
         #expect(binding?.value == 0)
         _ = values
     }
 
     @Test func storeMayGoInsideItsOwnObserver() {
-        final class Owner: @unchecked Sendable {
-            // Touched by this test's thread only.
-            var store: Store<Counter>? = Store<Counter>(state: Counter())
-        }
-        let owner = Owner()
+        let owner = Variable<Store<Counter>?>(Store(state: Counter()))
         let seen = Journal<Int>()
-        owner.store?.observe { state in
+        owner.value?.observe { state in
             seen.write(state.count)
-            if state.count == 1 { owner.store = nil }
+            if state.count == 1 { owner.value = nil }
         }
-        owner.store?.dispatch([.increment(), .increment()])
-        #expect(owner.store == nil)
-        #expect(seen.entries == [0, 1, 2] || seen.entries == [0, 1])
+        owner.value?.dispatch([.increment(), .increment()])
+        #expect(owner.value == nil)
+        // The dispatch itself held the store until all of the list was committed.
+        #expect(seen.entries == [0, 1, 2])
+    }
+
+    @Test func nothingFollowsWhenAStoreGoesInTheMiddleOfItsTurn() {
+        enum Leaving {}
+        let manual = ManualExecutor()
+        let owner = Variable<Store<Ledger<Leaving>>?>(Store(state: .init(), executor: manual.executor))
+        let late = Journal<Int>()
+        owner.value?.dispatch([.call { owner.value = nil }, .call { late.write(1) }, .call { late.write(2) }])
+        // The last piece of work would commit all three.
+        manual.step(2)
+        #expect(owner.value == nil)
+        #expect(late.entries.isEmpty)
     }
 }

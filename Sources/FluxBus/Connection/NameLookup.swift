@@ -1,0 +1,36 @@
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// A host's name on its way to addresses. The system's resolver can't be interrupted, so it runs on a thread of its own,
+/// which is left to itself if nobody waits any more.
+final class NameLookup: Sendable {
+    private let done: WakeUp
+    private let found = Mutex<Result<[SocketEndpoint], BusError>?>(nil)
+
+    private init() throws(BusError) { done = try WakeUp() }
+
+    static func endpoints(
+        of host: String, port: UInt16, _ wait: ConnectWait
+    ) throws(BusError) -> [SocketEndpoint] {
+        let lookup = try NameLookup()
+        try DetachedThread.start(named: "fluxbus lookup") {
+            let result = Result { () throws(BusError) in
+                try SocketEndpoint.resolve(host: host, port: port, flags: 0)
+            }
+            lookup.found.withLock { $0 = result }
+            lookup.done.signal()
+        }
+        while true {
+            if let found = lookup.found.withLock({ $0 }) { return try found.get() }
+            if case .over = wait.pause(for: lookup.done.descriptor, Int16(POLLIN)) {
+                throw BusError(
+                    .unreachable, "The host “\(host)” was not found in the time allowed; check its name.")
+            }
+        }
+    }
+}

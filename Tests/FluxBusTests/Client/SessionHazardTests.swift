@@ -1,0 +1,113 @@
+import BusJSON
+import FluxBus
+import Synchronization
+import Testing
+
+/// Interleavings by which a request, an event or a store could get lost.
+@Suite struct SessionHazardTests {
+    private func dispatch(
+        _ action: String, ifRevision: Int? = nil, epoch: String? = nil, isAcknowledged: Bool = true
+    ) -> Submission {
+        Submission(
+            .dispatch(
+                RequestBody.DispatchBody(action: action, target: .store("door/a"), ifRevision: ifRevision)),
+            repetition: .keyed, isAcknowledged: isAcknowledged, epoch: epoch)
+    }
+
+    @Test func replyThatBelongsToNobodyTakesNoRequestWithIt() {
+        let desk = SessionDesk()
+        desk.session.submit(dispatch("quiet", isAcknowledged: false))
+        desk.session.submit(dispatch("open"))
+        _ = desk.written()
+        desk.receive(#"{"id":99,"ok":true,"revision":5,"matched":1,"changed":1}"#)
+        #expect(desk.session.disconnectReason?.code == .unexpectedReply)
+        #expect(desk.outcomes.isEmpty, "neither was answered")
+        desk.cut()
+        desk.connect(revision: 6)
+        #expect(desk.written().compactMap { $0["action"] } == ["quiet", "open"])
+        desk.receive(#"{"id":\#(desk.lastID),"ok":true,"revision":6,"matched":1,"changed":1}"#)
+        #expect(desk.outcomes.count == 2)
+    }
+
+    @Test func repliesFromBeforeAResumptionDoNotMoveItsPlace() {
+        let desk = SessionDesk()
+        let rests = Mutex(true)
+        let request = SubscriptionRequest(
+            number: 1, request: BusRequest("subscribe", ["type": "door", "actions": true]), isOfActions: true
+        ) { _, _ in rests.withLock { $0 } ? .rest : .goOn }
+        desk.session.submit(Submission(.request(request.request), role: .subscribe(request)))
+        _ = desk.written()
+        desk.reply(#""sub":1,"revision":4,"epoch":"e""#)
+        desk.receive(#"{"event":"action","sub":1,"revision":5,"action":"a"}"#)
+        _ = desk.written()
+        desk.reply(#""done":1"#)
+        // It rests at 5; meanwhile an answer tells of revision 9.
+        desk.session.submit(dispatch("open"))
+        _ = desk.written()
+        desk.receive(#"{"id":\#(desk.lastID),"ok":true,"revision":9,"matched":1,"changed":1}"#)
+        desk.session.goOn(1)
+        #expect(desk.written().last?["since"] == 4)
+        desk.reply(#""sub":2,"revision":9,"epoch":"e""#)
+        desk.receive(#"{"event":"action","sub":2,"revision":5,"action":"a"}"#)
+        desk.receive(#"{"event":"action","sub":2,"revision":6,"action":"b"}"#)
+        // It rests again, at 6: 7 to 9 have not come, whatever the answer before said.
+        desk.session.goOn(1)
+        #expect(desk.written().last?["since"] == 5)
+        desk.reply(#""sub":3,"revision":9,"epoch":"e""#)
+        desk.cut()
+        desk.connect(revision: 9)
+        #expect(desk.written().last?["since"] == 5)
+    }
+
+    @Test func repliesAfterAResumptionDoMoveItsPlace() {
+        let desk = SessionDesk()
+        let request = SubscriptionRequest(
+            number: 1, request: BusRequest("subscribe", ["type": "door", "actions": true]), isOfActions: true
+        ) { _, _ in .goOn }
+        desk.session.submit(Submission(.request(request.request), role: .subscribe(request)))
+        _ = desk.written()
+        desk.reply(#""sub":1,"revision":4,"epoch":"e""#)
+        desk.session.submit(dispatch("open"))
+        _ = desk.written()
+        desk.receive(#"{"id":\#(desk.lastID),"ok":true,"revision":9,"matched":1,"changed":1}"#)
+        desk.cut()
+        desk.connect(revision: 9)
+        #expect(desk.written().last?["since"] == 9)
+    }
+
+    @Test func droppedEphemeralStoreIsNotMadeAgain() {
+        let desk = SessionDesk()
+        let create = BusRequest("create", ["store": "door/mine", "ephemeral": true])
+        desk.session.submit(
+            Submission(.request(create), role: .createEphemeral("door/mine", state: nil)))
+        _ = desk.written()
+        desk.reply(#""revision":5,"created":true"#)
+        desk.session.submit(
+            Submission(
+                .request(BusRequest("drop", ["store": "door/mine"])), role: .dropStore("door/mine"),
+                repetition: .keyed))
+        _ = desk.written()
+        // The drop was committed and its answer lost: made again, the store would outlive it.
+        desk.cut()
+        desk.connect(revision: 6)
+        #expect(desk.written().map { $0["op"] } == ["drop"])
+        desk.reply(#""revision":6,"duplicate":true"#)
+        desk.cut()
+        desk.connect(revision: 7)
+        #expect(desk.written().isEmpty)
+    }
+
+    @Test func revisionOfAnEarlierEpochIsAConflict() {
+        let desk = SessionDesk()
+        desk.cut()
+        desk.session.submit(dispatch("open", ifRevision: 4, epoch: "e"))
+        desk.connect(revision: 4, epoch: "f")
+        #expect(desk.written().isEmpty)
+        desk.perform()
+        guard case .failure(let error)? = desk.outcomes.first else {
+            Issue.record("It was not refused.")
+            return
+        }
+        #expect(error.code == .conflict && error.details["epoch"] == "f")
+    }
+}

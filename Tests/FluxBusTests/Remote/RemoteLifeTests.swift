@@ -1,0 +1,112 @@
+import Dispatch
+import FluxBus
+import Foundation
+import Synchronization
+import Testing
+
+/// Waiting for remote stores ends, observers hold nobody up, and nothing is left behind.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct RemoteLifeTests {
+    /// A bus that grants a subscription to `counter/main`, tells its state or keeps it, and then says nothing.
+    private static func silent(tellsState: Bool) -> HandmadeBus {
+        HandmadeBus { bus in
+            let peer = bus.accept()
+            peer.greet(revision: 1)
+            _ = peer.line()
+            peer.send(#"{"id":2,"ok":true,"sub":1,"revision":1,"epoch":"e1"}"#)
+            if tellsState {
+                peer.send(
+                    #"{"event":"change","sub":1,"from":0,"revision":1,"reset":true,"states":{"counter/main":{"count":1}}}"#
+                )
+                // A store that is known late asks for it.
+                if let line = peer.line(), line.contains("sync") {
+                    peer.send(#"{"id":3,"ok":true,"revision":1}"#)
+                }
+            }
+            while peer.line() != nil {}
+        }
+    }
+
+    @Test func storeWhoseStateNeverComesTimesOut() async throws {
+        let silent = Self.silent(tellsState: false)
+        var options = BusOptions()
+        options.timeout = .milliseconds(50)
+        options.closeTimeout = .zero
+        let bus = try await Bus.connect(silent.address, options: options)
+        #expect(await code { try await bus.store("main", of: SharedCounter.self) } == .timedOut)
+    }
+
+    @Test func cancelledDispatchOfARemoteStoreEnds() async throws {
+        let silent = Self.silent(tellsState: true)
+        var options = BusOptions()
+        options.timeout = nil
+        options.closeTimeout = .zero
+        let bus = try await Bus.connect(silent.address, options: options)
+        let store = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        let dispatch = Task { try await store.dispatch(.increment()) }
+        for await count in store.values(\.count) where count == 2 { break }
+        dispatch.cancel()
+        #expect(await code { try await dispatch.value } == .cancelled)
+        #expect(store.state.count == 1 && store.pendingCount == 0, "it is not known, so it is not shown")
+        let reading = Task { try await store.confirmed() }
+        reading.cancel()
+        #expect(await code { try await reading.value } == .cancelled)
+    }
+
+    @Test func observersOfFailuresHoldNobodyUp() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let counters = try await bus.stores(of: SharedCounter.self)
+        let (isCalled, mayReturn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let observation = counters.failures.observe { _ in
+            isCalled.signal()
+            mayReturn.wait()
+        }
+        // The second one overflows.
+        counters.actions.increment(by: .max)
+        counters.actions.increment(by: .max)
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                isCalled.wait()
+                continuation.resume()
+            }
+        }
+        try await bus.sync()
+        mayReturn.signal()
+        observation.dispose()
+    }
+
+    @Test func actionsThatTheEndOvertookAreTold() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect { $0.closeTimeout = .zero }
+        let main = try await bus.store("main", of: SharedCounter.self)
+        var failures = main.failures.values.makeAsyncIterator()
+        var statuses = main.status.values.makeAsyncIterator()
+        #expect(await statuses.next() == .live)
+        live.stop()
+        main.actions.increment()
+        await bus.close()
+        #expect((await failures.next()?.error as? BusError)?.code == .closed)
+        #expect(await failures.next() == nil)
+        #expect(await statuses.next() == .ended(nil))
+        #expect(await statuses.next() == nil)
+    }
+
+    @Test func unfitStateIsNotReadAsTheLastOneThatFitted() async throws {
+        struct Worded: SharedState {
+            var note: Note = .empty
+            enum Note: String, Codable, Sendable { case empty = "", loud }
+            enum Action: Codable, Sendable { case write(text: String) }
+            static let typeName = "counter"
+            static let actions = ActionList<Worded>().requiring { .write(text: $0) }
+            struct Mutations: Flux.Mutations { func commit(_ action: Action, to state: inout Worded) {} }
+        }
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: Worded.self)
+        _ = try await main.confirmed()
+        try await main.dispatch(.write(text: "unheard of"))
+        #expect(await code { try await main.confirmed() } == .unfitState)
+        try await main.dispatch(.write(text: "loud"))
+        #expect(try await main.confirmed().state.note == .loud)
+    }
+}

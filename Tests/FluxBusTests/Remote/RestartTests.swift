@@ -1,0 +1,109 @@
+import FluxBus
+import Testing
+
+/// The daemon starts anew, with a new epoch: everything that follows it goes on, and nothing is guessed.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct RestartTests {
+    private static let value = """
+        type: value
+        initial: { value: 7 }
+        actions:
+          set:
+            payload: { value: any }
+            set: { value: { var: payload.value } }
+        """
+
+    /// The type `counter`, attached by this suite alone.
+    struct Total: State, SharedState, Equatable {
+        private(set) var sum = 0
+        enum Action: Codable, Sendable { case increment(by: Int = 1) }
+        static let typeName = "counter"
+        static let actions = ActionList<Total>(.increment())
+        struct Mutations: Flux.Mutations {
+            func commit(_ action: Action, to state: inout Total) {
+                switch action {
+                case .increment(let amount): state.sum += amount
+                }
+            }
+        }
+    }
+
+    @Test func remoteStoresShowTheNewHistory() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let plain = try await bus.store("main", of: SharedCounter.self)
+        let optimistic = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        let gone = try await bus.store("gone", of: SharedCounter.self, creating: SharedCounter(count: 2))
+        for _ in 0..<40 { try await optimistic.dispatch(.increment()) }
+        live.stop()
+        optimistic.actions.increment(by: 3)
+        #expect(optimistic.state.count == 43)
+        try live.start()
+        for store in [plain, optimistic] {
+            for await count in store.values(\.count) where count == 3 { break }
+        }
+        try await bus.sync()
+        #expect(optimistic.pendingCount == 0 && optimistic.state == plain.state)
+        #expect(optimistic.revision < 40)
+        try await plain.dispatch(.increment())
+        #expect(plain.state.count == 4)
+        for await count in optimistic.values(\.count) where count == 4 { break }
+        #expect(gone.status.value == .absent && gone.state.count == 2)
+    }
+
+    @Test func revisionFromBeforeARestartIsAConflict() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self)
+        let (_, revision) = try await main.confirmed()
+        live.stop()
+        // It goes out when the daemon is there again, where the store has the same revision by chance.
+        let outcomes = AsyncStream.makeStream(of: Result<DispatchReply, BusError>.self)
+        bus.postDispatch("increment", to: .store("counter/main"), ifRevision: revision) {
+            outcomes.continuation.yield($0)
+        }
+        try live.start()
+        var outcome = outcomes.stream.makeAsyncIterator()
+        let error = await #expect(throws: BusError.self) { _ = try await outcome.next()?.get() }
+        #expect(error?.code == .conflict)
+        #expect(try await bus.state(of: "counter/main").state["count"] == 0)
+        let (_, next) = try await main.confirmed()
+        #expect(next == revision)
+        try await main.dispatch(.increment(), ifRevision: next)
+    }
+
+    @Test func sharedValueIsUpdatedFromTheNewValue() async throws {
+        let live = try LiveBus(types: ["value": Self.value])
+        let bus = try await live.connect()
+        let level = try await bus.value("level", default: 1)
+        try await level.update { $0 + 1 }
+        live.stop()
+        let update = Task { try await level.update { $0 + 10 } }
+        try live.start()
+        let error = await #expect(throws: BusError.self) { try await update.value }
+        #expect(error?.code == .unknownStore)
+        let other = try await live.connect()
+        _ = try await other.value("level", default: 5)
+        for await value in level.values where value == 5 { break }
+        #expect(try await level.update { $0 + 10 } == 15)
+    }
+
+    @Test func attachmentTellsTheGapAndGoesOn() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let local = Store<Total>(state: Total())
+        let attachment = try await bus.attach(Total.self)
+        var problems = attachment.problems.values.makeAsyncIterator()
+        Store<Total>.actions.dispatch(.increment(by: 5))
+        for await sum in local.values(\.sum) where sum == 5 { break }
+        live.stop()
+        Store<Total>.actions.dispatch(.increment(by: 7))
+        try live.start()
+        guard case .gap? = await problems.next() else {
+            Issue.record("The gap was not told.")
+            return
+        }
+        for await sum in local.values(\.sum) where sum == 12 { break }
+        #expect(try await bus.state(of: "counter/main").state["count"] == 7)
+        attachment.detach()
+    }
+}

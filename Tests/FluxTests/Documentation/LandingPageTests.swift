@@ -1,0 +1,40 @@
+import Flux
+import Testing
+
+/// The code of the landing page.
+struct Count: State, Equatable {
+    fileprivate(set) var value = 0
+
+    enum Action: Codable, Sendable { case increment(by: Int = 1), reset }
+
+    struct Mutations: Flux.Mutations {
+        func commit(_ action: Action, to state: inout Count) {
+            switch action {
+            case .increment(let amount): state.value += amount
+            case .reset: state.value = 0
+            }
+        }
+    }
+}
+
+extension Actions<Count> {
+    func increment(by amount: Int = 1) { dispatch(.increment(by: amount)) }
+}
+
+extension Computed<Count> {
+    var isEven: Bool { state.value.isMultiple(of: 2) }
+}
+
+@Suite struct LandingPageTests {
+    @Test func landingPage() {
+        let seen = Journal<Int>()
+        @Sendable func print(_ value: Int) { seen.write(value) }
+        let store = Store<Count>(state: Count())
+        store.signal(\.value).observe { print($0) }
+        let even = store.select(\.isEven)
+        store.actions.increment()
+        Store<Count>.actions.increment(by: 2)
+        #expect(seen.entries == [0, 1, 3])
+        #expect(!even.value)
+    }
+}
