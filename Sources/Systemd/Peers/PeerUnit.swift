@@ -23,7 +23,8 @@ public struct PeerUnit: Sendable, Hashable {
     /// - Throws: `system` if the socket is none of that kind, or `/proc` may not be read.
     public init(ofPeerOn socket: Int32) throws(SystemdError) {
         system = try Self.ask(socket, sd_peer_get_unit)
-        user = try Self.ask(socket, sd_peer_get_user_unit)
+        // Only what runs under a user's manager has one; each question reads a file of /proc.
+        user = system?.hasPrefix("user@") == true ? try Self.ask(socket, sd_peer_get_user_unit) : nil
     }
 
     private static func ask(

@@ -22,6 +22,8 @@ final class Herd: Sendable {
 
     private let acknowledged = Atomic<Int>(0)
     private let isFinishing = Atomic<Bool>(false)
+    /// No client is left, because of a failure.
+    private let isOver = Atomic<Bool>(false)
     private let report = Mutex(Report())
     private let done = DispatchSemaphore(value: 0)
     private let progress = DispatchSemaphore(value: 0)
@@ -37,7 +39,7 @@ final class Herd: Sendable {
     func waitForMore(acknowledged count: Int) {
         let wanted = acknowledged.load(ordering: .relaxed) + count
         while acknowledged.load(ordering: .relaxed) < wanted {
-            guard progress.wait(timeout: .now() + 20) == .success else { return }
+            if isOver.load(ordering: .relaxed) || progress.wait(timeout: .now() + 20) != .success { return }
         }
     }
 
@@ -77,6 +79,7 @@ final class Herd: Sendable {
         report.withLock { report in
             for member in members { member.add(to: &report) }
         }
+        isOver.store(true, ordering: .relaxed)
         progress.signal()
         done.signal()
     }
