@@ -49,6 +49,8 @@ import Testing
             try host.property("StatusText").hasSuffix(" stores, 3 clients, revision \(revision)")
         }
         let text = try host.property("StatusText")
+        // They count until here; an optimised program would let go of them before.
+        withExtendedLifetime(clients) {}
         #expect(isTold, "\(text)")
     }
 
