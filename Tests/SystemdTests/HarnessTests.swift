@@ -42,7 +42,6 @@ import Testing
     @Test func systemEndsEvenWhenItsScriptIsKilled() throws {
         let booted = try Booted()
         kill(booted.script.processIdentifier, SIGKILL)
-        booted.script.waitUntilExit()
         // Waits until the process is gone.
         let waiter = try Process.run(
             URL(fileURLWithPath: "/usr/bin/timeout"),
@@ -50,6 +49,10 @@ import Testing
         waiter.waitUntilExit()
         #expect(waiter.terminationStatus == 0)
         #expect(kill(booted.process, 0) == -1 && errno == ESRCH)
+        // What the script has left behind reads from the lifeline, and Foundation takes a process for ended only when
+        // nothing that it started is left.
+        try booted.lifeline.fileHandleForWriting.close()
+        booted.script.waitUntilExit()
         // Its group and folder could not be removed; the next one does it.
         let next = try Booted()
         #expect(try booted.remains() == [])
