@@ -113,9 +113,7 @@ import Testing
         main.actions.dispatch(.limit(by: 3))
         #expect(main.state.count == 3, "an optimistic store shows an action at once")
         main.actions.dispatch(.limit(by: 100))
-        #expect(main.state.count == 103)
         main.actions.dispatch(.increment())
-        #expect(main.state.count == 104)
         let failure = await failures.next()
         #expect((failure?.error as? BusError)?.code == .rejected)
         try await bus.sync()
@@ -123,7 +121,8 @@ import Testing
         #expect(main.pendingCount == 0)
         for await count in main.values(\.count) where count == 4 { break }
         observation.dispose()
-        #expect(seen.withLock { $0 }.contains(104))
+        // The bus may answer between two dispatches, but not before the first of them was shown.
+        #expect(seen.withLock { $0 }.contains(103))
     }
 
     /// What a user sees of an optimistic counter must never go back while everybody only counts up.
