@@ -75,7 +75,9 @@ package final class Engine {
 
     // Identities and keys.
     @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
-    @exclusivity(unchecked) var keys = KeyMemory()
+    @exclusivity(unchecked) var keys: KeyMemory
+    /// Where a keyed request is written down, to be told from others.
+    let keyScratch = ByteWriter(capacity: 1024)
 
     // The commit being made, kept to reuse its storage.
     let request: RequestReader
@@ -97,6 +99,7 @@ package final class Engine {
         self.configuration = configuration
         limits = configuration.limits
         stores = StoreTable(seed: configuration.hashSeed)
+        keys = KeyMemory(seed: configuration.hashSeed)
         request = RequestReader(depth: configuration.limits.depth)
         for type in types { addType(type) }
         orderTypes()

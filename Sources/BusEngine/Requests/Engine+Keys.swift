@@ -59,7 +59,8 @@ extension Engine {
 
     /// What the request asks for, without what may differ when it is sent again.
     private func meaning() -> KeyMemory.Digest {
-        let writer = ByteWriter()
+        let writer = keyScratch
+        writer.clear()
         for text in [request.op, request.type, request.store, request.action] {
             writer.append(decimal: text.count)
             writer.append(UInt8(ascii: ":"))
