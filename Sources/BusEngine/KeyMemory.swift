@@ -82,7 +82,8 @@ struct KeyMemory {
         var slot = Int(truncatingIfNeeded: hash) & mask
         while slots[slot] != 0 {
             let index = Int(slots[slot]) - 1
-            if ring[index].hash == hash, ring[index].id.identity == id.identity, ring[index].id.key == id.key {
+            if ring[index].hash == hash, ring[index].id.identity == id.identity, ring[index].id.key == id.key
+            {
                 return slot
             }
             slot = (slot + 1) & mask
