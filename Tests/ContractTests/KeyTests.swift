@@ -113,6 +113,27 @@ import Testing
         #expect(try client.reply(to: increment + "}")["duplicate"] == true)
     }
 
+    /// Old keys make room for new ones, and nothing of the others is lost by that, nor on the way to the next daemon.
+    @Test func rememberedKeysStayFoundWhileOldOnesGo() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let client = bus.connect()
+        func ring(_ index: Int) -> String {
+            #"{"op":"dispatch","type":"door","action":"rang","key":"x\#(index)""#
+        }
+        for index in 0..<106_000 { client.send(ring(index) + #","ack":false}"#) }
+        for index in stride(from: 6_000, to: 106_000, by: 7) {
+            #expect(try client.reply(to: ring(index) + "}")["duplicate"] == true, "x\(index)")
+        }
+        try bus.restart()
+        for index in stride(from: 6_000, to: 106_000, by: 61) {
+            #expect(try client.reply(to: ring(index) + "}")["duplicate"] == true, "x\(index) after a restart")
+        }
+        for index in stride(from: 0, to: 6_000, by: 17) {
+            let again = ring(index) + #","after":1,"epoch":"\#(bus.epoch)"}"#
+            #expect(try client.reply(to: again)["error"]?["code"] == "conflict", "x\(index)")
+        }
+    }
+
     @Test(arguments: [#","key":"""#, #","key":5"#, #","after":1,"epoch":"e""#, #","key":"k","after":1"#])
     func malformedKeyIsRefused(_ members: String) throws {
         let client = try MemoryBus.with("counter/a").connect()

@@ -121,12 +121,12 @@ import Testing
         let bus = try await live.connect { $0.bufferedEvents = 1 }
         let subscription = try await bus.subscribe(to: .store("counter/main"))
         let writer = Task {
-            for _ in 0..<1000 { try await bus.dispatch("increment", to: .store("counter/main")) }
+            for _ in 0..<3000 { try await bus.dispatch("increment", to: .store("counter/main")) }
         }
         var mirror = Mirror()
         for try await event in subscription {
             _ = try mirror.fold(event)
-            if mirror.states["counter/main"]?["count"] == 1000 { break }
+            if mirror.states["counter/main"]?["count"] == 3000 { break }
         }
         try await writer.value
     }
