@@ -29,13 +29,17 @@ extension BusServer {
         configuration.tokenName = { [unowned self] in setup.tokens.name(for: $0) }
         configuration.loadTypes = { [unowned self] () throws(ReloadFailure) in try readAgain() }
         configuration.reloaded = { [unowned self] in adoptReloaded() }
+        let natives = setup.natives
         configuration.compile = { (definition) throws(ReloadFailure) in
+            // A type that this daemon has in code, as far as it is still the same.
+            if let native = natives.first(where: { $0.definition == definition }) { return native }
             do throws(SourceError) {
                 return try DeclaredType(definition: definition)
             } catch {
                 throw ReloadFailure(message: error.description)
             }
         }
+        configuration.ask = { [unowned self] in loop?.keeper?.ask($0) }
         configuration.reportsFrom =
             logger.logLevel <= .debug ? .debug : logger.logLevel <= .info ? .info : .notice
         configuration.report = { [weak self] note in
