@@ -32,6 +32,10 @@ let package = Package(
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // A service under systemd: readiness, watchdog, passed and stored descriptors, the journal. Nothing of the bus.
         .target(name: "Systemd", dependencies: ["CSystemd"]),
+        // SQLite, in which the action log is.
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // The action log's file: groups of commits and snapshots, durable. Nothing of what they mean.
+        .target(name: "BusLog", dependencies: ["CSQLite"]),
         // JSON values, reading, writing, pointers, patches.
         .target(name: "BusJSON"),
         // One state under change: writes in place, the journal, what changed.
@@ -103,6 +107,7 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
             ]),
+        .testTarget(name: "BusLogTests", dependencies: ["BusLog", "CSQLite"]),
         .testTarget(name: "FluxTests", dependencies: ["Flux"]),
         .testTarget(
             name: "BusTypesTests",
