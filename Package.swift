@@ -48,10 +48,15 @@ let package = Package(
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML"]),
         // Stores, commits, subscriptions: pure and synchronous.
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
+        // Starts, snapshots and questions: what was, made again from snapshots and commits.
+        .target(name: "BusHistory", dependencies: ["BusEngine", "BusJSON"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
-            dependencies: ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "CLinux", "Systemd", logging]),
+            dependencies: [
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML", "CLinux",
+                "Systemd", logging,
+            ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
         // A Swift state as the wire sees it: its name, its actions, its coding.

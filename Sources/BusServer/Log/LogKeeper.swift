@@ -123,18 +123,18 @@ final class LogKeeper {
             "commits after revision \(engine.durableRevision) are taken back: \(failure.message)",
             metadata: LogKind.logTrouble.metadata)
         waiting = []
-        do {
-            let reader = try LogReader(path: writer.file.path)
-            let then = try recipe.replayer.engine(at: engine.durableRevision, from: reader)
+        do throws(PastFailure) {
+            let past = try LogPast(path: writer.file.path)
+            let then = try recipe.replayer.engine(at: engine.durableRevision, from: past)
             engine.rewind(
                 to: then,
                 trouble: "The bus can't commit, because its log can't be written; try again later. "
                     + failure.message)
             noteTrouble(failure.message)
         } catch {
-            let reason = (error as? LogFailure)?.message ?? "\(error)"
-            logger.critical("the log can't be read either: \(reason)", metadata: LogKind.logTrouble.metadata)
-            giveUp(reason)
+            logger.critical(
+                "the log can't be read either: \(error.message)", metadata: LogKind.logTrouble.metadata)
+            giveUp(error.message)
         }
     }
 

@@ -85,7 +85,7 @@ struct LogStart {
                 metadata: LogKind.newEpoch.metadata)
         }
         try file.begin(epoch: engine.epoch)
-        let writer = LogWriter(file, mailbox)
+        let writer = LogWriter(file, settings.sync, mailbox)
         var lastSnapshot = (revision: engine.revision, bytes: 0)
         if isNew {
             lastSnapshot.bytes = try Snapshots(writer, mailbox, settings.retain).write(

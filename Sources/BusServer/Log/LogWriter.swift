@@ -8,14 +8,16 @@ import Dispatch
 final class LogWriter: @unchecked Sendable {
     let file: LogFile
     let queue = DispatchQueue(label: "fluxbus.log", qos: .userInitiated)
+    private let mode: SyncMode
     private let mailbox: LogMailbox
     /// Syncs once a second, with `sync: interval`, or tries again after trouble.
     private var timer: (any DispatchSourceTimer)?
     private var isUnsynced = false
     private var isInTrouble = false
 
-    init(_ file: LogFile, _ mailbox: LogMailbox) {
+    init(_ file: LogFile, _ mode: SyncMode, _ mailbox: LogMailbox) {
         self.file = file
+        self.mode = mode
         self.mailbox = mailbox
         let timer = DispatchSource.makeTimerSource(queue: queue)
         timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(20))
@@ -61,7 +63,7 @@ final class LogWriter: @unchecked Sendable {
                 return
             }
         }
-        guard isUnsynced, file.sync == .interval else { return }
+        guard isUnsynced, mode == .interval else { return }
         do throws(LogFailure) {
             try file.sync()
             isUnsynced = false

@@ -12,7 +12,7 @@ final class PastReader: @unchecked Sendable {
     private let recipe: Snapshots.Recipe
     private let mailbox: LogMailbox
     private let limits: Limits
-    private var answers: PastAnswers<LogReader>?
+    private var answers: PastAnswers<LogPast>?
     private var asked = 0
 
     /// How long an engine of the past is kept after it was last looked at: it takes as much memory as the bus.
@@ -37,9 +37,9 @@ final class PastReader: @unchecked Sendable {
     }
 
     private func answer(_ question: LogQuestion) -> LogAnswer {
-        do throws(LogFailure) {
+        do throws(PastFailure) {
             if answers == nil {
-                answers = PastAnswers(try LogReader(path: path), recipe.replayer, limits: limits)
+                answers = PastAnswers(try LogPast(path: path), recipe.replayer, limits: limits)
             }
         } catch {
             return .refused(code: "unavailable", message: error.message, details: [:])

@@ -29,8 +29,8 @@ final class Snapshots: Sendable {
     func take(at revision: Int, _ recipe: Recipe) {
         queue.async { [self] in
             do {
-                let reader = try LogReader(path: writer.file.path)
-                let engine = try recipe.replayer.engine(at: revision, from: reader)
+                let past = try LogPast(path: writer.file.path)
+                let engine = try recipe.replayer.engine(at: revision, from: past)
                 let bytes = engine.snapshot()
                 let count = try write(bytes, at: revision)
                 forgetOld()
