@@ -88,7 +88,7 @@ let package = Package(
 
         // What tests share: seeded randomness, a bus in memory.
         .target(
-            name: "TestSupport", dependencies: ["BusEngine", "BusJSON", "BusLogic"],
+            name: "TestSupport", dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic"],
             path: "Tests/TestSupport"),
         .testTarget(name: "TidyTests"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),

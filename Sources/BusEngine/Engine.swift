@@ -158,6 +158,9 @@ package final class Engine {
         set { configuration.epoch = newValue }
     }
 
+    /// The time of the last turn or commit, in milliseconds since 1970.
+    package var lastTime: Int { now }
+
     package var storeCount: Int { stores.count }
     package var subscriberCount: Int { subscriptionCount }
 
