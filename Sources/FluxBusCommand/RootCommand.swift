@@ -28,7 +28,12 @@ package struct RootCommand: ParsableCommand {
                 subcommands: [
                     WatchCommand.self, GetCommand.self, ListCommand.self, CreateCommand.self,
                     DropCommand.self,
-                    WaitCommand.self, LogCommand.self,
+                    WaitCommand.self,
+                ]),
+            CommandGroup(
+                name: "Time travel",
+                subcommands: [
+                    LogCommand.self, AtCommand.self, DiffCommand.self, BlameCommand.self, RevertCommand.self,
                 ]),
             CommandGroup(
                 name: "Bus",

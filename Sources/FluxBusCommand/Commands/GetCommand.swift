@@ -34,38 +34,8 @@ package struct GetCommand: BusCommand {
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let selector = StoreSelector(target)
-        let connection = try session.connect()
-        var table = Table("STORE", "STATE")
-        var after: JSON?
-        repeat {
-            let reply = try session.ask(request(selector, after: after), on: connection)
-            for member in reply["states"]?.object ?? [:] {
-                if session.console.form == .lines {
-                    try session.console.row(["store": .string(member.key), "state": member.value])
-                } else if case .store = selector {
-                    try printOne(member.value, in: session.console)
-                } else {
-                    table.add(.init(member.key, .address), .init(member.value.encoded))
-                }
-            }
-            after = reply["next"]
-        } while after?.string != nil
-        if !table.isEmpty { try session.console.table(table) }
+        let reader = StateReader(session, try session.connect(), StoreSelector(target), select: select)
+        try reader.printAll(to: session.console)
         return .success
-    }
-
-    private func request(_ selector: StoreSelector, after: JSON?) -> BusRequest {
-        BusRequest(
-            "get",
-            [
-                selector.member.name: selector.member.value,
-                "select": select.isEmpty ? nil : .array(select.map(JSON.string)),
-                "after": after,
-            ])
-    }
-
-    private func printOne(_ state: JSON, in console: Console) throws {
-        for line in IndentedJSON.lines(state, style: console.style) { try console.line(line) }
     }
 }

@@ -61,29 +61,10 @@ package struct ChangeText {
         case (let old?, let new?):
             let differences = StateDifference.between(old, new)
             return differences.isEmpty
-                ? [style.paint("replaced by an equal state", .faint)] : differences.map(text)
+                ? [style.paint("replaced by an equal state", .faint)] : differences.map(part.text)
         case (_, nil):
             // The mirror can't know the whole state: the change itself says what it says.
             return [style.paint("changed ", .note) + cut(ScreenText.value(store.patch ?? .null), used: 8)]
-        }
-    }
-
-    private func text(of difference: StateDifference) -> String {
-        let path = ScreenText.path(difference.path)
-        let label = path.isEmpty ? "" : path + " "
-        switch (difference.old, difference.new) {
-        case (let old?, let new?):
-            // Half of what is left for each side, so that both can be seen.
-            let side = room(used: label.count + 3).map { max(8, $0 / 2) }
-            let before = ScreenText.value(old)
-            let after = ScreenText.value(new)
-            return label + style.paint(side.map { ScreenText.cut(before, to: $0) } ?? before, .old) + " → "
-                + style.paint(side.map { ScreenText.cut(after, to: $0) } ?? after, .new)
-        case (nil, let new?):
-            return label + style.paint("+ " + cut(ScreenText.value(new), used: label.count + 2), .new)
-        case (let old?, nil):
-            return label + style.paint("− " + cut(ScreenText.value(old), used: label.count + 2), .old)
-        case (nil, nil): return label
         }
     }
 
@@ -147,13 +128,10 @@ package struct ChangeText {
         return stamp + "  " + style.paint(address, .address) + gap + text
     }
 
-    /// Columns left behind the address; nil when lines may have any length.
-    private func room(used: Int) -> Int? {
-        width.map { $0 - Self.timeWidth - 2 - addressWidth - 2 - used }
+    /// What stands behind the address has the columns that are left.
+    private var part: DifferenceText {
+        DifferenceText(style: style, room: width.map { $0 - Self.timeWidth - 2 - addressWidth - 2 })
     }
 
-    private func cut(_ text: String, used: Int) -> String {
-        guard let room = room(used: used), room >= 8 else { return text }
-        return ScreenText.cut(text, to: room)
-    }
+    private func cut(_ text: String, used: Int) -> String { part.cut(text, used: used) }
 }

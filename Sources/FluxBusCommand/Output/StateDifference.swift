@@ -15,6 +15,26 @@ package struct StateDifference: Equatable, Sendable {
         self.new = new
     }
 
+    /// Where it is, as a JSON Pointer.
+    package var pointer: String {
+        let tokens = path.map { segment in
+            switch segment {
+            case .key(let key): key
+            case .index(let index): String(index)
+            }
+        }
+        return JSONPointer(tokens: tokens).description
+    }
+
+    /// What differs between a store's states at two moments; nil where there was no store.
+    package static func between(_ old: JSON?, _ new: JSON?) -> [StateDifference] {
+        switch (old, new) {
+        case (let old?, let new?): between(old, new)
+        case (nil, nil): []
+        default: [StateDifference(path: [], old: old, new: new)]
+        }
+    }
+
     /// The differences in the order of the members' names.
     package static func between(_ old: JSON, _ new: JSON) -> [StateDifference] {
         var found: [StateDifference] = []

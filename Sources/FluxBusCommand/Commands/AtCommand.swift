@@ -1,0 +1,55 @@
+import ArgumentParser
+import BusJSON
+import FluxBus
+
+/// `fluxbus at`: states as they were.
+package struct AtCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "at",
+        abstract: "Print the states of stores as they were at a revision.",
+        discussion: """
+            Examples:
+              fluxbus at 1000                        every store
+              fluxbus at 1000 counter/kitchen
+              fluxbus at now-1 counter               before the newest commit
+              fluxbus at 1000 'counter/*' --select /count --json
+
+            The bus needs an action log, and can go back as far as that is kept. In a pipe each line is one store: \
+            {"store": address, "state": {…}}.
+            """)
+
+    @Argument(help: "A revision, “now”, or “now-3” for three commits before.")
+    package var revision: RevisionArgument
+
+    @Argument(
+        help:
+            "A store (counter/kitchen), a type (counter) or a pattern ('counter/*'); every store without one.",
+        completion: .custom(BusCompletion.targets))
+    package var target: String = "*/*"
+
+    @Option(
+        help: ArgumentHelp(
+            "Only this part of the states, a JSON Pointer; may be repeated.", valueName: "pointer"))
+    package var select: [String] = []
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let connection = try session.connect()
+        let revision = try revision.resolved(on: connection, in: session)
+        let reader = StateReader(
+            session, connection, StoreSelector(target), select: select, revision: revision)
+        try reader.printAll(to: session.console)
+        return .success
+    }
+}
+
+extension RevisionArgument {
+    /// The revision meant; the bus is asked only when that hangs on what is newest.
+    func resolved(on connection: BusConnection, in session: CommandSession) throws -> Int {
+        if case .revision(let revision) = self { return revision }
+        return try resolved(newest: HistoryReader(session, connection).newest())
+    }
+}

@@ -1,0 +1,108 @@
+import ArgumentParser
+import BusJSON
+import FluxBus
+
+/// `fluxbus blame`: which commit last changed a value.
+package struct BlameCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "blame",
+        abstract: "Show which commit last changed a value: when, by whom, with which action.",
+        discussion: """
+            Examples:
+              fluxbus blame counter/kitchen              each member of the state
+              fluxbus blame counter/kitchen /count       one value, a JSON Pointer
+              fluxbus blame todo/home /items/milk/done --at 1000
+
+            A value that was as it is before the log begins has no commit to name: then the first revision that can \
+            be read is shown. In a pipe each line is one value, with “old” and “new”. Where nothing stands at the \
+            pointer, and nothing has while the log goes back, the code is 1.
+            """)
+
+    @Argument(help: "The store: TYPE/NAME.", completion: .custom(BusCompletion.stores))
+    package var store: String
+
+    @Argument(help: "A JSON Pointer, as in /items/milk; every member without one.")
+    package var path: String?
+
+    @Option(help: ArgumentHelp("As it was at this revision.", valueName: "revision"))
+    package var at = RevisionArgument.beforeNow(0)
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func validate() throws {
+        guard store.contains("/") else {
+            throw ValidationError("Name one store, TYPE/NAME; `fluxbus ls \(store)` lists those of a type.")
+        }
+        if let path, (try? JSONPointer(path)) == nil {
+            throw ValidationError("“\(path)” is no JSON Pointer: begin with a slash, as in /count.")
+        }
+    }
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let connection = try session.connect()
+        let newest = try HistoryReader(session, connection).newest()
+        var blame = Blame(session, connection, store: store)
+        let pointer = try path.map { try JSONPointer($0) }
+        let findings = try blame.findings(for: pointer, at: at.resolved(newest: newest))
+        if let path, let finding = findings.first, finding.value == nil, finding.commit == nil {
+            throw CommandFailure(
+                .no, "Nothing stands at \(path) of \(store), nor did since revision \(blame.floor).")
+        }
+        try show(findings, floor: blame.floor, in: session.console)
+        return .success
+    }
+
+    private func show(_ findings: [Blame.Finding], floor: Int, in console: Console) throws {
+        if console.form == .lines {
+            for finding in findings { try console.line(object(finding, floor: floor)) }
+        } else if path != nil {
+            for finding in findings { try showOne(finding, floor: floor, in: console) }
+        } else {
+            var table = Table("REVISION", "TIME", "BY", "ACTION", "VALUE")
+            for finding in findings {
+                let commit = finding.commit ?? .null
+                let name = ScreenText.path(finding.path.tokens.map { .key($0) })
+                table.add(
+                    .init(commit["revision"]?.encoded ?? "≤ \(floor)", .address),
+                    .init(CommitText.time(of: commit), .faint),
+                    .init(CommitText.identity(of: commit), .faint), .init(action(of: finding)),
+                    .init("\(name) \(finding.value?.encoded ?? "")"))
+            }
+            try console.table(table)
+        }
+    }
+
+    private func showOne(_ finding: Blame.Finding, floor: Int, in console: Console) throws {
+        var table = Table()
+        let commit = finding.commit ?? .null
+        table.add(
+            .init("revision", .faint), .init(commit["revision"]?.encoded ?? "≤ \(floor)", .address))
+        if finding.commit != nil {
+            table.add(.init("time", .faint), .init(CommitText.time(of: commit)))
+            table.add(.init("by", .faint), .init(CommitText.identity(of: commit)))
+        }
+        table.add(.init("action", .faint), .init(action(of: finding)))
+        if finding.commit != nil {
+            table.add(.init("old", .faint), .init(finding.old?.encoded ?? "none", .old))
+        }
+        table.add(.init("new", .faint), .init(finding.value?.encoded ?? "none", .new))
+        try console.table(table)
+    }
+
+    private func action(of finding: Blame.Finding) -> String {
+        finding.commit.map { CommitText.summary(of: $0, concerning: store) } ?? "before the log begins"
+    }
+
+    /// The finding with the commit's own members, but for the states it may carry, which are no one value.
+    private func object(_ finding: Blame.Finding, floor: Int) -> JSON {
+        var object = finding.commit?.object ?? ["before": .int(floor)]
+        object["states"] = nil
+        object["store"] = .string(store)
+        object["path"] = .string(finding.path.description)
+        object["old"] = finding.old
+        object["new"] = finding.value
+        return .object(object)
+    }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import BusJSON
+import FluxBus
+
+/// `fluxbus diff`: what differs between two revisions.
+package struct DiffCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "diff",
+        abstract: "Show what differs between two revisions.",
+        discussion: """
+            Examples:
+              fluxbus diff 1000 now
+              fluxbus diff now-1 now counter         what the newest commit did to the counters
+              fluxbus diff 1000 2000 'counter/*' --json
+
+            In a pipe each line is one difference: {"store": address, "path": pointer, "old": value, "new": value}; a \
+            store that came has no “old” and one that went no “new”. The code is 0 when nothing differs and 1 when \
+            something does.
+            """)
+
+    @Argument(help: "The earlier revision: a number, “now” or “now-3”.")
+    package var from: RevisionArgument
+
+    @Argument(help: "The later revision.")
+    package var to: RevisionArgument
+
+    @Argument(
+        help:
+            "A store (counter/kitchen), a type (counter) or a pattern ('counter/*'); every store without one.",
+        completion: .custom(BusCompletion.targets))
+    package var target: String = "*/*"
+
+    @Option(
+        help: ArgumentHelp(
+            "Only this part of the states, a JSON Pointer; may be repeated.", valueName: "pointer"))
+    package var select: [String] = []
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let connection = try session.connect()
+        // “now” is settled once: both sides are read while the bus goes on.
+        let revisions = [
+            try from.resolved(on: connection, in: session), try to.resolved(on: connection, in: session),
+        ]
+        let readers = revisions.map {
+            StateReader(session, connection, StoreSelector(target), select: select, revision: $0)
+        }
+        var old = AddressedStates(readers[0])
+        var new = AddressedStates(readers[1])
+        var printer = DifferencePrinter(console: session.console)
+        while let address = AddressedStates.first(try old.address(), try new.address()) {
+            try printer.show(
+                StateDifference.between(try old.take(address), try new.take(address)), of: address)
+        }
+        if let error = old.absence, new.absence != nil { throw error }
+        return printer.isEmpty ? .success : .no
+    }
+}
+
+/// The states of one side, ascending by address, looked at before they are taken.
+private struct AddressedStates {
+    private let reader: StateReader
+    private var head: (address: String, state: JSON)?
+    private var hasEnded = false
+    /// What the bus said when at that time there was no such store or type: on one side that is an answer.
+    private(set) var absence: BusError?
+
+    init(_ reader: StateReader) { self.reader = reader }
+
+    mutating func address() throws -> String? {
+        if head == nil, !hasEnded {
+            do {
+                head = try reader.next()
+            } catch let error as BusError where [.unknownStore, .unknownType].contains(error.code) {
+                absence = error
+            }
+            hasEnded = head == nil
+        }
+        return head?.address
+    }
+
+    /// The state at `address`; nil when this side has none there.
+    mutating func take(_ address: String) throws -> JSON? {
+        guard try self.address() == address else { return nil }
+        defer { head = nil }
+        return head?.state
+    }
+
+    /// Which of two addresses comes first.
+    static func first(_ left: String?, _ right: String?) -> String? {
+        guard let left, let right else { return left ?? right }
+        return UTF8Order.precedes(right, left) ? right : left
+    }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+import BusJSON
+import FluxBus
+
+/// `fluxbus revert`: an old state again, as a new commit.
+package struct RevertCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "revert",
+        abstract: "Make a store's state what it was at a revision, as a new commit.",
+        discussion: """
+            Examples:
+              fluxbus revert counter/kitchen --to 1000
+              fluxbus revert counter/kitchen --to now-1            as it was before the newest commit
+              fluxbus revert counter/kitchen --to 1000 --if-revision 1200
+
+            Nothing is taken out of the log: a revert can itself be reverted. Who created a store may revert it, and \
+            so may root and the daemon's own user.
+            """)
+
+    @Argument(help: "The store: TYPE/NAME.", completion: .custom(BusCompletion.stores))
+    package var store: String
+
+    @Option(help: ArgumentHelp("The revision to go back to.", valueName: "revision"))
+    package var to: RevisionArgument
+
+    @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
+    package var ifRevision: Int?
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func validate() throws {
+        guard store.contains("/") else {
+            throw ValidationError("Name one store, TYPE/NAME; `fluxbus ls \(store)` lists those of a type.")
+        }
+    }
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let connection = try session.connect()
+        let revision = try to.resolved(on: connection, in: session)
+        let reply = try session.ask(
+            BusRequest(
+                "revert",
+                [
+                    "store": .string(store), "revision": .int(revision),
+                    "ifRevision": ifRevision.map(JSON.int),
+                ]), on: connection)
+        guard session.console.form == .text else {
+            try session.console.line(.object(reply))
+            return .success
+        }
+        try session.console.line(
+            "\(store) is as it was at revision \(revision); this is revision \(reply["revision"]?.encoded ?? "?")"
+        )
+        return .success
+    }
+}

@@ -1,0 +1,28 @@
+import BusJSON
+
+/// Which commits are wanted, beside what the bus itself can choose by.
+package struct CommitFilter {
+    /// Whose: a uid, a pid, a token's name, `daemon`, or a part of a unit's name.
+    package var by: String?
+    /// An action's name, or `create`, `drop`, `revert`, `reload`.
+    package var action: String?
+
+    package init(by: String? = nil, action: String? = nil) {
+        self.by = by
+        self.action = action
+    }
+
+    package func takes(_ commit: JSON) -> Bool {
+        if let action, !CommitText.steps(of: commit).contains(where: { $0.name == action }) { return false }
+        if let by { return isBy(by, commit["by"]) }
+        return true
+    }
+
+    private func isBy(_ text: String, _ by: JSON?) -> Bool {
+        guard let by else { return false }
+        if by["daemon"]?.bool == true { return text == "daemon" }
+        if let unit = by["unit"]?.string, unit.contains(text) { return true }
+        // A number is compared whole: uid 100 is not uid 1000.
+        return by["uid"]?.encoded == text || by["pid"]?.encoded == text || by["token"]?.string == text
+    }
+}

@@ -1,0 +1,76 @@
+import BusJSON
+import FluxBus
+
+/// Shows commits of the log: those of the past, and what a follower gives it.
+final class CommitLog {
+    private let session: CommandSession
+    private let filter: CommitFilter
+    private var text: LogText
+    /// How many more commits may be shown; nil for any number.
+    private var remaining: Int?
+
+    /// As many commits as were asked for have been shown.
+    var isComplete: Bool { remaining == 0 }
+
+    /// Commits that are shown together, so that their columns agree.
+    private static let pageSize = 1000
+
+    init(_ session: CommandSession, filter: CommitFilter, limit: Int?) {
+        self.session = session
+        self.filter = filter
+        remaining = limit
+        text = LogText(style: session.console.style)
+    }
+
+    /// Shows the commits after `since`. Where the log does not reach back so far, it begins with what there is, and
+    /// says so when a revision was named.
+    func show(after since: Int, through last: Int, from reader: HistoryReader) throws {
+        var page: [JSON] = []
+        func take(_ commit: JSON) throws -> Bool {
+            guard filter.takes(commit) else { return true }
+            page.append(commit)
+            if page.count == Self.pageSize {
+                try show(page)
+                page = []
+            }
+            return page.count < remaining ?? .max && !isComplete
+        }
+        do {
+            try reader.forEach(after: since, through: last, take)
+        } catch let error as BusError {
+            guard let oldest = HistoryReader.oldest(in: error), oldest > since else { throw error }
+            if since > 0 { try session.console.note(Self.beginning(oldest)) }
+            if oldest < last { try reader.forEach(after: oldest, through: last, take) }
+        }
+        try show(page)
+    }
+
+    /// Shows the newest `count` commits after `since`.
+    func showNewest(_ count: Int, after since: Int, through last: Int, from reader: HistoryReader) throws {
+        let commits = try reader.newest(count, through: last) {
+            $0["revision"]?.int ?? 0 > since && self.filter.takes($0)
+        }
+        try show(commits)
+    }
+
+    /// Shows one commit if it is wanted.
+    func take(_ commit: JSON) throws {
+        if filter.takes(commit) { try show([commit]) }
+    }
+
+    /// Shows some commits as they are, and counts them.
+    private func show(_ commits: [JSON]) throws {
+        let shown = commits.prefix(remaining ?? .max)
+        if let left = remaining { remaining = left - shown.count }
+        switch session.console.form {
+        case .lines: for commit in shown { try session.console.line(commit) }
+        case .text:
+            let lines = text.lines(Array(shown), width: session.console.width)
+            for line in lines { try session.console.line(line) }
+        }
+    }
+
+    private static func beginning(_ oldest: Int) -> String {
+        "Commits up to revision \(oldest) are no longer kept; the log begins after it."
+    }
+}

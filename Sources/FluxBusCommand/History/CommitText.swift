@@ -1,0 +1,75 @@
+import BusJSON
+
+/// What a commit of the action log says, in words. Actions read `TARGET NAME PAYLOAD`, and so do the commits that are
+/// no dispatches, by the names of their requests: `create`, `drop`, `revert`, `reload`.
+package enum CommitText {
+    /// One step of a commit: what was done, to what.
+    struct Step {
+        /// A store, a type or `*`; empty for a reload.
+        let target: String
+        let name: String
+        /// Behind the name, for people; empty where there is nothing to say.
+        let detail: String
+
+        var text: String {
+            [target, name, detail].filter { !$0.isEmpty }.joined(separator: " ")
+        }
+
+        /// Whether a store may be concerned: it is the target, or of the target's type.
+        func concerns(_ store: String) -> Bool {
+            target.isEmpty || target == "*" || target == store || store.hasPrefix(target + "/")
+        }
+    }
+
+    static func steps(of commit: JSON) -> [Step] {
+        var steps = (commit["actions"]?.array ?? []).map { action in
+            Step(
+                target: action["store"]?.string ?? action["type"]?.string ?? "",
+                name: action["action"]?.string ?? "", detail: nonEmpty(action["payload"]))
+        }
+        for member in commit["created"]?.object ?? [:] {
+            let ephemeral = commit["ephemeral"]?.bool == true ? "ephemeral " : ""
+            steps.append(
+                Step(target: member.key, name: "create", detail: ephemeral + nonEmpty(member.value)))
+        }
+        for address in commit["dropped"]?.array ?? [] {
+            steps.append(Step(target: address.string ?? "", name: "drop", detail: ""))
+        }
+        if let reverted = commit["reverted"] {
+            let revision = reverted["to"]?.encoded ?? "?"
+            steps.append(
+                Step(
+                    target: reverted["store"]?.string ?? "", name: "revert", detail: "to revision \(revision)"
+                ))
+        }
+        if let definitions = commit["definitions"]?.array {
+            let names = definitions.compactMap { $0["type"]?.string }
+            steps.append(Step(target: "", name: "reload", detail: names.joined(separator: ", ")))
+        }
+        return steps
+    }
+
+    private static func nonEmpty(_ value: JSON?) -> String {
+        value?.object.map { $0.isEmpty ? "" : JSON.object($0).encoded } ?? ""
+    }
+
+    /// All steps in one line, or those that may concern one store.
+    package static func summary(of commit: JSON, concerning store: String? = nil) -> String {
+        let steps = steps(of: commit)
+        let relevant = store.map { store in steps.filter { $0.concerns(store) } } ?? []
+        return (relevant.isEmpty ? steps : relevant).map(\.text).joined(separator: "; ")
+    }
+
+    package static func time(of commit: JSON) -> String {
+        milliseconds(of: commit).map { ClockText.dateAndTime(milliseconds: $0) } ?? ""
+    }
+
+    /// When it was committed, in milliseconds since 1970.
+    static func milliseconds(of commit: JSON) -> Int? {
+        commit["time"]?.double.map { Int(($0 * 1000).rounded()) }
+    }
+
+    package static func identity(of commit: JSON) -> String {
+        commit["by"].map(ChangeText.identity) ?? ""
+    }
+}

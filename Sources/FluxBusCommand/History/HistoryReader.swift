@@ -1,0 +1,100 @@
+import BusJSON
+import FluxBus
+
+/// Reads the action log of a bus over one connection, page by page, oldest first.
+final class HistoryReader {
+    private let session: CommandSession
+    private let connection: BusConnection
+    /// The member of `history` that says which commits are wanted; nil for all.
+    private let filter: (name: String, value: JSON)?
+    /// Commits asked for at a time; fewer once a reply with so many was too long for a line.
+    private var pageSize = 1000
+
+    /// Reads all commits, or those that concern a type or store.
+    init(_ session: CommandSession, _ connection: BusConnection, target: String? = nil) {
+        self.session = session
+        self.connection = connection
+        filter = target.map { ($0.contains("/") ? "store" : "type", .string($0)) }
+    }
+
+    /// The newest revision.
+    func newest() throws -> Int {
+        let reply = try session.ask(BusRequest("sync"), on: connection)
+        guard let revision = reply["revision"]?.int else { throw Self.strange("sync") }
+        return revision
+    }
+
+    /// The revision after which every commit is still there, and at which states can still be read.
+    func oldest() throws -> Int {
+        let request = BusRequest("history", ["since": 0, "limit": 1])
+        do {
+            _ = try session.ask(request, on: connection)
+            return 0
+        } catch let error as BusError {
+            guard let oldest = Self.oldest(in: error) else { throw error }
+            return oldest
+        }
+    }
+
+    /// Gives each commit after `since`, through `until` or the newest, to `body`, until that gives false.
+    func forEach(after since: Int, through until: Int? = nil, _ body: (JSON) throws -> Bool) throws {
+        var since = since
+        while true {
+            let reply: JSONObject
+            do {
+                reply = try session.ask(request(after: since, through: until), on: connection)
+            } catch let error as BusError where error.code == .tooLarge && pageSize > 1 {
+                pageSize /= 2
+                continue
+            }
+            for commit in reply["commits"]?.array ?? [] {
+                guard try body(commit) else { return }
+            }
+            guard let next = reply["next"]?.int else { return }
+            // A page that leads nowhere would be read for ever.
+            guard next > since else { throw Self.strange("history") }
+            since = next
+        }
+    }
+
+    private func request(after since: Int, through until: Int?) -> BusRequest {
+        var request = BusRequest(
+            "history", ["since": .int(since), "until": until.map(JSON.int), "limit": .int(pageSize)])
+        if let filter { request.set(filter.name, filter.value) }
+        return request
+    }
+
+    /// Gives the newest `count` commits through `last` that `isWanted`, oldest first. Reads backwards in windows that
+    /// double, so that it costs little when they are many, and no more than the whole log when they are few.
+    func newest(_ count: Int, through last: Int, where isWanted: (JSON) -> Bool) throws -> [JSON] {
+        var found: [JSON] = []
+        var windows = HistoryWindows(endingWith: last, width: max(count, 64))
+        while found.count < count, let window = windows.next {
+            var matches: [JSON] = []
+            let room = count - found.count
+            do {
+                try forEach(after: window.lowerBound, through: window.upperBound) { commit in
+                    if isWanted(commit) { matches.append(commit) }
+                    if matches.count > 2 * room { matches.removeFirst(matches.count - room) }
+                    return true
+                }
+            } catch let error as BusError {
+                guard let oldest = Self.oldest(in: error), windows.raise(to: oldest) else { throw error }
+                continue
+            }
+            found.insert(contentsOf: matches.suffix(room), at: 0)
+            windows.turn()
+        }
+        return found
+    }
+
+    /// Where history begins, when an error says that it does not reach back as far as asked.
+    static func oldest(in error: BusError) -> Int? {
+        error.code == .conflict ? error.details["oldest"]?.int : nil
+    }
+
+    private static func strange(_ op: String) -> CommandFailure {
+        CommandFailure(
+            .internal, "The bus gave no usable answer to \(op): use a fluxbus of its own version.")
+    }
+}
