@@ -45,7 +45,12 @@ package struct DeltaBuilder {
     package static func appendOnly(
         _ record: Journal.Record, _ state: JSONObject, _ entries: Stack<DeltaEntry>
     ) {
-        let after = record.path.count == 1 ? state[record.path[0]] : state.value(at: record.path)
+        let after: JSON?
+        if record.path.count == 1 {
+            after = state.index(of: record.path[0], hint: record.hint).map { state.members[$0].value }
+        } else {
+            after = state.value(at: record.path)
+        }
         switch record.before {
         case .value(let before):
             if after == before { return }

@@ -8,6 +8,8 @@ import BusJSON
 package final class Journal {
     package struct Record {
         package let path: [String]
+        /// Where the path's first segment stood; only a guess by now.
+        package let hint: Int
         package let before: Before
     }
 
@@ -26,8 +28,8 @@ package final class Journal {
     package var count: Int { records.count }
 
     @inline(__always)
-    package func note(_ path: [String], _ before: Before) {
-        records.append(Record(path: path, before: before))
+    package func note(_ path: [String], hint: Int = 0, _ before: Before) {
+        records.append(Record(path: path, hint: hint, before: before))
     }
 
     /// Forgets everything; the writes stay.

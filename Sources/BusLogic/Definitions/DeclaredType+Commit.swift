@@ -7,13 +7,15 @@ extension DeclaredType {
     ) throws(Rejection) -> Bool {
         let action = actions[action]
         var values = WriteValues()
-        if action.readsData {
+        if let operations = action.plainOperations, context.takes(operations) {
+            for index in action.steps.indices {
+                values.append(action.steps[index].value.plainValue(payload))
+            }
+        } else {
             // The reference to the state ends with this call, so that the writes don't have to copy.
             guard try evaluate(action, payload, on: draft.current, in: context, into: &values) else {
                 return false
             }
-        } else {
-            for step in action.steps { values.append(step.value.constant ?? .null) }
         }
         if action.steps.isEmpty { return true }
 

@@ -44,6 +44,14 @@ package final class CommitContext {
     /// What one store may spend in one action.
     package let storeBudget: Budget
 
+    /// Takes operations for one store from the commit's budget; false, and nothing taken, where they are not left.
+    @inline(__always)
+    func takes(_ operations: Int) -> Bool {
+        guard operations <= min(facts.pointee.budget.operations, storeBudget.operations) else { return false }
+        facts.pointee.budget.operations &-= operations
+        return true
+    }
+
     /// Answers questions about stores.
     package unowned let reader: any StoreReader
 
