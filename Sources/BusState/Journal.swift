@@ -25,7 +25,14 @@ package final class Journal {
 
     package init() {}
 
-    package var count: Int { records.count }
+    @inlinable package var count: Int { records.count }
+
+    /// A record where it stands, until the journal changes.
+    @inlinable
+    package func record(_ index: Int) -> UnsafePointer<Record> {
+        precondition(index >= 0 && index < records.count, "There is no such record.")
+        return records.elements.baseAddress! + index
+    }
 
     @inline(__always)
     package func note(_ path: [String], hint: Int = 0, _ before: Before) {

@@ -29,7 +29,9 @@ struct Writer {
         _ write: Write, _ depth: Int, _ object: inout JSONObject
     ) throws(WriteFailure) {
         if depth == path.count - 1 { return try apply(write, toMember: depth, of: &object) }
-        guard let index = object.index(of: path[depth], hint: depth == 0 ? hint : 0) else { throw failure(.missing, depth) }
+        guard let index = object.index(of: path[depth], hint: depth == 0 ? hint : 0) else {
+            throw failure(.missing, depth)
+        }
         try object.update(at: index) { value throws(WriteFailure) in
             try descend(write, depth + 1, &value)
         }

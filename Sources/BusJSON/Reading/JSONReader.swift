@@ -149,7 +149,9 @@ public struct JSONReader {
     /// Takes a string if it is `key`, and `key` a short one without escapes.
     @inline(__always)
     private mutating func takeKey(like key: String) -> Bool {
-        guard let wanted = SmallText(key), wanted.isPlain, end - cursor > wanted.count + 2 else { return false }
+        guard let wanted = SmallText(key), wanted.isPlain, end - cursor > wanted.count + 2 else {
+            return false
+        }
         var word = wanted.low
         for place in 0..<wanted.count {
             if place == 8 { word = wanted.rest }
