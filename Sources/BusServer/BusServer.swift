@@ -25,6 +25,8 @@ package final class BusServer: @unchecked Sendable {
     var isToStop = false
     /// The stop that comes next is half of a restart.
     var isRestarting = false
+    /// Why the server ended by itself.
+    package internal(set) var failure: StartFailure?
     /// What a reload has read, until the engine has taken its types.
     var reloadedSetup: ServerSetup?
 
@@ -108,6 +110,8 @@ package final class BusServer: @unchecked Sendable {
         guard let loop else { return }
         loop.timer?.cancel()
         loop.timer = nil
+        loop.keeper?.close(leavingSnapshot: true)
+        loop.keeper = nil
         loop.releaseSpare()
         clientLog?.tellAllSuppressed()
         readiness?.cancel()

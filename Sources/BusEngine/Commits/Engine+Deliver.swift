@@ -164,7 +164,8 @@ extension Engine {
     /// Action events can't be merged: a connection that has no room for them is ended.
     private func deliverActions(_ content: ShapeContent, to subscription: Subscription) {
         let connection = subscription.connection
-        guard !connection.isClosing else { return }
+        // Who is still told of the past hears of this commit from the log.
+        guard !connection.isClosing, subscription.toldThrough == nil else { return }
         guard connection.outbox.count < outboxLimit else {
             statistics.goodbyes += 1
             configuration.report(

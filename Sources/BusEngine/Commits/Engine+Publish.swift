@@ -7,13 +7,17 @@ import BusState
 extension Engine {
     /// Publishes what `perform` did. `by` is the encoded identity of its client; `actions`: the plan holds
     /// the actions that caused it.
-    func publish(by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = []) {
+    func publish(
+        by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = [],
+        facts: @autoclosure () -> CommitFacts = CommitFacts()
+    ) {
         beginPublication()
         publishChanges(excluding: dropped.isEmpty ? [] : Set(dropped))
         for index in created { publishState(of: index) }
         for index in dropped { publishDrop(of: index) }
         if actions, actionShapeCount > 0 { publishActions(by: by) }
         finishPublication(by: by, actions: actions)
+        if isLogged { log(by: by, actions: actions, created: created, dropped: dropped, facts()) }
         // A will may have acted on a store that goes in the same commit: its record serves until all is told.
         for index in dropped { remove(index) }
         forgetTouches()

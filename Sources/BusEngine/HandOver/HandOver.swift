@@ -45,6 +45,15 @@ package enum HandOver {
         String(digest.first, radix: 16) + "-" + String(digest.second, radix: 16)
     }
 
+    /// The digest that a text of `text(of:)` stands for.
+    static func digest(of text: String) -> KeyMemory.Digest? {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let first = UInt64(parts[0], radix: 16),
+            let second = UInt64(parts[1], radix: 16)
+        else { return nil }
+        return KeyMemory.Digest(first: first, second: second)
+    }
+
     /// Connections by number, so that their sockets can be matched before anything is taken over.
     package struct Summary: Sendable {
         package let epoch: String

@@ -14,7 +14,7 @@ extension Engine {
         subscription.connection.isBlocked = true
     }
 
-    private func endLagging(_ subscription: Subscription) {
+    func endLagging(_ subscription: Subscription) {
         subscription.catchUp = nil
         subscription.shape.lagging -= 1
         subscription.connection.lagging -= 1

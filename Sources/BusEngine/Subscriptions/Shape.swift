@@ -84,6 +84,11 @@ final class Shape {
         if members.remove(store) != nil { membersByType[type]! -= 1 }
     }
 
+    func leaveAll() {
+        members = []
+        membersByType = [:]
+    }
+
     func add(_ subscription: Subscription) {
         subscription.place = subscribers.count
         subscribers.append(subscription)

@@ -37,6 +37,8 @@ final class EventLoop {
     var asksForUnits = false
     /// What the service manager hears of the turns.
     var pulse: Pulse?
+    /// The way to the action log, where there is one.
+    var keeper: LogKeeper?
 
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
     private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
@@ -88,7 +90,9 @@ final class EventLoop {
         beginTurn()
         for index in 0..<count {
             let (token, interest) = poller.event(index)
-            if token & Acceptor.tokenMark != 0 {
+            if token == LogKeeper.token {
+                keeper?.hear()
+            } else if token & Acceptor.tokenMark != 0 {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
             } else if let id = connections.find(token) {
                 serve(id, interest)
@@ -148,6 +152,7 @@ final class EventLoop {
             spareList.removeAll(keepingCapacity: true)
             engine.takeReady { pending.append($0) }
         }
+        keeper?.turnEnded()
     }
 
     private func write(_ id: ConnectionID) {
@@ -184,7 +189,7 @@ final class EventLoop {
         let hasOutput = engine.hasOutput(id)
         let status = engine.status(of: id)
         switch status {
-        case .closing where !hasOutput:
+        case .closing where !hasOutput && (!engine.holdsOutput(id) || connection.outputLost):
             return close(id, connection.inputEnded ? .peerFinished : .saidGoodbye)
         case .closing, .blocked, .reading:
             break
