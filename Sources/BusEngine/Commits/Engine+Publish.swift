@@ -37,6 +37,7 @@ extension Engine {
         deliver(by: by, actions: actions, bookmarking: due)
         for (index, shape) in publication.shapes.enumerated() {
             shape.scratch = -1
+            shape.content = nil
             publication.contents[index].relax()
         }
     }
@@ -58,9 +59,22 @@ extension Engine {
                 shapes = type.shapes
             }
             bump(store, record, type)
-            for shape in shapes { encodeChange(of: record, type, for: shape) }
-            if record.pointee.shapes.isEmpty { continue }
-            for shape in record.pointee.shapes { encodeChange(of: record, type, for: shape) }
+            encodeChange(of: record, type, for: shapes)
+            if !record.pointee.shapes.isEmpty { encodeChange(of: record, type, for: record.pointee.shapes) }
+        }
+    }
+
+    @inline(__always)
+    private func encodeChange(
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shapes: [Shape]
+    ) {
+        shapes.withUnsafeBufferPointer { shapes in
+            for place in shapes.indices {
+                // The list of shapes holds them, and nothing here changes it.
+                Unmanaged.passUnretained(shapes[place])._withUnsafeGuaranteedRef {
+                    encodeChange(of: record, type, for: $0)
+                }
+            }
         }
     }
 
@@ -103,17 +117,18 @@ extension Engine {
     /// Where the shape's content of this commit is gathered; nil when nobody would take it live.
     @inline(__always)
     func content(of shape: Shape) -> ShapeContent? {
-        if shape.scratch >= 0 { return publication.contents[shape.scratch] }
+        if let content = shape.content { return content }
         guard shape.hasLiveSubscribers else { return nil }
         let index = publication.shapes.count
         shape.scratch = index
         publication.shapes.append(shape)
         if index == publication.contents.count { publication.contents.append(ShapeContent()) }
-        publication.contents[index].clear()
-        return publication.contents[index]
+        let content = publication.contents[index]
+        content.clear()
+        shape.content = content
+        return content
     }
 
-    @inline(__always)
     private func encodeChange(
         of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
     ) {
@@ -182,9 +197,7 @@ extension Engine {
         _ list: ItemList, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry
     ) -> Int {
         let start = list.bytes.count
-        list.bytes.append(",\"")
-        list.bytes.append(raw: type.name)
-        list.bytes.append(UInt8(ascii: "/"))
+        list.bytes.append(raw: type.itemStart)
         list.bytes.append(raw: record.pointee.name)
         list.bytes.append(UInt8(ascii: "\""))
         return start

@@ -17,6 +17,8 @@ extension Engine {
         }
         if !dryRun { try requireRoom() }
         plan.clear()
+        // Nothing of it may outlive the dispatch: the next payload is read into the place of this one.
+        defer { plan.clear() }
         try planDispatch(expected: expected)
         let counts = try perform(by: connection)
         if dryRun { return try answerDryRun(connection, counts) }

@@ -61,6 +61,8 @@ final class Shape {
 
     /// Its place among the shapes of the commit being made; -1 outside one.
     @exclusivity(unchecked) var scratch = -1
+    /// What it tells of that commit; the publication holds it.
+    @exclusivity(unchecked) unowned(unsafe) var content: ShapeContent?
     /// The bytes that its subscribers share in this turn.
     @exclusivity(unchecked) var run: ByteWriter?
 
