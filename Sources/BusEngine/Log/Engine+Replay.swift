@@ -77,7 +77,7 @@ extension Engine {
                 publish(by: [], actions: false)
                 if !entry.key.isEmpty {
                     try rememberKey(
-                        Array(entry.key), String(decoding: entry.digest, as: UTF8.self), of: meaning.actor,
+                        Array(entry.key), entry.digest, of: meaning.actor,
                         matched: matched, changed: publication.changed)
                 }
             }
@@ -159,12 +159,18 @@ extension Engine {
         _ entry: JSONObject, by actor: Connection?, matched: Int, changed: Int
     ) throws(RequestError) {
         guard let key = entry["key"]?.string else { return }
-        try rememberKey(
-            Array(key.utf8), entry["digest"]?.string ?? "", of: actor, matched: matched, changed: changed)
+        let digest = Array((entry["digest"]?.string ?? "").utf8)
+        let outcome = digest.withUnsafeBytes { digest in
+            Result { () throws(RequestError) in
+                try self.rememberKey(
+                    Array(key.utf8), digest, of: actor, matched: matched, changed: changed)
+            }
+        }
+        try outcome.get()
     }
 
     private func rememberKey(
-        _ key: [UInt8], _ digest: String, of actor: Connection?, matched: Int, changed: Int
+        _ key: [UInt8], _ digest: UnsafeRawBufferPointer, of actor: Connection?, matched: Int, changed: Int
     ) throws(RequestError) {
         guard let actor, let digest = HandOver.digest(of: digest) else {
             throw RequestError(.internal, "has a key without a digest")

@@ -80,10 +80,12 @@ struct EntryReader {
             try reader.object(replacing: &payload)
             guard reader.take(UInt8(ascii: "}")), reader.take(UInt8(ascii: "]")) else { return nil }
             if reader.take(UInt8(ascii: ",")) {
-                guard Self.take("\"key\":", &reader, rest), let text = reader.takePlainText(),
-                    Self.take(",\"digest\":", &reader, rest), let sum = reader.takePlainText()
-                else { return nil }
-                (key, digest) = (text, sum)
+                guard Self.take("\"key\":", &reader, rest) else { return nil }
+                let text = try reader.scanString()
+                guard Self.take(",\"digest\":", &reader, rest) else { return nil }
+                let sum = try reader.scanString()
+                guard text.plain, sum.plain else { return nil }
+                (key, digest) = (text.bytes, sum.bytes)
             }
             guard reader.take(UInt8(ascii: "}")) else { return nil }
             try reader.expectEnd()
