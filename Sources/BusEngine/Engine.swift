@@ -58,8 +58,9 @@ package final class Engine {
     @exclusivity(unchecked) var globShapes: [Shape] = []
     @exclusivity(unchecked) var subscriptionCount = 0
     @exclusivity(unchecked) var bookmarks = BookmarkWheel()
-    /// Shapes that wrote shared bytes in this turn.
-    @exclusivity(unchecked) var runningShapes: [Shape] = []
+    /// Shapes that formed a cohort in this turn, and the bytes that cohorts wrote.
+    @exclusivity(unchecked) var formedCohorts: [Shape] = []
+    @exclusivity(unchecked) var usedRuns: [ByteWriter] = []
     let spareWriters = SpareWriters()
     /// Counts the actions that were published, so that each shape is told once.
     @exclusivity(unchecked) var publishedActions = 0
@@ -147,6 +148,7 @@ package final class Engine {
 
     /// Puts other limits in force, for what comes from now on; what is there already stays.
     package func adopt(_ limits: Limits) {
+        endCohorts()
         self.limits = limits
         request.limit(depth: limits.depth)
         for connection in connections { connection?.lines.limit(longest: limits.line, deepest: limits.depth) }
@@ -167,6 +169,7 @@ package final class Engine {
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
     package func beginTurn(at milliseconds: Int) {
         now = max(now, milliseconds)
+        endCohorts()
         recycleRuns()
     }
 

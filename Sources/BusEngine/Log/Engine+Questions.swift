@@ -217,6 +217,7 @@ extension Engine {
 
     /// A dispatch that wants no answer must get one if its commit can't be written.
     func noteSilent(_ connection: Connection) {
+        takeFromCohort(connection)
         // What is written already is of no interest any more.
         if connection.silent.count >= 64 {
             let written = connection.outbox.released
