@@ -117,6 +117,7 @@ import Testing
         var lastRevision = 5
         for round in 0..<kills {
             // Some acknowledgements between any two kills, in ever other numbers.
+            while progress.wait(timeout: .now()) == .success {}
             for _ in 0..<(20 + round * 37 % 200) {
                 try #require(progress.wait(timeout: .now() + 30) == .success)
             }
