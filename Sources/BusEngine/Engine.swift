@@ -119,6 +119,7 @@ package final class Engine {
     /// By number, connections of a daemon before, as far as they left a will or stores behind. Only while a log is
     /// carried out.
     @exclusivity(unchecked) var pastConnections: [ConnectionID: Connection] = [:]
+    @exclusivity(unchecked) var entryReader = EntryReader()
     /// Who acts in the log, by `by`.
     @exclusivity(unchecked) var actors: [String: Connection] = [:]
 

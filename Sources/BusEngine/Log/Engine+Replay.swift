@@ -31,6 +31,9 @@ extension Engine {
         _ entries: UnsafeRawBufferPointer, through last: Int = .max
     ) throws(ReplayFailure) {
         try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
+            if let alike = entryReader.readAlike(line), let meaning = entryReader.meaning {
+                return try replay(alike, meaning, through: last)
+            }
             guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
                 throw failure("is no JSON object")
             }
@@ -39,6 +42,47 @@ extension Engine {
             guard times >= 1, first <= revision + 1 else { throw failure("has no fitting revision") }
             let end = min(first + times - 1, last)
             if end > revision { try replay(entry, count: end - revision) }
+            learn(from: line, entry)
+        }
+    }
+
+    /// Entries like this one are to be read faster.
+    private func learn(from line: UnsafeRawBufferPointer, _ entry: JSONObject) {
+        entryReader.forget()
+        // Whatever is more than an action may have changed what names mean.
+        guard plan.actions.count == 1, plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil,
+            let by = entry["by"]?.object, let actor = try? actor(by), let alike = entryReader.read(line)
+        else { return }
+        let step = plan.steps[0]
+        entryReader.remember(
+            alike.head, .init(type: step.type, action: step.action, store: step.store, actor: actor))
+    }
+
+    /// Carries out an entry that is like the one before.
+    private func replay(
+        _ entry: EntryReader.Entry, _ meaning: EntryReader.Meaning, through last: Int
+    ) throws(ReplayFailure) {
+        guard entry.times >= 1, entry.first <= revision + 1 else { throw failure("has no fitting revision") }
+        let end = min(entry.first + entry.times - 1, last)
+        now = max(now, entry.time)
+        do throws(RequestError) {
+            let payload = try accept(entry.payload, for: meaning.action, of: meaning.type)
+            plan.clear()
+            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.steps.append(
+                .init(
+                    type: meaning.type, action: meaning.action, payload: payload, store: meaning.store))
+            while revision < end {
+                let matched = try perform(by: meaning.actor)
+                publish(by: [], actions: false)
+                if !entry.key.isEmpty {
+                    try rememberKey(
+                        Array(entry.key), String(decoding: entry.digest, as: UTF8.self), of: meaning.actor,
+                        matched: matched, changed: publication.changed)
+                }
+            }
+        } catch {
+            throw failure("can't be carried out: \(error.message)")
         }
     }
 
@@ -115,12 +159,19 @@ extension Engine {
         _ entry: JSONObject, by actor: Connection?, matched: Int, changed: Int
     ) throws(RequestError) {
         guard let key = entry["key"]?.string else { return }
-        guard let actor, let digest = HandOver.digest(of: entry["digest"]?.string ?? "") else {
+        try rememberKey(
+            Array(key.utf8), entry["digest"]?.string ?? "", of: actor, matched: matched, changed: changed)
+    }
+
+    private func rememberKey(
+        _ key: [UInt8], _ digest: String, of actor: Connection?, matched: Int, changed: Int
+    ) throws(RequestError) {
+        guard let actor, let digest = HandOver.digest(of: digest) else {
             throw RequestError(.internal, "has a key without a digest")
         }
         keys.remember(
             .init(digest: digest, revision: revision, matched: matched, changed: changed),
-            as: .init(identity: actor.identityIndex, key: Array(key.utf8)))
+            as: .init(identity: actor.identityIndex, key: key))
     }
 
     private func find(_ address: String) throws(RequestError) -> Int32 {
