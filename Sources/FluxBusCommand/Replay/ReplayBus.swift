@@ -60,10 +60,10 @@ final class ReplayBus {
         ask(ReplayRequest.create(address, state), uid: Self.root)
     }
 
-    /// Carries out a recorded commit, and gives why a part of it was refused, which then has changed nothing. A revert
-    /// brings back `revertedState`, and a reload brings in `definitions`.
+    /// Carries out a recorded commit, and gives why a part of it was refused, which then has changed nothing. Stores are
+    /// made as `created` has them, a revert brings back `revertedState`, and a reload brings in `definitions`.
     func carryOut(
-        _ commit: RecordedCommit, revertedState: JSON?, definitions: [any StateType]?
+        _ commit: RecordedCommit, created: JSONObject, revertedState: JSON?, definitions: [any StateType]?
     ) -> Refusal? {
         engine.beginTurn(at: commit.time)
         var refusal: Refusal?
@@ -74,7 +74,7 @@ final class ReplayBus {
             refusal = refusal ?? answer
         }
         if !commit.actions.isEmpty { carryOut(ReplayRequest.dispatch(commit.actions), uid: commit.uid) }
-        for member in commit.created { carryOut(ReplayRequest.create(member.key, member.value)) }
+        for member in created { carryOut(ReplayRequest.create(member.key, member.value)) }
         for address in commit.dropped { carryOut(ReplayRequest.drop(address)) }
         if let (store, _) = commit.reverted {
             if engine.state(at: store) != nil { carryOut(ReplayRequest.drop(store)) }

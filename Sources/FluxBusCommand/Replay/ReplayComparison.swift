@@ -74,7 +74,7 @@ final class ReplayComparison {
         if let refusal = bus().begin(with: address, .object(state)) {
             throw damage(header.base, refusal)
         }
-        let refusal = candidate.begin(with: address, .object(state))
+        let refusal = candidate.begin(with: address, .object(plain(state, at: address)))
         reverts.note([address], at: header.base, in: candidate)
         return deviation(nil, refusal, at: [address])
     }
@@ -93,15 +93,44 @@ final class ReplayComparison {
         }
         let (store, target) = commit.reverted ?? ("", 0)
         let then = commit.states[store]
-        if let refusal = recorded.carryOut(commit, revertedState: then, definitions: reloaded) {
-            throw damage(commit.revision, refusal)
-        }
-        let other = target < header.base ? then : reverts.state(of: store, at: target)
-        let refusal = candidate.carryOut(commit, revertedState: other, definitions: nil)
+        let own = recorded.carryOut(
+            commit, created: commit.created, revertedState: then, definitions: reloaded)
+        if let own { throw damage(commit.revision, own) }
+        let before = then?.object.map { JSON.object(plain($0, at: store)) }
+        let refusal = candidate.carryOut(
+            commit, created: wanted(commit.created),
+            revertedState: target < header.base ? before : reverts.state(of: store, at: target),
+            definitions: nil)
         reverts.note(at: commit.revision, in: candidate)
         // A store may exist on one side only.
         let touched = recorded.addresses(touchedBy: commit).union(candidate.addresses(touchedBy: commit))
         return deviation(commit, refusal, at: touched.sorted(by: UTF8Order.precedes))
+    }
+
+    // MARK: - States of the recorded definitions
+
+    /// A recorded state without what its type computes, which is the other definition's to compute.
+    private func plain(_ state: JSONObject, at address: String) -> JSONObject {
+        var state = state
+        for name in type(of: address)?.definition["computed"]?.object?.keys ?? [] { state[name] = nil }
+        return state
+    }
+
+    /// The states that stores were asked to begin with. The log has whole states; members that are as the type's own
+    /// initial state has them count as not asked for, so that another initial state takes effect.
+    private func wanted(_ created: JSONObject) -> JSONObject {
+        var wanted: JSONObject = [:]
+        for member in created {
+            let initial = type(of: member.key)?.initial ?? [:]
+            let state = plain(member.value.object ?? [:], at: member.key)
+            let given = state.members.filter { initial[$0.key] != $0.value }
+            wanted[member.key] = .object(JSONObject(sorted: given))
+        }
+        return wanted
+    }
+
+    private func type(of address: String) -> DeclaredType? {
+        definitions.first { address.hasPrefix($0.name + "/") }
     }
 
     private func deviation(
