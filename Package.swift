@@ -32,6 +32,10 @@ let package = Package(
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // A service under systemd: readiness, watchdog, passed and stored descriptors, the journal. Nothing of the bus.
         .target(name: "Systemd", dependencies: ["CSystemd"]),
+        // SQLite, in which the action log is.
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        // The action log's file: groups of commits and snapshots, durable. Nothing of what they mean.
+        .target(name: "BusLog", dependencies: ["CSQLite"]),
         // JSON values, reading, writing, pointers, patches.
         .target(name: "BusJSON"),
         // One state under change: writes in place, the journal, what changed.
@@ -44,10 +48,15 @@ let package = Package(
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML"]),
         // Stores, commits, subscriptions: pure and synchronous.
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
+        // Starts, snapshots and questions: what was, made again from snapshots and commits.
+        .target(name: "BusHistory", dependencies: ["BusEngine", "BusJSON"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
-            dependencies: ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "CLinux", "Systemd", logging]),
+            dependencies: [
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML", "CLinux",
+                "Systemd", logging,
+            ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
         // A Swift state as the wire sees it: its name, its actions, its coding.
@@ -81,7 +90,7 @@ let package = Package(
 
         // What tests share: seeded randomness, a bus in memory.
         .target(
-            name: "TestSupport", dependencies: ["BusEngine", "BusJSON", "BusLogic"],
+            name: "TestSupport", dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic"],
             path: "Tests/TestSupport"),
         .testTarget(name: "TidyTests"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
@@ -105,6 +114,9 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
             ]),
+        // A disk in memory under SQLite, which fails and loses its power when told to.
+        .target(name: "TestStorage", dependencies: ["CSQLite"], path: "Tests/TestStorage"),
+        .testTarget(name: "BusLogTests", dependencies: ["BusLog", "CSQLite", "TestStorage", "TestSupport"]),
         .testTarget(name: "FluxTests", dependencies: ["Flux"]),
         .testTarget(
             name: "BusTypesTests",

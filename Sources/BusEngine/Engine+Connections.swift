@@ -7,6 +7,7 @@ extension Engine {
     package func connect(_ peer: Peer) -> ConnectionID {
         let id = freeConnections.popLast() ?? connections.count
         let connection = Connection(id: id, peer: peer, limits: limits)
+        if isLogged { connection.outbox.release(through: 0) }
         if id == connections.count { connections.append(connection) } else { connections[id] = connection }
         connectionCount += 1
         statistics.connections += 1
@@ -99,7 +100,7 @@ extension Engine {
 
     /// Whether a connection has to take what is written for it before more is read from it.
     private func mustWait(_ connection: Connection) -> Bool {
-        connection.isBlocked || connection.lagging > 0 || connection.outbox.count >= outboxLimit
+        connection.isBlocked || connection.lagging > 0 || isLogFull || connection.outbox.count >= outboxLimit
     }
 
     /// Says goodbye; what was written before is still sent.
@@ -116,6 +117,7 @@ extension Engine {
             writer.append(quoted: message)
             writer.append("}\n")
         }
+        endCohort(with: connection)
         connection.isClosing = true
         markReady(connection)
     }
@@ -140,7 +142,10 @@ extension Engine {
                 for: connection, id: UnsafeRawBufferPointer(start: nil, count: 0))
         }
         current = nil
-        if connection.lagging > 0 || connection.outbox.count >= outboxLimit { connection.isBlocked = true }
+        if connection.lagging > 0 || connection.behind > 0 || connection.outbox.count >= outboxLimit {
+            connection.isBlocked = true
+        }
+        if isLogged, connection.question != nil || isLogFull { waitForLog(connection) }
         return !connection.isBlocked && !connection.isClosing
     }
 
@@ -153,6 +158,7 @@ extension Engine {
                 continue
             }
             if connection.inputEnded {
+                endCohort(with: connection)
                 connection.isClosing = true
                 markReady(connection)
             }
@@ -162,7 +168,12 @@ extension Engine {
 
     /// Tries to let a waiting connection go on: tells it what it missed, then gives the reply that waited.
     private func unblock(_ connection: Connection) -> Bool {
-        if connection.outbox.count > outboxLimit / 2 { return false }
+        if connection.question != nil || connection.outbox.count > outboxLimit / 2 { return false }
+        if isLogFull {
+            waitForLog(connection)
+            return false
+        }
+        if connection.behind > 0, !goOnWithPast(of: connection) { return false }
         if connection.lagging > 0 {
             catchUp(connection)
             if connection.lagging > 0 { return false }
@@ -182,6 +193,7 @@ extension Engine {
     /// Writes into the connection's own bytes.
     @inline(__always)
     func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
+        if connection.cohort != nil { takeFromCohort(connection) }
         let writer = connection.outbox.begin(spareWriters)
         let start = writer.count
         body(writer)
@@ -199,10 +211,12 @@ extension Engine {
 
     /// Hands on the connections that have new output or a new status since the last call.
     package func takeReady(_ body: (ConnectionID) -> Void) {
+        endCohorts()
         var ready: [Connection] = []
         swap(&ready, &readyConnections)
         for connection in ready {
             connection.isReady = false
+            if isLogged { release(connection) }
             // It may be gone, and its number in use again.
             if connections.indices.contains(connection.id), connections[connection.id] === connection {
                 body(connection.id)
@@ -210,7 +224,18 @@ extension Engine {
         }
     }
 
-    package func hasOutput(_ id: ConnectionID) -> Bool { !connection(id).outbox.isEmpty }
+    /// Whether there is something to send now.
+    package func hasOutput(_ id: ConnectionID) -> Bool {
+        let connection = connection(id)
+        takeFromCohort(connection)
+        return connection.outbox.ready > 0
+    }
+
+    /// Whether there is something that waits for the log before it can be sent.
+    package func holdsOutput(_ id: ConnectionID) -> Bool {
+        let outbox = connection(id).outbox
+        return outbox.ready < outbox.count
+    }
 
     /// Fills in the pieces to send next and gives their number; they hold until the engine is called again.
     package func output(of id: ConnectionID, into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {

@@ -25,7 +25,7 @@ package final class Engine {
     @exclusivity(unchecked) var sequenceBefore = 0
 
     // Stores and types.
-    let stores: StoreTable
+    @exclusivity(unchecked) var stores: StoreTable
     /// By index; never shrinks.
     @exclusivity(unchecked) var types: [TypeEntry] = []
     @exclusivity(unchecked) var typesByName: [String: TypeEntry] = [:]
@@ -45,6 +45,8 @@ package final class Engine {
     @exclusivity(unchecked) var current: Connection?
     /// How long the line is that is being carried out; only long ones make long events.
     @exclusivity(unchecked) var lineLength = 0
+    /// That line; valid while it is carried out.
+    @exclusivity(unchecked) var currentLine = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The sum of all outboxes.
     @exclusivity(unchecked) var outboxBytes = 0
 
@@ -56,8 +58,9 @@ package final class Engine {
     @exclusivity(unchecked) var globShapes: [Shape] = []
     @exclusivity(unchecked) var subscriptionCount = 0
     @exclusivity(unchecked) var bookmarks = BookmarkWheel()
-    /// Shapes that wrote shared bytes in this turn.
-    @exclusivity(unchecked) var runningShapes: [Shape] = []
+    /// Shapes that formed a cohort in this turn, and the bytes that cohorts wrote.
+    @exclusivity(unchecked) var formedCohorts: [Shape] = []
+    @exclusivity(unchecked) var usedRuns: [ByteWriter] = []
     let spareWriters = SpareWriters()
     /// Counts the actions that were published, so that each shape is told once.
     @exclusivity(unchecked) var publishedActions = 0
@@ -95,6 +98,31 @@ package final class Engine {
 
     @exclusivity(unchecked) var statistics = Statistics()
 
+    // The action log: what waits for the disk.
+    /// Whether there is a log, and nothing leaves before it is written.
+    @exclusivity(unchecked) package private(set) var isLogged = false
+    @exclusivity(unchecked) var gathering = LogGroup()
+    @exclusivity(unchecked) var inFlight: LogGroup?
+    /// What was written last, for whoever is about to catch up with it.
+    @exclusivity(unchecked) var writtenGroups: [LogGroup] = []
+    /// The last revision that stands on disk.
+    @exclusivity(unchecked) package internal(set) var durableRevision = 0
+    /// Connections that are not read because too much waits for the disk.
+    @exclusivity(unchecked) var waitingForLog: [Connection] = []
+    @exclusivity(unchecked) var loggedTime = (milliseconds: 0, text: ByteWriter(capacity: 64))
+    /// Why nothing can be committed now; nil while everything can.
+    @exclusivity(unchecked) package internal(set) var trouble: String?
+    /// Connections that ended while nothing could be committed.
+    @exclusivity(unchecked) var endsToCome: [Connection] = []
+    /// Counts what was asked of the log.
+    @exclusivity(unchecked) var questionCount = 0
+    /// By number, connections of a daemon before, as far as they left a will or stores behind. Only while a log is
+    /// carried out.
+    @exclusivity(unchecked) var pastConnections: [ConnectionID: Connection] = [:]
+    @exclusivity(unchecked) var entryReader = EntryReader()
+    /// Who acts in the log, by `by`.
+    @exclusivity(unchecked) var actors: [String: Connection] = [:]
+
     package init(_ configuration: EngineConfiguration, types: [any StateType]) {
         self.configuration = configuration
         limits = configuration.limits
@@ -109,12 +137,32 @@ package final class Engine {
             storeBudget: Budget(operations: Limits.storeOperations, bytes: Limits.storeBytes))
     }
 
+    /// From now on commits are gathered for a log, and what tells of them waits until they are written.
+    package func beginLogging() {
+        isLogged = true
+        durableRevision = revision
+        gathering.begin(after: revision)
+        for case let connection? in connections {
+            connection.outbox.release(through: connection.outbox.total)
+        }
+    }
+
     /// Puts other limits in force, for what comes from now on; what is there already stays.
     package func adopt(_ limits: Limits) {
+        endCohorts()
         self.limits = limits
         request.limit(depth: limits.depth)
         for connection in connections { connection?.lines.limit(longest: limits.line, deepest: limits.depth) }
     }
+
+    /// The name of this history.
+    package var epoch: String {
+        get { configuration.epoch }
+        set { configuration.epoch = newValue }
+    }
+
+    /// The time of the last turn or commit, in milliseconds since 1970.
+    package var lastTime: Int { now }
 
     package var storeCount: Int { stores.count }
     package var subscriberCount: Int { subscriptionCount }
@@ -122,6 +170,7 @@ package final class Engine {
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
     package func beginTurn(at milliseconds: Int) {
         now = max(now, milliseconds)
+        endCohorts()
         recycleRuns()
     }
 

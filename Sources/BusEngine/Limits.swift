@@ -30,6 +30,8 @@ package struct Limits: Sendable, Equatable {
     package static let rememberedKeys = 100_000
     /// The drops that are remembered for subscriptions that resume or lag behind.
     package static let rememberedDrops = 100_000
+    /// The commits that one reply to `history` tells at most.
+    package static let history = 1000
     /// Pointers in one `select`: bounds the work that one commit causes per subscription shape.
     package static let pointers = 64
     /// A bookmark follows after this many commits without a change for a subscription…

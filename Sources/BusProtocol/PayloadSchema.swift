@@ -34,6 +34,7 @@ package struct PayloadSchema: Sendable {
 
     /// Checks a payload and fills in what is absent; one that is complete comes back as it is.
     package func accept(_ payload: JSONObject, by action: String) throws(PayloadFailure) -> JSONObject {
+        if isComplete(payload) { return payload }
         let given = payload.members
         var place = 0
         var filled = false
@@ -59,6 +60,24 @@ package struct PayloadSchema: Sendable {
         }
         guard place == given.count else { throw undeclared(given[place].key, action) }
         return filled ? completed(payload) : payload
+    }
+
+    /// Whether a payload has exactly the declared members, each of its type: then there is nothing to refuse or to
+    /// fill in, and most payloads are so.
+    @inline(__always)
+    private func isComplete(_ payload: JSONObject) -> Bool {
+        payload.members.withUnsafeBufferPointer { given in
+            members.withUnsafeBufferPointer { declared in
+                guard given.count == declared.count else { return false }
+                for place in declared.indices
+                where !UTF8Order.equal(given[place].key, declared[place].name)
+                    || !declared[place].type.admits(given[place].value)
+                {
+                    return false
+                }
+                return true
+            }
+        }
     }
 
     private func completed(_ payload: JSONObject) -> JSONObject {

@@ -135,7 +135,11 @@ package final class RequestReader {
         return Operation(rawValue: String(decoding: name, as: UTF8.self))
     }
 
-    private static let plainDispatch = MemberSet(.op, .id, .type, .store, .action, .payload)
+    private static var plainDispatch: MemberSet {
+        let (op, id, type) = (Member.op.bit, Member.id.bit, Member.type.bit)
+        let (store, action, payload) = (Member.store.bit, Member.action.bit, Member.payload.bit)
+        return MemberSet(bits: op | id | type | store | action | payload)
+    }
 
     // MARK: Members
 
@@ -143,13 +147,20 @@ package final class RequestReader {
         guard let quote = reader.peek() else { throw JSONError(.unexpectedEnd, at: reader.offset) }
         guard quote == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: reader.offset) }
         let place = reader.offset
-        let content = try reader.scanString()
-        let name = try text(content, &reader)
-        try reader.expect(UInt8(ascii: ":"))
-        guard let member = Self.member(named: name) else {
-            try noteUnknown(name, place: place)
-            _ = try reader.value()
-            return
+        let member: Member
+        if let (plain, length) = Self.plainMember(reader.wordBehindNext) {
+            reader.skip(length + 2)
+            try reader.expect(UInt8(ascii: ":"))
+            member = plain
+        } else {
+            let name = try text(try reader.scanString(), &reader)
+            try reader.expect(UInt8(ascii: ":"))
+            guard let named = Self.member(named: name) else {
+                try noteUnknown(name, place: place)
+                _ = try reader.value()
+                return
+            }
+            member = named
         }
         guard !present.contains(member) else { throw JSONError(.duplicateKey, at: place) }
         parts.pointee.present.insert(member)
@@ -161,7 +172,7 @@ package final class RequestReader {
         case .id: try readID(&reader)
         case .payload:
             if reader.peek() == UInt8(ascii: "{") {
-                parts.pointee.payload = try reader.object()
+                try reader.object(replacing: &parts.pointee.payload)
             } else {
                 _ = try reader.value()
                 complain(.invalid("payload", "`payload` must be an object."))
@@ -170,8 +181,10 @@ package final class RequestReader {
         }
     }
 
+    @inline(__always)
     private func readText(_ reader: inout JSONReader, _ member: Member) throws(JSONError) -> Text {
         if reader.peek() == UInt8(ascii: "\"") {
+            if let plain = reader.takePlainText() { return plain }
             return try text(try reader.scanString(), &reader)
         }
         _ = try reader.value()
@@ -180,13 +193,17 @@ package final class RequestReader {
     }
 
     private func readID(_ reader: inout JSONReader) throws(JSONError) {
-        _ = reader.peek()
+        let next = reader.peek()
         let first = reader.offset
-        switch try reader.value() {
-        case .string, .int, .double: parts.pointee.id = reader.bytes(from: first, to: reader.offset)
-        default:
-            complain(.invalid("id", "`id` must be a string or a number."))
+        if let next, next &- 48 < 10 {
+            _ = try reader.number()
+        } else {
+            switch try reader.value() {
+            case .string, .int, .double: break
+            default: return complain(.invalid("id", "`id` must be a string or a number."))
+            }
         }
+        parts.pointee.id = reader.bytes(from: first, to: reader.offset)
     }
 
     private func text(
@@ -270,6 +287,29 @@ package final class RequestReader {
     @inline(__always)
     private static func matches(_ text: Text, _ word: StaticString) -> Bool {
         text.count == word.utf8CodeUnitCount && memcmp(text.baseAddress!, word.utf8Start, text.count) == 0
+    }
+
+    /// The members of a plain dispatch and how long their names are, told by the eight bytes behind the opening quote
+    /// of the name: none of them is longer.
+    @inline(__always)
+    private static func plainMember(_ word: UInt64) -> (Member, length: Int)? {
+        if starts(word, "op\"") { return (.op, 2) }
+        if starts(word, "id\"") { return (.id, 2) }
+        if starts(word, "type\"") { return (.type, 4) }
+        if starts(word, "store\"") { return (.store, 5) }
+        if starts(word, "action\"") { return (.action, 6) }
+        if starts(word, "payload\"") { return (.payload, 7) }
+        return nil
+    }
+
+    @inline(__always)
+    private static func starts(_ word: UInt64, _ text: StaticString) -> Bool {
+        var wanted: UInt64 = 0
+        for place in 0..<text.utf8CodeUnitCount {
+            wanted |= UInt64(text.utf8Start[place]) << UInt64(8 * place)
+        }
+        let unused = UInt64(8 * (8 - text.utf8CodeUnitCount))
+        return word << unused == wanted << unused
     }
 
     private static func member(named name: Text) -> Member? {

@@ -8,7 +8,7 @@ import Logging
 extension BusServer {
     /// Reads the configuration anew and commits its types, as the request `reload` does.
     package func reload() {
-        queue.async { [self] in
+        enter { [self] in
             guard let loop else { return }
             service.tellReloading()
             loop.beginTurn()
@@ -29,13 +29,8 @@ extension BusServer {
         configuration.tokenName = { [unowned self] in setup.tokens.name(for: $0) }
         configuration.loadTypes = { [unowned self] () throws(ReloadFailure) in try readAgain() }
         configuration.reloaded = { [unowned self] in adoptReloaded() }
-        configuration.compile = { (definition) throws(ReloadFailure) in
-            do throws(SourceError) {
-                return try DeclaredType(definition: definition)
-            } catch {
-                throw ReloadFailure(message: error.description)
-            }
-        }
+        configuration.compile = setup.replaying.compile
+        configuration.ask = { [unowned self] in loop?.keeper?.ask($0) }
         configuration.reportsFrom =
             logger.logLevel <= .debug ? .debug : logger.logLevel <= .info ? .info : .notice
         configuration.report = { [weak self] note in
@@ -71,5 +66,23 @@ extension BusServer {
         DescriptorLimit.raise(for: next.configuration.limits.connections, logger)
         loop.limits = next.configuration.limits
         loop.engine.adopt(next.configuration.limits)
+    }
+}
+
+extension ServerSetup {
+    /// What a log is carried out with.
+    var replaying: EngineConfiguration {
+        var configuration = EngineConfiguration(epoch: "", ownUID: Int(geteuid()), version: Version.text)
+        let natives = natives
+        configuration.compile = { (definition) throws(ReloadFailure) in
+            // A type that this daemon has in code, as far as it is still the same.
+            if let native = natives.first(where: { $0.definition == definition }) { return native }
+            do throws(SourceError) {
+                return try DeclaredType(definition: definition)
+            } catch {
+                throw ReloadFailure(message: error.description)
+            }
+        }
+        return configuration
     }
 }

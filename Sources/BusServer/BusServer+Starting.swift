@@ -57,11 +57,12 @@ extension BusServer {
 
     private func serve(_ listeners: [Listener]) throws(StartFailure) {
         let log = ClientLog(logger)
-        let (engine, inheritance) = makeEngine(log)
+        let (engine, inheritance, start) = try makeEngine(log)
         let loop: EventLoop
         do throws(SystemError) {
             loop = try EventLoop(
-                queue: queue, engine: engine, limits: setup.configuration.limits, grace: grace, log: log)
+                queue: queue, engine: engine, limits: setup.configuration.limits, grace: grace, log: log,
+                bell: bell)
         } catch {
             inheritance?.drop()
             throw StartFailure(.system, "epoll: \(error.description).")
@@ -70,10 +71,18 @@ extension BusServer {
         loop.beginTurn()
         self.loop = loop
         do throws(StartFailure) {
+            if let start { keep(start, loop) }
             try createStores(engine, setup)
             if let inheritance { takeOver(inheritance, loop) }
+            // Nobody is let in before what happened so far is in the log.
+            loop.flush()
+            if let keeper = loop.keeper, !keeper.drain() {
+                throw StartFailure(.log, engine.trouble ?? "The log can't be written.")
+            }
+            loop.flush()
             for listener in listeners { try add(listener, to: loop) }
         } catch {
+            loop.keeper?.close(leavingSnapshot: false)
             self.loop = nil
             throw error
         }
@@ -98,22 +107,37 @@ extension BusServer {
     // MARK: - What the daemon before left
 
     /// The engine, with what the daemon before left, if it left something that can be taken over.
-    private func makeEngine(_ log: ClientLog) -> (Engine, Inheritance?) {
-        func fresh() -> Engine { Engine(engineConfiguration(log), types: setup.types) }
-        func letGo(_ reason: String) -> (Engine, Inheritance?) {
+    private func makeEngine(
+        _ log: ClientLog
+    ) throws(StartFailure) -> (Engine, Inheritance?, LogStart.Outcome?) {
+        func letGo(_ reason: String) {
             logger.error(
                 "the clients of the daemon before are let go: \(reason)",
                 metadata: LogKind.notTakenOver.metadata)
-            return (fresh(), nil)
         }
-        let inheritance: Inheritance
+        var inheritance: Inheritance?
         do throws(SystemdError) {
-            guard let taken = try Inheritance.take(from: &service) else { return (fresh(), nil) }
-            inheritance = taken
+            inheritance = try Inheritance.take(from: &service)
         } catch {
-            return letGo(error.message)
+            letGo(error.message)
         }
-        service.tell(.extendTimeout(Self.timeToHandOver))
+        if inheritance != nil { service.tell(.extendTimeout(Self.timeToHandOver)) }
+        let configuration = engineConfiguration(log)
+        if let settings = setup.configuration.log {
+            let start = LogStart(
+                settings: settings, configuration: configuration, types: setup.types, service: service,
+                logger: logger, bell: bell)
+            do throws(StartFailure) {
+                let outcome = try start.open(inheritance)
+                if !outcome.hasTakenOver { inheritance?.drop() }
+                return (outcome.engine, outcome.hasTakenOver ? inheritance : nil, outcome)
+            } catch {
+                inheritance?.drop()
+                throw error
+            }
+        }
+        func fresh() -> Engine { Engine(configuration, types: setup.types) }
+        guard let inheritance else { return (fresh(), nil, nil) }
         let engine = fresh()
         engine.beginTurn(at: WallClock.now)
         let outcome = inheritance.state.withUnsafeBytes { bytes in
@@ -121,9 +145,32 @@ extension BusServer {
         }
         if case .failure(let failure) = outcome {
             inheritance.drop()
-            return letGo(failure.message)
+            letGo(failure.message)
+            return (fresh(), nil, nil)
         }
-        return (engine, inheritance)
+        return (engine, inheritance, nil)
+    }
+
+    /// From here on the loop brings commits to the log.
+    private func keep(_ start: LogStart.Outcome, _ loop: EventLoop) {
+        guard let settings = setup.configuration.log else { return }
+        let keeper = LogKeeper(
+            start.engine, start.writer, start.mailbox, settings, start.recipe,
+            lastSnapshot: start.lastSnapshot, limits: setup.configuration.limits, logger)
+        keeper.noteTrouble = { [weak loop] in
+            loop?.pulse?.note(trouble: $0, now: MonotonicClock.read())
+        }
+        keeper.giveUp = { [unowned self] in giveUp($0) }
+        loop.keeper = keeper
+    }
+
+    /// Nothing can be promised any more: the daemon ends, and the manager starts another one, which reads what there is.
+    private func giveUp(_ reason: String) {
+        failure = StartFailure(.log, reason)
+        enter { [self] in
+            loop?.closeAll()
+            stopNow()
+        }
     }
 
     private func takeOver(_ inheritance: Inheritance, _ loop: EventLoop) {

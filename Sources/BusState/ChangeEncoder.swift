@@ -8,11 +8,12 @@ package enum ChangeEncoder {
         _ entries: DeltaEntries, of state: JSONObject, to writer: ByteWriter
     ) -> Bool {
         let mark = writer.count
-        if entries.count == 1, let entry = entries.first, entry.path.count == 1 {
+        // Looked at where it stands: most changes are one member, and a copy of it would cost as much as the rest.
+        if entries.count == 1, entries.base[entries.startIndex].path.count == 1 {
             writer.append(UInt8(ascii: "{"))
-            writer.append(quoted: entry.path[0])
+            writer.append(quoted: entries.base[entries.startIndex].path[0])
             writer.append(UInt8(ascii: ":"))
-            if appendMergeValue(entry, to: writer) {
+            if appendMergeValue(entries.base[entries.startIndex], to: writer) {
                 writer.append(UInt8(ascii: "}"))
                 return true
             }

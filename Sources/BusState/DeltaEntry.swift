@@ -33,27 +33,33 @@ package struct DeltaBuilder {
         to entries: Stack<DeltaEntry>
     ) {
         if ranges.count == 1, ranges[0].count == 1 {
-            return appendOnly(journal.records[ranges[0].lowerBound], state, entries)
+            return appendOnly(journal.record(ranges[0].lowerBound), state, entries)
         }
         let builder = DeltaBuilder(records: journal.records, state: state)
         let sorted = ranges.flatMap { Array($0) }.sorted { builder.precedes($0, $1) }
         builder.appendGroups(sorted[...], to: entries)
     }
 
-    /// The entry for the only write to a store.
-    @inline(__always)
+    /// The entry for the only write to a store. The record is looked at where it stands: copying it would cost as much as
+    /// the entry.
     package static func appendOnly(
-        _ record: Journal.Record, _ state: JSONObject, _ entries: Stack<DeltaEntry>
+        _ record: UnsafePointer<Journal.Record>, _ state: JSONObject, _ entries: Stack<DeltaEntry>
     ) {
-        let after = record.path.count == 1 ? state[record.path[0]] : state.value(at: record.path)
-        switch record.before {
+        let after: JSON?
+        if record.pointee.path.count == 1 {
+            after = state.value(of: record.pointee.path[0], hint: record.pointee.hint)
+        } else {
+            after = state.value(at: record.pointee.path)
+        }
+        switch record.pointee.before {
         case .value(let before):
-            if after == before { return }
-            entries.append(DeltaEntry(path: record.path, before: before, after: after))
+            if let after, after == before { return }
+            entries.append(DeltaEntry(path: record.pointee.path, before: before, after: after))
         case .absent:
-            entries.append(DeltaEntry(path: record.path, before: nil, after: after))
+            entries.append(DeltaEntry(path: record.pointee.path, before: nil, after: after))
         case .elements(let count):
-            entries.append(DeltaEntry(path: record.path, before: nil, after: after, appendedFrom: count))
+            entries.append(
+                DeltaEntry(path: record.pointee.path, before: nil, after: after, appendedFrom: count))
         }
     }
 

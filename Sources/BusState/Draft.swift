@@ -74,7 +74,7 @@ package struct Draft: ~Copyable {
         }
         var steps: [(path: [String], write: Write)] = []
         Self.plan(patch, over: consume old, at: path.segments, into: &steps)
-        for step in steps { try write(step.write, at: StatePath(step.path)) }
+        for step in steps { try writeAny(step.write, at: StatePath(step.path)) }
     }
 
     /// Breaks a merge into single writes, so that each notes only what it touches.
@@ -99,12 +99,18 @@ package struct Draft: ~Copyable {
         }
     }
 
+    private mutating func writeAny(_ write: Write, at path: StatePath) throws(WriteFailure) {
+        try self.write(write, at: path)
+    }
+
+    /// Built into each kind of write, so that none has to find out which it is.
+    @inline(__always)
     private mutating func write(_ write: Write, at path: StatePath) throws(WriteFailure) {
-        var writer = Writer(path: path.segments, journal: journal, size: size)
+        var writer = Writer(path: path.segments, hint: path.hint, journal: journal, size: size)
         if path.segments.count == 1 {
-            try writer.apply(write, toMember: 0, of: &state.pointee, hint: path.hint)
+            try writer.apply(write, toMember: 0, of: &state.pointee)
         } else {
-            try writer.descend(write, 0, &state.pointee, hint: path.hint)
+            try writer.descend(write, 0, &state.pointee)
         }
         size = writer.size
         work &+= writer.work

@@ -8,6 +8,8 @@ import BusJSON
 package final class Journal {
     package struct Record {
         package let path: [String]
+        /// Where the path's first segment stood; only a guess by now.
+        package let hint: Int
         package let before: Before
     }
 
@@ -23,11 +25,18 @@ package final class Journal {
 
     package init() {}
 
-    package var count: Int { records.count }
+    @inlinable package var count: Int { records.count }
+
+    /// A record where it stands, until the journal changes.
+    @inlinable
+    package func record(_ index: Int) -> UnsafePointer<Record> {
+        precondition(index >= 0 && index < records.count, "There is no such record.")
+        return records.elements.baseAddress! + index
+    }
 
     @inline(__always)
-    package func note(_ path: [String], _ before: Before) {
-        records.append(Record(path: path, before: before))
+    package func note(_ path: [String], hint: Int = 0, _ before: Before) {
+        records.append(Record(path: path, hint: hint, before: before))
     }
 
     /// Forgets everything; the writes stay.

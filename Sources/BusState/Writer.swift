@@ -14,7 +14,10 @@ enum Write {
 /// stood there, and counts the bytes.
 struct Writer {
     let path: [String]
-    let journal: Journal
+    /// Where the first segment probably stands.
+    let hint: Int
+    /// Whoever writes holds it for as long as that takes.
+    unowned(unsafe) let journal: Journal
     var size: Int
     /// Elements that were compared or moved, in operations, and elements that were copied: what a write costs
     /// beyond its place.
@@ -23,10 +26,12 @@ struct Writer {
 
     /// Follows the path from segment `depth` on through an object.
     mutating func descend(
-        _ write: Write, _ depth: Int, _ object: inout JSONObject, hint: Int = 0
+        _ write: Write, _ depth: Int, _ object: inout JSONObject
     ) throws(WriteFailure) {
-        if depth == path.count - 1 { return try apply(write, toMember: depth, of: &object, hint: hint) }
-        guard let index = object.index(of: path[depth], hint: hint) else { throw failure(.missing, depth) }
+        if depth == path.count - 1 { return try apply(write, toMember: depth, of: &object) }
+        guard let index = object.index(of: path[depth], hint: depth == 0 ? hint : 0) else {
+            throw failure(.missing, depth)
+        }
         try object.update(at: index) { value throws(WriteFailure) in
             try descend(write, depth + 1, &value)
         }
@@ -54,21 +59,21 @@ struct Writer {
     /// Applies the write to a member of the object it ends in.
     @inline(__always)
     mutating func apply(
-        _ write: Write, toMember depth: Int, of object: inout JSONObject, hint: Int
+        _ write: Write, toMember depth: Int, of object: inout JSONObject
     ) throws(WriteFailure) {
         let key = path[depth]
-        if let index = object.index(of: key, hint: hint) {
+        if let index = object.index(of: key, hint: depth == 0 ? hint : 0) {
             if case .unset = write {
                 let old = object.remove(at: index)
                 size -= JSON.encodedSize(of: key) + old.encodedSize + (object.isEmpty ? 1 : 2)
-                return journal.note(path, .value(old))
+                return journal.note(path, hint: hint, .value(old))
             }
             return try object.update(at: index) { value throws(WriteFailure) in try apply(write, to: &value) }
         }
         guard case .set(let value) = write else { throw failure(.missing, depth) }
         size += JSON.encodedSize(of: key) + value.encodedSize + (object.isEmpty ? 1 : 2)
         object.insert(.init(key: key, value: value), at: object.position(of: key).index)
-        journal.note(path, .absent)
+        journal.note(path, hint: hint, .absent)
     }
 
     /// Applies the write to an element of the array it ends in.
@@ -114,7 +119,7 @@ struct Writer {
         let (old, new) = (place.encodedSize, value.encodedSize)
         size += new - old
         work &+= (old &+ new) >> 4
-        journal.note(path, .value(place))
+        journal.note(path, hint: hint, .value(place))
         place = value
     }
 
@@ -137,7 +142,7 @@ struct Writer {
         guard case .array(var elements) = place else { throw failure(.notArray) }
         place = .null
         size += value.encodedSize + (elements.isEmpty ? 0 : 1)
-        journal.note(path, .elements(elements.count))
+        journal.note(path, hint: hint, .elements(elements.count))
         elements.append(value)
         place = .array(elements)
     }

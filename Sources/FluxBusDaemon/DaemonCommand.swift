@@ -21,6 +21,8 @@ struct DaemonCommand: ParsableCommand {
               FLUXBUS_TYPES       the directory of state types, as --types
               FLUXBUS_STORES      stores, divided by spaces or commas, as --store
               FLUXBUS_TOKENS      the file of tokens, as --tokens
+              FLUXBUS_LOG         the file of the action log, as --log
+              FLUXBUS_SYNC        always, interval or never, as --sync
               FLUXBUS_LIMITS      limits, divided by spaces or commas, as --limit
               FLUXBUS_LOG_LEVEL   as --log-level
 
@@ -34,8 +36,10 @@ struct DaemonCommand: ParsableCommand {
             EXIT CODES:
               0    stopped by a signal; with --check: everything is right
               64   the command line is wrong
+              65   with --verify: the log is not what it should be
               71   the system refused a socket
-              75   an address is in use, by a daemon that answers; try again later
+              74   the action log can't be read or written
+              75   an address or the log is in use, by a daemon that answers; try again later
               78   the configuration, a state type, a token file or a store is wrong
             """,
         version: ProgramName.text == ProgramName.standard
@@ -64,6 +68,18 @@ struct DaemonCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Keep the action log in this file; without one, everything is in memory only.", valueName: "file")
+    )
+    var log: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "When the log is synced: always (before anything leaves), interval (every second) or never (by the kernel).",
+            valueName: "mode"))
+    var sync: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Set a limit: line=64KiB, connections=100. May be repeated.", valueName: "name=value"))
     var limit: [String] = []
 
@@ -75,6 +91,12 @@ struct DaemonCommand: ParsableCommand {
 
     @Flag(help: "Check the configuration, all state types and stores, and exit.")
     var check = false
+
+    @Flag(
+        help:
+            "Carry out the whole log again, compare the states with its snapshots, and exit; also beside a running daemon."
+    )
+    var verify = false
 
     /// Runs the daemon with these Swift states beside the declared types.
     func run(serving states: [any SharedState.Type], under manager: Result<Service, StartFailure>) throws {
@@ -100,11 +122,12 @@ struct DaemonCommand: ParsableCommand {
             let natives = try FluxBusDaemon.compile(states)
             setup = try ServerSetup.load(
                 flags: ConfigurationOverrides(
-                    config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit
-                ),
+                    config: config, listen: listen, tokens: tokens, types: types, stores: store,
+                    limits: limit,
+                    log: log, sync: sync),
                 environment: ConfigurationOverrides(environment: environment), natives: natives)
         } catch {
-            if !check { service.turnAway() }
+            if !check && !verify { service.turnAway() }
             throw error
         }
         if check {
@@ -113,7 +136,16 @@ struct DaemonCommand: ParsableCommand {
                 "\(ProgramName.text): all is right: \(setup.summary(addresses: addresses))")
             return
         }
+        if verify { return try verify(setup) }
         try serve(setup, service, logger(level, service))
+    }
+
+    private func verify(_ setup: ServerSetup) throws(StartFailure) {
+        let isRight = try BusServer.verify(setup) { FileStream.stdout.write($0) }
+        guard isRight else {
+            throw StartFailure(
+                .damaged, "The log is damaged; restore it from a backup, or keep what is readable.")
+        }
     }
 
     private func serve(
@@ -131,6 +163,7 @@ struct DaemonCommand: ParsableCommand {
             FileStream.stderr.write("\(ProgramName.text) \(summary)")
         }
         server.waitUntilStopped()
+        if let failure = server.failure { throw failure }
         logger.info("stopped")
     }
 

@@ -1,4 +1,5 @@
 import BusEngine
+import BusHistory
 import BusJSON
 import BusLogic
 
@@ -18,6 +19,8 @@ package final class MemoryBus {
         package var natives: [any StateType] = []
         /// The names that tokens stand for.
         package var tokens: [String: String] = [:]
+        /// A log, which is empty or one that a bus before has written.
+        package var log: MemoryLog?
         package init() {}
     }
 
@@ -37,13 +40,87 @@ package final class MemoryBus {
         self.setup = setup
         log = NoteLog()
         types = try Self.types(setup.natives, setup.definitions)
-        engine = Engine(Self.configuration(setup, epoch, log), types: types)
+        let configuration = Self.configuration(setup, epoch, log, questions)
+        if let written = setup.log, !written.snapshotBytes.isEmpty {
+            engine = try Replayer(configuration).engine(from: written)
+            engine.adopt(setup.limits)
+        } else {
+            engine = Engine(configuration, types: types)
+            setup.log?.takeSnapshot(engine)
+        }
+        now = max(now, engine.lastTime)
         engine.beginTurn(at: now)
+        if setup.log != nil {
+            engine.beginLogging()
+            engine.endPastConnections()
+            engine.begin(with: types)
+            replayer = Replayer(configuration)
+        }
         for store in setup.stores { try engine.createConfigured(store) }
+        settle()
     }
 
-    private static func configuration(_ setup: Setup, _ epoch: String, _ log: NoteLog) -> EngineConfiguration
-    {
+    /// What the disk does with the next groups.
+    package enum Disk {
+        /// Writes them at once.
+        case works
+        /// Takes its time: they are written once it works again.
+        case isBusy
+        /// Writes nothing.
+        case fails
+    }
+    package var disk = Disk.works {
+        didSet { settle() }
+    }
+    private var replayer: Replayer?
+    private let questions = Questions()
+    private var inFlight: SealedGroup?
+
+    private final class Questions { var open: [LogQuestion] = [] }
+
+    /// Brings groups to the log and answers to the engine; true if something happened.
+    private func workWithLog() throws -> Bool {
+        guard let written = setup.log, let replayer else { return false }
+        var isBusy = false
+        if inFlight == nil, let group = engine.sealGroup() {
+            inFlight = group
+            isBusy = true
+        }
+        if let group = inFlight, disk != .isBusy {
+            inFlight = nil
+            isBusy = true
+            if disk == .works {
+                written.append(group)
+                engine.groupWritten()
+            } else {
+                let past = try replayer.engine(at: engine.durableRevision, from: written)
+                engine.rewind(to: past, trouble: "The bus can't commit; try again later.")
+            }
+        }
+        if disk == .works, engine.trouble != nil {
+            engine.resumeCommits()
+            isBusy = true
+        }
+        for question in questions.open where question.needed <= engine.durableRevision {
+            questions.open.removeAll { $0.number == question.number }
+            let answers = PastAnswers(written, replayer, limits: setup.limits)
+            engine.answer(question, with: answers.answer(question))
+            isBusy = true
+        }
+        return isBusy
+    }
+
+    /// The bus is gone without a word; another one begins with what stands in the log. Clients see the end of their
+    /// connections.
+    package func crash() throws -> MemoryBus {
+        var next = setup
+        next.stores = []
+        return try MemoryBus(next, epoch: epoch)
+    }
+
+    private static func configuration(
+        _ setup: Setup, _ epoch: String, _ log: NoteLog, _ questions: Questions = Questions()
+    ) -> EngineConfiguration {
         var configuration = EngineConfiguration(epoch: epoch, ownUID: ownUID, version: "test")
         configuration.limits = setup.limits
         configuration.tokenName = { setup.tokens[$0] }
@@ -52,6 +129,7 @@ package final class MemoryBus {
                 throw ReloadFailure(message: "\(error)")
             }
         }
+        configuration.ask = { questions.open.append($0) }
         configuration.compile = { (definition) throws(ReloadFailure) in
             do { return try DeclaredType(definition: definition) } catch {
                 throw ReloadFailure(message: "\(error)")
@@ -134,6 +212,8 @@ package final class MemoryBus {
         while isBusy {
             isBusy = false
             engine.takeReady { _ in }
+            // What a log in memory says can be trusted; a test that damages one reads it by itself.
+            if (try? workWithLog()) == true { isBusy = true }
             for endpoint in endpoints where !endpoint.isEnded {
                 if endpoint.takeOutput() { isBusy = true }
                 if endpoint.offerInput() { isBusy = true }

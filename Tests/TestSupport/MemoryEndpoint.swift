@@ -59,7 +59,9 @@ final class MemoryEndpoint {
 
     /// Ends when the engine has said goodbye and everything is taken; true if so.
     func endIfClosing() -> Bool {
-        guard !isEnded, case .closing = engine.status(of: connection), !engine.hasOutput(connection) else {
+        guard !isEnded, case .closing = engine.status(of: connection), !engine.hasOutput(connection),
+            !engine.holdsOutput(connection)
+        else {
             return false
         }
         end()

@@ -59,7 +59,7 @@ extension Engine {
     }
 
     /// `"type":…,"action":…,"payload":…`, or with `store`.
-    private func append(_ action: DispatchPlan.Action, to writer: ByteWriter) {
+    func append(_ action: DispatchPlan.Action, to writer: ByteWriter) {
         let step = plan.steps[action.steps.lowerBound]
         if action.payloadForEveryType != nil {
             writer.append("\"type\":\"*\"")

@@ -150,8 +150,7 @@ extension Engine {
         if touch.records.isEmpty { return }
         let state = stores.pointer(touch.store)
         if touch.records.count == 1, touch.further < 0 {
-            DeltaBuilder.appendOnly(
-                journal.records[touch.records.lowerBound], state.pointee.state, entries)
+            DeltaBuilder.appendOnly(journal.record(touch.records.lowerBound), state.pointee.state, entries)
         } else {
             gatherSeveral(touch, state.pointee.state)
         }

@@ -7,13 +7,17 @@ import BusState
 extension Engine {
     /// Publishes what `perform` did. `by` is the encoded identity of its client; `actions`: the plan holds
     /// the actions that caused it.
-    func publish(by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = []) {
+    func publish(
+        by: [UInt8], actions: Bool, created: [Int32] = [], dropped: [Int32] = [],
+        facts: @autoclosure () -> CommitFacts = CommitFacts()
+    ) {
         beginPublication()
         publishChanges(excluding: dropped.isEmpty ? [] : Set(dropped))
         for index in created { publishState(of: index) }
         for index in dropped { publishDrop(of: index) }
         if actions, actionShapeCount > 0 { publishActions(by: by) }
         finishPublication(by: by, actions: actions)
+        if isLogged { log(by: by, actions: actions, created: created, dropped: dropped, facts()) }
         // A will may have acted on a store that goes in the same commit: its record serves until all is told.
         for index in dropped { remove(index) }
         forgetTouches()
@@ -33,6 +37,7 @@ extension Engine {
         deliver(by: by, actions: actions, bookmarking: due)
         for (index, shape) in publication.shapes.enumerated() {
             shape.scratch = -1
+            shape.content = nil
             publication.contents[index].relax()
         }
     }
@@ -54,9 +59,22 @@ extension Engine {
                 shapes = type.shapes
             }
             bump(store, record, type)
-            for shape in shapes { encodeChange(of: record, type, for: shape) }
-            if record.pointee.shapes.isEmpty { continue }
-            for shape in record.pointee.shapes { encodeChange(of: record, type, for: shape) }
+            encodeChange(of: record, type, for: shapes)
+            if !record.pointee.shapes.isEmpty { encodeChange(of: record, type, for: record.pointee.shapes) }
+        }
+    }
+
+    @inline(__always)
+    private func encodeChange(
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shapes: [Shape]
+    ) {
+        shapes.withUnsafeBufferPointer { shapes in
+            for place in shapes.indices {
+                // The list of shapes holds them, and nothing here changes it.
+                Unmanaged.passUnretained(shapes[place])._withUnsafeGuaranteedRef {
+                    encodeChange(of: record, type, for: $0)
+                }
+            }
         }
     }
 
@@ -99,17 +117,18 @@ extension Engine {
     /// Where the shape's content of this commit is gathered; nil when nobody would take it live.
     @inline(__always)
     func content(of shape: Shape) -> ShapeContent? {
-        if shape.scratch >= 0 { return publication.contents[shape.scratch] }
+        if let content = shape.content { return content }
         guard shape.hasLiveSubscribers else { return nil }
         let index = publication.shapes.count
         shape.scratch = index
         publication.shapes.append(shape)
         if index == publication.contents.count { publication.contents.append(ShapeContent()) }
-        publication.contents[index].clear()
-        return publication.contents[index]
+        let content = publication.contents[index]
+        content.clear()
+        shape.content = content
+        return content
     }
 
-    @inline(__always)
     private func encodeChange(
         of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
     ) {
@@ -178,9 +197,7 @@ extension Engine {
         _ list: ItemList, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry
     ) -> Int {
         let start = list.bytes.count
-        list.bytes.append(",\"")
-        list.bytes.append(raw: type.name)
-        list.bytes.append(UInt8(ascii: "/"))
+        list.bytes.append(raw: type.itemStart)
         list.bytes.append(raw: record.pointee.name)
         list.bytes.append(UInt8(ascii: "\""))
         return start

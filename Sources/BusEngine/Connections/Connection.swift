@@ -35,6 +35,19 @@ final class Connection {
     @exclusivity(unchecked) var inputEnded = false
     /// Nothing more is read or added; what is there is sent, then the socket closed.
     @exclusivity(unchecked) var isClosing = false
+    /// Where its only subscription is told together with others, and how far it has been given what was written there.
+    @exclusivity(unchecked) var cohort: Cohort?
+    @exclusivity(unchecked) var cohortStart = 0
+    /// Its output waits for the group of commits that is being gathered.
+    @exclusivity(unchecked) var isHeld = false
+    /// How much of its output waits for the group that is being written, counted from its beginning.
+    @exclusivity(unchecked) var sealed = 0
+    /// What was asked of the log for it, and is not answered yet; it is not read meanwhile.
+    @exclusivity(unchecked) var question: OpenQuestion?
+    /// How many of its subscriptions are told past actions.
+    @exclusivity(unchecked) var behind = 0
+    /// Dispatches that wanted no answer and whose commit does not stand on disk: where in the output they came, and `id`.
+    @exclusivity(unchecked) var silent: [(place: Int, id: [UInt8])] = []
     /// Stands in the list of connections with something to do.
     @exclusivity(unchecked) var isReady = false
 

@@ -24,10 +24,22 @@ struct Outbox {
 
     var isEmpty: Bool { count == 0 }
 
+    /// All bytes that were ever added, and how many of them may leave.
+    private(set) var total = 0
+    private(set) var released = Int.max
+
+    /// How many bytes may be sent now.
+    var ready: Int { released >= total ? count : count - (total - released) }
+
+    /// Only so many of all bytes that were ever added may leave.
+    @inline(__always)
+    mutating func release(through end: Int) { released = end }
+
     /// Adds bytes that others hold too. They must not change any more.
     @inline(__always)
     mutating func append(shared bytes: ByteWriter, from start: Int, to end: Int) {
         count &+= end &- start
+        total &+= end &- start
         let last = segments.count &- 1
         if last >= head, segments[last].bytes === bytes, segments[last].end == start {
             segments[last].end = end
@@ -55,10 +67,13 @@ struct Outbox {
     func output(into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {
         var filled = 0
         var index = head
-        while filled < pieces.count, index < segments.count {
+        var left = ready
+        while filled < pieces.count, index < segments.count, left > 0 {
             let segment = segments[index]
+            let length = min(segment.end - segment.start, left)
+            left -= length
             pieces[filled] = OutputPiece(
-                base: segment.bytes.bytes.baseAddress! + segment.start, count: segment.end - segment.start)
+                base: segment.bytes.bytes.baseAddress! + segment.start, count: length)
             filled += 1
             index += 1
         }
@@ -70,6 +85,28 @@ struct Outbox {
         for segment in segments[head...] {
             body(UnsafeRawBufferPointer(rebasing: segment.bytes.bytes[segment.start..<segment.end]))
         }
+    }
+
+    /// Takes away what may not leave, and gives it.
+    mutating func takeBackHeld() -> [UInt8] {
+        var surplus = count - ready
+        var held: [UInt8] = []
+        forEachPiece { held.append(contentsOf: $0) }
+        held.removeFirst(ready)
+        count -= surplus
+        total -= surplus
+        while surplus > 0, let last = segments.last {
+            let length = last.end - last.start
+            if length > surplus {
+                segments[segments.count - 1].end -= surplus
+                break
+            }
+            surplus -= length
+            segments.removeLast()
+        }
+        // What comes next must not be written behind what was taken away.
+        own = nil
+        return held
     }
 
     /// Takes away what was sent.

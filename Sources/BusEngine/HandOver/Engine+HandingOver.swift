@@ -5,7 +5,19 @@ extension Engine {
     /// Everything this engine holds. Call it between turns; the engine must not be used for clients any more, or they
     /// would be told things their next daemon does not know.
     package func handOver() -> ByteWriter {
+        endCohorts()
         let writer = HandOverWriter()
+        writeBus(to: writer)
+        for connection in connections { if let connection { write(connection, to: writer) } }
+        writeStores(to: writer)
+        for case let connection? in connections {
+            for subscription in connection.subscriptions { write(subscription, to: writer) }
+        }
+        return writer.finished()
+    }
+
+    /// What is known of the bus as a whole: its place in history, its types, who is known.
+    func writeBus(to writer: HandOverWriter) {
         writer.record("bus") { record in
             record("form", .int(HandOver.form))
             record("epoch", .string(configuration.epoch))
@@ -26,7 +38,10 @@ extension Engine {
                 }
             }
         }
-        for connection in connections { if let connection { write(connection, to: writer) } }
+    }
+
+    /// The stores, those that went, and the keys of commits.
+    func writeStores(to writer: HandOverWriter) {
         for entry in types { writeStores(of: entry, to: writer) }
         for drop in dropLog.drops {
             writer.record("drop") { record in
@@ -36,10 +51,6 @@ extension Engine {
             }
         }
         keys.forEach { id, entry in write(id, entry, to: writer) }
-        for case let connection? in connections {
-            for subscription in connection.subscriptions { write(subscription, to: writer) }
-        }
-        return writer.finished()
     }
 
     private func write(_ connection: Connection, to writer: HandOverWriter) {
@@ -120,6 +131,7 @@ extension Engine {
             record("format", .string(key.format.rawValue))
             record("cause", .bool(key.cause))
             record("actions", .bool(key.actions))
+            if let toldThrough = subscription.toldThrough { record("toldThrough", .int(toldThrough)) }
             guard let catchUp = subscription.catchUp else { return }
             record("lag", catchUp.json)
         }

@@ -14,9 +14,7 @@ extension Engine {
             stores.count == 0 && connectionCount == 0, "Only a new engine can take over another's state.")
         var records = HandOverRecords(bytes)
         let bus = try records.bus()
-        configuration.epoch = try bus.string("epoch")
-        revision = try bus.integer("revision")
-        now = max(now, try bus.integer("now"))
+        try takeBus(bus)
         var arrival = Arrival()
         while let record = try records.next() {
             switch record.kind {
@@ -32,12 +30,12 @@ extension Engine {
                     "The state that was handed over holds a \(record.kind), which is unknown.")
             }
         }
-        keys.forgottenThrough = try bus.integer("keysForgotten")
+        // Where a log tells which definitions hold, a new engine begins without any.
+        if types.isEmpty { for definition in arrival.inOrder { try take(definition: definition) } }
         let moved = try takeStores(&arrival)
-        sequence = try bus.integer("sequence")
-        try takeDrops(arrival.drops, forgottenThrough: bus.integer("dropsForgotten"))
+        try finishTaking(bus, arrival.drops)
         for record in arrival.subscriptions { try takeSubscription(record) }
-        if !moved.isEmpty { publishMoved(moved, by: Self.daemon) }
+        if !moved.isEmpty { publish(moved: moved, by: Self.daemon, CommitFacts()) }
         // Whoever can go on with what waits does.
         for case let connection? in connections {
             markReady(connection)
@@ -45,9 +43,31 @@ extension Engine {
         }
     }
 
+    func take(definition: JSON) throws(HandOverFailure) {
+        do throws(RequestError) {
+            try define(definition)
+        } catch {
+            throw HandOverFailure("What was handed over \(error.message).")
+        }
+    }
+
+    func takeBus(_ bus: HandOverRecord) throws(HandOverFailure) {
+        configuration.epoch = try bus.string("epoch")
+        revision = try bus.integer("revision")
+        now = max(now, try bus.integer("now"))
+    }
+
+    /// What counts once the stores are there.
+    func finishTaking(_ bus: HandOverRecord, _ drops: [HandOverRecord]) throws(HandOverFailure) {
+        keys.forgottenThrough = try bus.integer("keysForgotten")
+        sequence = try bus.integer("sequence")
+        try takeDrops(drops, forgottenThrough: bus.integer("dropsForgotten"))
+    }
+
     /// What can be put in its place only when everything before it is known.
     private struct Arrival {
         var definitions: [String: JSON] = [:]
+        var inOrder: [JSON] = []
         var stores: [HandOverRecord] = []
         var drops: [HandOverRecord] = []
         var subscriptions: [HandOverRecord] = []
@@ -57,12 +77,13 @@ extension Engine {
                 throw record.missing("definition")
             }
             definitions[name] = definition
+            inOrder.append(definition)
         }
     }
 
     // MARK: Clients
 
-    private func takeIdentity(_ record: HandOverRecord) throws(HandOverFailure) {
+    func takeIdentity(_ record: HandOverRecord) throws(HandOverFailure) {
         let identity: Identity
         if let uid = record.members["uid"]?.int {
             identity = .uid(uid)
@@ -129,7 +150,7 @@ extension Engine {
         heldBytes += connection.heldBytes
     }
 
-    private func takeKey(_ record: HandOverRecord) throws(HandOverFailure) {
+    func takeKey(_ record: HandOverRecord) throws(HandOverFailure) {
         let digest = KeyMemory.Digest(
             first: UInt64(bitPattern: Int64(try record.anyInteger("first"))),
             second: UInt64(bitPattern: Int64(try record.anyInteger("second"))))
@@ -170,7 +191,24 @@ extension Engine {
             newStates = fitted(records, to: typesByName[name]?.type, old: definition)
             if newStates == nil { try keepDefinition(definition, name) }
         }
-        let entry = typesByName[name]!
+        let taken = try takeStores(records, of: typesByName[name]!)
+        guard let newStates else { return [] }
+        return zip(taken, newStates).map { (store: $0, state: $1) }
+    }
+
+    /// Stores whose types have the definitions they were made for.
+    func takeStores(_ records: [HandOverRecord]) throws(HandOverFailure) {
+        var byType: [String: [HandOverRecord]] = [:]
+        for record in records { byType[try record.string("type"), default: []].append(record) }
+        for (name, records) in byType.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
+            guard let entry = typesByName[name] else { throw records[0].missing("type") }
+            _ = try takeStores(records, of: entry)
+        }
+    }
+
+    private func takeStores(
+        _ records: [HandOverRecord], of entry: TypeEntry
+    ) throws(HandOverFailure) -> [Int32] {
         var taken: [Int32] = []
         for record in records { taken.append(try takeStore(record, of: entry)) }
         for index in taken.sorted(by: {
@@ -178,8 +216,7 @@ extension Engine {
         }) {
             entry.moveToNewest(index)
         }
-        guard let newStates else { return [] }
-        return zip(taken, newStates).map { (store: $0, state: $1) }
+        return taken
     }
 
     /// The states as a changed definition has them; nil when one does not fit it.
@@ -237,9 +274,8 @@ extension Engine {
         entry.add(index)
         stateBytes += size
         if owner >= 0 {
-            guard connections.indices.contains(owner), let connection = connections[owner] else {
-                throw record.missing("owner")
-            }
+            let connected = connections.indices.contains(owner) ? connections[owner] : nil
+            guard let connection = connected ?? pastConnections[owner] else { throw record.missing("owner") }
             connection.ephemeralStores.insert(index)
         } else if owner < -1 {
             throw record.missing("owner")
@@ -286,6 +322,11 @@ extension Engine {
         connection.subscriptions.append(subscription)
         shape.add(subscription)
         subscriptionCount += 1
+        if let toldThrough = record.members["toldThrough"]?.int {
+            subscription.toldThrough = toldThrough
+            connection.behind += 1
+            connection.isBlocked = true
+        }
         if let lag = record.members["lag"] {
             let wasBlocked = connection.isBlocked
             guard let catchUp = CatchUp(lag) else { throw record.missing("lag") }

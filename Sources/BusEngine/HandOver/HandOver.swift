@@ -45,6 +45,30 @@ package enum HandOver {
         String(digest.first, radix: 16) + "-" + String(digest.second, radix: 16)
     }
 
+    /// The digest that a text of `text(of:)` stands for.
+    static func digest(of text: UnsafeRawBufferPointer) -> KeyMemory.Digest? {
+        var halves: (UInt64, UInt64) = (0, 0)
+        var isSecond = false
+        guard (3...33).contains(text.count) else { return nil }
+        for byte in text {
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - 48
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - 87
+            case UInt8(ascii: "-") where !isSecond:
+                isSecond = true
+                continue
+            default: return nil
+            }
+            if isSecond {
+                halves.1 = halves.1 << 4 | UInt64(digit)
+            } else {
+                halves.0 = halves.0 << 4 | UInt64(digit)
+            }
+        }
+        return isSecond ? KeyMemory.Digest(first: halves.0, second: halves.1) : nil
+    }
+
     /// Connections by number, so that their sockets can be matched before anything is taken over.
     package struct Summary: Sendable {
         package let epoch: String

@@ -31,6 +31,12 @@ struct HandOverRecords {
         return first
     }
 
+    /// The first record alone.
+    static func first(of bytes: UnsafeRawBufferPointer) throws(HandOverFailure) -> HandOverRecord {
+        var records = HandOverRecords(bytes)
+        return try records.bus()
+    }
+
     /// The next record; nil behind the last one.
     mutating func next() throws(HandOverFailure) -> HandOverRecord? {
         guard place < bytes.count, let base = bytes.baseAddress,

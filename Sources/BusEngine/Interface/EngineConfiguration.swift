@@ -34,6 +34,8 @@ package struct EngineConfiguration {
     package var compile: (JSON) throws(ReloadFailure) -> any StateType = { (_) throws(ReloadFailure) in
         throw ReloadFailure(message: "This bus can't compile definitions.")
     }
+    /// Asks the log; `answer(_:with:)` brings what it said. Called only while there is a log.
+    package var ask: (LogQuestion) -> Void = { _ in }
     /// Told about things an operator should know: a rejected will, a slow consumer that was cut off.
     package var report: (EngineNote) -> Void = { _ in }
     /// The least level at which `report` listens: notes about every store or commit are made only when somebody reads them.

@@ -15,16 +15,23 @@ extension Engine {
             if acknowledged { answerDispatch(connection, earlier, duplicate: true) }
             return
         }
+        if !dryRun { try requireRoom() }
         plan.clear()
+        // Nothing of it may outlive the dispatch: the next payload is read into the place of this one.
+        defer { plan.clear() }
         try planDispatch(expected: expected)
         let counts = try perform(by: connection)
         if dryRun { return try answerDryRun(connection, counts) }
-        publish(by: connection.by, actions: true)
+        publish(by: connection.by, actions: true, facts: CommitFacts(key: key))
         if configuration.reportsFrom == .debug { noteCommit(by: connection, matched: counts) }
         let outcome = KeyMemory.Entry(
             digest: key?.digest ?? .none, revision: revision, matched: counts, changed: publication.changed)
         if let key { keys.remember(outcome, as: key.id) }
-        if acknowledged { answerDispatch(connection, outcome, duplicate: false) }
+        if acknowledged {
+            answerDispatch(connection, outcome, duplicate: false)
+        } else if isLogged {
+            noteSilent(connection)
+        }
     }
 
     @inline(__always)
@@ -146,7 +153,7 @@ extension Engine {
     }
 
     @inline(__always)
-    private func accept(
+    func accept(
         _ payload: JSONObject, for action: Int, of entry: TypeEntry
     ) throws(RequestError) -> JSONObject {
         let accepted: JSONObject

@@ -6,18 +6,12 @@ import BusState
 /// Requests that only read: states, lists, definitions, counters.
 extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
+        if try askPast(connection) { return }
         let pattern = try requestedPattern(required: true)!
         try requireTypes(of: pattern)
         let selection = try requestedPointers().map { Selection($0) }
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        if let past = try request.integer(.revision), past != revision {
-            throw RequestError(
-                past > revision ? .conflict : .unavailable,
-                past > revision
-                    ? "The bus is at revision \(revision); revision \(past) has not happened."
-                    : "This bus keeps no action log, so only the state of now can be read.")
-        }
         if request.present.contains(.store) { _ = try requireStore(request.store) }
         try answerWithinLine(connection) { writer in
             self.appendRevision(writer)
@@ -139,6 +133,7 @@ extension Engine {
     }
 
     func listTypes(_ connection: Connection) throws(RequestError) {
+        if try askPast(connection) { return }
         let wanted: [TypeEntry] =
             request.present.contains(.type)
             ? [try requireType(request.type)] : liveTypes.sorted { UTF8Order.precedes($0.name, $1.name) }

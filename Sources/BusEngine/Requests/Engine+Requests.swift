@@ -7,6 +7,7 @@ extension Engine {
     func carryOut(line: UnsafeRawBufferPointer, for connection: Connection) {
         statistics.requests += 1
         lineLength = line.count
+        currentLine = line
         do throws(RequestError) {
             try request.read(line)
             guard request.id.count + Limits.eventOverhead <= limits.line else {
@@ -34,9 +35,8 @@ extension Engine {
             case .will: try setWill(connection)
             case .stats: answer(connection) { self.appendStatistics($0) }
             case .reload: try reload(connection)
-            case .history, .revert:
-                throw RequestError(
-                    .unavailable, "This bus keeps no action log, so there is no past to read or return to.")
+            case .history: try history(connection)
+            case .revert: try revert(connection)
             }
         } catch {
             refuse(error, for: connection, id: request.id)

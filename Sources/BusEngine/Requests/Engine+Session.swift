@@ -52,9 +52,11 @@ extension Engine {
             throw RequestError(
                 .limit, "The bus holds \(limits.memory) bytes, its memory limit; leave a smaller will.")
         }
+        try requireRoom()
         connection.will = will
         willBytes += (will.isEmpty ? 0 : size) - connection.willBytes
         connection.willBytes = will.isEmpty ? 0 : size
+        logWill(of: connection)
         answer(connection) { _ in }
     }
 
@@ -90,6 +92,8 @@ extension Engine {
     /// After a connection's end: its will, then the drops of its ephemeral stores, as one commit.
     func carryOutEnd(of connection: Connection) {
         guard !connection.will.isEmpty || !connection.ephemeralStores.isEmpty else { return }
+        guard trouble == nil else { return endsToCome.append(connection) }
+        if isLogged { gathering.ends.append(connection) }
         plan.clear()
         var willDone = false
         if !connection.will.isEmpty {
@@ -112,7 +116,13 @@ extension Engine {
             return (left.pointee.type, left.pointee.place) < (right.pointee.type, right.pointee.place)
         }
         connection.ephemeralStores = []
-        if willDone || !drops.isEmpty { publish(by: connection.by, actions: willDone, dropped: drops) }
+        if willDone || !drops.isEmpty {
+            publish(
+                by: connection.by, actions: willDone, dropped: drops, facts: CommitFacts(ended: connection.id)
+            )
+        } else {
+            logEnd(of: connection)
+        }
     }
 
     // MARK: Reload
@@ -121,6 +131,7 @@ extension Engine {
         guard isOperator(connection) else {
             throw RequestError(.forbidden, "Only root and the daemon's own user may reload definitions.")
         }
+        try requireRoom()
         do throws(ReloadFailure) {
             try reload(by: connection.by)
         } catch {
@@ -136,7 +147,14 @@ extension Engine {
 
     private func reload(by: [UInt8]) throws(ReloadFailure) {
         do throws(ReloadFailure) {
-            try exchangeDefinitions(by: by)
+            let loaded = try configuration.loadTypes()
+            let misfits = misfits(of: loaded)
+            guard misfits.isEmpty else {
+                let shown = misfits.prefix(20).map(\.reason).joined(separator: "; ")
+                throw ReloadFailure(
+                    message: "The old definitions stay, because stores do not fit the new ones: \(shown).")
+            }
+            exchangeDefinitions(loaded, by: by)
         } catch {
             configuration.report(
                 EngineNote(
@@ -149,15 +167,40 @@ extension Engine {
                 revision: revision))
     }
 
-    /// New definitions take the place of old ones if every store still fits its type; else all stay.
-    private func exchangeDefinitions(by: [UInt8]) throws(ReloadFailure) {
-        let loaded = try configuration.loadTypes()
-        let names = Set(loaded.map(\.name))
-        var misfits: [String] = []
-        for entry in types where !names.contains(entry.name) && entry.count > 0 {
-            misfits.append("\(entry.name) is gone but has \(entry.count) stores")
+    /// The daemon begins with a log or another's state, whose definitions may be older than those it was started with. A
+    /// type whose stores do not fit the new one keeps the old one, and the operator hears of it.
+    package func begin(with loaded: [any StateType]) {
+        var loaded = loaded
+        for misfit in misfits(of: loaded) {
+            guard let kept = typesByName[misfit.type]?.type else { continue }
+            loaded.removeAll { $0.name == misfit.type }
+            loaded.append(kept)
+            configuration.report(
+                EngineNote(
+                    kind: .definitionKept, level: .error,
+                    message: "The definition of \(misfit.type) does not fit its stores, or is gone: the old "
+                        + "one stays (\(misfit.reason)).",
+                    type: misfit.type))
         }
-        var moved: [(store: Int32, state: JSONObject)] = []
+        let known = liveTypes.map(\.type)
+        let isNew = loaded.contains { type in
+            known.first { $0.name == type.name }?.definition != type.definition
+        }
+        if isNew || known.contains(where: { old in !loaded.contains { $0.name == old.name } }) {
+            exchangeDefinitions(loaded, by: Self.daemon)
+        } else {
+            // What has the same definition may still be another in code.
+            for type in loaded { typesByName[type.name]?.redefine(type) }
+        }
+    }
+
+    /// The types whose stores would not fit, and why; a type once for each such store.
+    private func misfits(of loaded: [any StateType]) -> [(type: String, reason: String)] {
+        let names = Set(loaded.map(\.name))
+        var misfits: [(type: String, reason: String)] = []
+        for entry in types where !names.contains(entry.name) && entry.count > 0 {
+            misfits.append((entry.name, "\(entry.name) is gone but has \(entry.count) stores"))
+        }
         for type in loaded {
             guard let entry = typesByName[type.name], entry.type.definition != type.definition else {
                 continue
@@ -168,35 +211,60 @@ extension Engine {
                     guard state.encodedSize <= limits.effectiveState else {
                         throw PayloadFailure("the state would be longer than \(limits.effectiveState) bytes")
                     }
-                    moved.append((index, state))
                 } catch {
-                    misfits.append("\(address(of: Int(index))): \(error.message)")
+                    misfits.append((entry.name, "\(address(of: Int(index))): \(error.message)"))
                 }
             }
         }
-        guard misfits.isEmpty else {
-            let shown = misfits.prefix(20).joined(separator: "; ")
-            throw ReloadFailure(
-                message: "The old definitions stay, because stores do not fit the new ones: \(shown).")
+        return misfits
+    }
+
+    /// New definitions, which every store fits, take the place of the old ones.
+    private func exchangeDefinitions(_ loaded: [any StateType], by: [UInt8]) {
+        let names = Set(loaded.map(\.name))
+        var moved: [(store: Int32, state: JSONObject)] = []
+        var facts = CommitFacts()
+        for type in loaded {
+            guard let entry = typesByName[type.name] else {
+                facts.definitions.append(type.definition)
+                continue
+            }
+            if entry.type.definition == type.definition { continue }
+            facts.definitions.append(type.definition)
+            for index in entry.members where index >= 0 {
+                // That it fits has been found out.
+                if let state = try? type.initialState(replacing: kept(index, of: entry)) {
+                    moved.append((index, state))
+                }
+            }
         }
         for type in loaded {
-            if let entry = typesByName[type.name] { entry.redefine(type) } else { addType(type) }
+            if let entry = types.first(where: { $0.name == type.name }) {
+                entry.redefine(type)
+                typesByName[type.name] = entry
+            } else {
+                addType(type)
+            }
         }
-        types.filter { !names.contains($0.name) }.forEach { typesByName[$0.name] = nil }
+        for entry in liveTypes where !names.contains(entry.name) {
+            facts.undefined.append(entry.name)
+            typesByName[entry.name] = nil
+        }
         lastType = nil
         orderTypes()
         configuration.reloaded()
-        publishMoved(moved, by: by)
+        publish(moved: moved, by: by, facts)
     }
 
     /// A store's state without the values its old type computes.
     private func kept(_ index: Int32, of entry: TypeEntry) -> JSONObject {
-        var state = stores.pointer(index).pointee.state
-        for name in entry.type.definition["computed"]?.object?.keys ?? [] { state[name] = nil }
-        return state
+        entry.withoutComputed(stores.pointer(index).pointee.state)
     }
 
-    func publishMoved(_ moved: [(store: Int32, state: JSONObject)], by: [UInt8]) {
+    /// Publishes states that take the places of old ones.
+    func publish(
+        moved: [(store: Int32, state: JSONObject)], by: [UInt8], _ facts: CommitFacts
+    ) {
         plan.clear()
         beginPublication()
         for (index, state) in moved {
@@ -209,6 +277,18 @@ extension Engine {
             publishState(of: index)
         }
         finishPublication(by: by, actions: false)
+        if isLogged {
+            log(by: by, actions: false, created: [], dropped: [], states: moved.map(\.store), facts)
+        }
+    }
+}
+
+extension TypeEntry {
+    /// A state without the values that the type computes.
+    func withoutComputed(_ state: JSONObject) -> JSONObject {
+        var state = state
+        for name in type.definition["computed"]?.object?.keys ?? [] { state[name] = nil }
+        return state
     }
 }
 

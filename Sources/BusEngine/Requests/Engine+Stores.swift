@@ -44,9 +44,10 @@ extension Engine {
             }
             return answerCreate(connection, revision: revision, created: false, duplicate: false)
         }
+        try requireRoom()
         try make(
             parts, of: entry, state: state, creator: connection.identityIndex,
-            owner: ephemeral ? connection : nil, by: connection.by)
+            owner: ephemeral ? connection : nil, by: connection.by, key: key)
         noteStore(.storeCreated, String(decoding: request.store, as: UTF8.self), ephemeral, by: connection)
         if let key {
             keys.remember(.init(digest: key.digest, revision: revision, matched: 1, changed: 1), as: key.id)
@@ -65,7 +66,7 @@ extension Engine {
 
     private func make(
         _ parts: AddressParts, of entry: TypeEntry, state members: JSONObject?, creator: Int32,
-        owner: Connection?, by: [UInt8]
+        owner: Connection?, by: [UInt8], key: Keyed? = nil
     ) throws(RequestError) {
         guard stores.count < limits.stores else {
             throw RequestError(
@@ -82,16 +83,25 @@ extension Engine {
                 .limit, "The bus holds \(limits.memory) bytes, its memory limit; drop what is not needed.")
         }
         plan.clear()
+        let index = insert(parts.name, of: entry, state, size: size, creator: creator, owner: owner)
+        publish(by: by, actions: false, created: [index], facts: CommitFacts(key: key))
+    }
+
+    /// Puts a new store among the others, before it is published.
+    func insert(
+        _ name: UnsafeRawBufferPointer, of entry: TypeEntry, _ state: JSONObject, size: Int, creator: Int32,
+        owner: Connection?
+    ) -> Int32 {
         let index = stores.insert(
             StoreRecord(
-                name: String(decoding: parts.name, as: UTF8.self), state: state, revision: 0, sequence: 0,
+                name: String(decoding: name, as: UTF8.self), state: state, revision: 0, sequence: 0,
                 shapes: [], older: -1, newer: -1, type: entry.index, place: -1, size: Int32(size),
                 creator: creator, owner: Int32(owner?.id ?? -1), touch: -1))
         entry.add(index)
         stateBytes += size
         owner?.ephemeralStores.insert(index)
         if !exactShapes.isEmpty || !globShapes.isEmpty { enlist(index, address: address(of: Int(index))) }
-        publish(by: by, actions: false, created: [index])
+        return index
     }
 
     private func initialState(
@@ -119,9 +129,10 @@ extension Engine {
         }
         let (_, index) = try requireStore(request.store)
         try permitDrop(of: index, by: connection)
+        try requireRoom()
         plan.clear()
         let isEphemeral = stores.pointer(index).pointee.owner >= 0
-        publish(by: connection.by, actions: false, dropped: [index])
+        publish(by: connection.by, actions: false, dropped: [index], facts: CommitFacts(key: key))
         noteStore(.storeDropped, String(decoding: request.store, as: UTF8.self), isEphemeral, by: connection)
         if let key {
             keys.remember(.init(digest: key.digest, revision: revision, matched: 1, changed: 1), as: key.id)
@@ -129,7 +140,7 @@ extension Engine {
         answer(connection) { self.appendRevision($0) }
     }
 
-    private func permitDrop(of index: Int32, by connection: Connection) throws(RequestError) {
+    func permitDrop(of index: Int32, by connection: Connection) throws(RequestError) {
         if isOperator(connection) { return }
         let creator = stores.pointer(index).pointee.creator
         if creator >= 0, creator == connection.identityIndex { return }
@@ -154,8 +165,9 @@ extension Engine {
         for shape in record.pointee.shapes { shape.strike(index, ofType: record.pointee.type) }
         membershipCount -= record.pointee.shapes.count
         let owner = Int(record.pointee.owner)
-        if owner >= 0, connections.indices.contains(owner) {
-            connections[owner]?.ephemeralStores.remove(index)
+        if owner >= 0 {
+            let table = connections.indices.contains(owner) ? connections[owner] : nil
+            (table ?? pastConnections[owner])?.ephemeralStores.remove(index)
         }
         stateBytes -= Int(record.pointee.size)
         entry.remove(index)

@@ -35,6 +35,8 @@ extension Engine {
         let subscription = Subscription(
             number: connection.nextSubscription, connection: connection, shape: shape, from: revision)
         connection.nextSubscription += 1
+        endCohort(with: connection)
+        endCohort(of: shape)
         connection.subscriptions.append(subscription)
         shape.add(subscription)
         subscriptionCount += 1
@@ -70,15 +72,13 @@ extension Engine {
         RequestError(.limit, "The bus holds \(limits.memory) bytes, its memory limit; try again later.")
     }
 
-    /// Without an action log no past action can be delivered: whoever asks for some is told of the gap.
+    /// Whoever asks for past actions that nobody can tell any more hears of the gap.
     private func beginActions(_ subscription: Subscription, since: Int?, epoch: String?) {
         guard let since, epoch != configuration.epoch || since != revision else { return }
-        write(to: subscription.connection) { writer in
-            writer.append("{\"event\":\"gap\",\"sub\":")
-            writer.append(decimal: subscription.number)
-            self.appendRevision(writer)
-            writer.append("}\n")
+        guard isLogged, epoch == configuration.epoch, since < revision else {
+            return tellGap(subscription, at: revision)
         }
+        beginPast(subscription, after: since)
     }
 
     /// The point in the order of changes behind which all changes after a revision lie.
@@ -108,6 +108,8 @@ extension Engine {
     /// Takes a subscription out of its shape, and the shape away with its last one.
     func detach(_ subscription: Subscription) {
         let shape = subscription.shape
+        endCohort(of: shape)
+        endPast(subscription)
         if subscription.catchUp != nil {
             subscription.catchUp = nil
             shape.lagging -= 1
@@ -147,6 +149,12 @@ extension Engine {
         } else {
             globShapes.append(shape)
         }
+        enlistMembers(in: shape)
+    }
+
+    /// Finds the stores that a shape wants.
+    func enlistMembers(in shape: Shape) {
+        let pattern = shape.key.pattern
         for entry in types where pattern.type.matches(entry.name) {
             if pattern.name.isLiteral {
                 let index = pattern.name.pattern.withUnsafeBytes { stores.find(type: entry.index, name: $0) }

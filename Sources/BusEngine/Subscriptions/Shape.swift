@@ -61,8 +61,10 @@ final class Shape {
 
     /// Its place among the shapes of the commit being made; -1 outside one.
     @exclusivity(unchecked) var scratch = -1
-    /// The bytes that its subscribers share in this turn.
-    @exclusivity(unchecked) var run: ByteWriter?
+    /// What it tells of that commit; the publication holds it.
+    @exclusivity(unchecked) unowned(unsafe) var content: ShapeContent?
+    /// Those of its subscribers that are told the same in this turn; nil before its first event.
+    @exclusivity(unchecked) var cohort: Cohort?
 
     init(key: Key, selection: Selection?, revision: Int, now: Int) {
         self.key = key
@@ -80,6 +82,11 @@ final class Shape {
 
     func strike(_ store: Int32, ofType type: Int32) {
         if members.remove(store) != nil { membersByType[type]! -= 1 }
+    }
+
+    func leaveAll() {
+        members = []
+        membersByType = [:]
     }
 
     func add(_ subscription: Subscription) {

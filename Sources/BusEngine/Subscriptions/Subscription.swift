@@ -14,6 +14,9 @@ final class Subscription {
     /// What it still has to be told before live changes go on; nil when it is up to date.
     @exclusivity(unchecked) var catchUp: CatchUp?
 
+    /// Of actions: those up to this revision have been told, later ones come from the log; nil once they come live.
+    @exclusivity(unchecked) var toldThrough: Int?
+
     init(number: Int, connection: Connection, shape: Shape, from: Int) {
         self.number = number
         self.connection = connection

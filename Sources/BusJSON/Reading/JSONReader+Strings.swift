@@ -30,6 +30,33 @@ extension JSONReader {
         return SmallText(ascii: low, ByteScan.keep(high, count), count: 8 + count).string
     }
 
+    /// Takes a string of plain ASCII, whose bytes are its text, if one comes next; nil leaves the reader as it was.
+    /// Some other strings, and plain ones close to the end, are not seen here: the ordinary way takes them all.
+    @inlinable @inline(__always)
+    public mutating func takePlainText() -> UnsafeRawBufferPointer? {
+        guard cursor < end, cursor.pointee == UInt8(ascii: "\"") else { return nil }
+        let first = UnsafeRawPointer(cursor + 1)
+        var place = first
+        while UnsafeRawPointer(end) - place >= 8 {
+            let word = place.loadUnaligned(as: UInt64.self)
+            let marks = ByteScan.specials(word) | word & ByteScan.highBits
+            if marks == 0 {
+                place += 8
+                continue
+            }
+            place += ByteScan.firstMarked(marks)
+            guard place.load(as: UInt8.self) == UInt8(ascii: "\"") else { return nil }
+            cursor = place.assumingMemoryBound(to: UInt8.self) + 1
+            return UnsafeRawBufferPointer(start: first, count: place - first)
+        }
+        return nil
+    }
+
+    /// The eight bytes behind the next one, the first of them lowest; 0 where there are not so many.
+    @inlinable public var wordBehindNext: UInt64 {
+        end - cursor > 8 ? UnsafeRawPointer(cursor + 1).loadUnaligned(as: UInt64.self) : 0
+    }
+
     /// Makes a string of bytes that are known to be ASCII.
     static func text(ascii bytes: UnsafeRawBufferPointer) -> String {
         if bytes.count <= SmallText.longest, SmallText.isKnown { return SmallText(ascii: bytes).string }

@@ -67,6 +67,13 @@ public struct JSONReader {
         cursor += 1
     }
 
+    /// Takes bytes that have been looked at.
+    @inlinable @inline(__always)
+    public mutating func skip(_ count: Int) {
+        precondition(count <= end - cursor, "A reader can't skip what is not there.")
+        cursor += count
+    }
+
     /// Makes sure that nothing but white space follows.
     public mutating func expectEnd() throws(JSONError) {
         if peek() != nil { throw failure(.trailingBytes) }
@@ -113,6 +120,47 @@ public struct JSONReader {
             return readMembers(into: &members)
         }
         return try result.get()
+    }
+
+    /// Reads one object in the place of another: where both have the same members in the same order, only values are
+    /// replaced, and nothing is allocated. After an error `object` holds anything.
+    public mutating func object(replacing object: inout JSONObject) throws(JSONError) {
+        let first = cursor
+        if try !updateMembers(of: &object) {
+            cursor = first
+            object = try self.object()
+        }
+    }
+
+    /// Reads values into the members of `object` as long as the same keys come; false if others or fewer do.
+    private mutating func updateMembers(of object: inout JSONObject) throws(JSONError) -> Bool {
+        guard !object.isEmpty else { return false }
+        try open(UInt8(ascii: "{"))
+        defer { levelsLeft += 1 }
+        for index in 0..<object.count {
+            if index > 0, !take(UInt8(ascii: ",")) { return false }
+            guard peek() == UInt8(ascii: "\""), takeKey(like: object.members[index].key) else { return false }
+            try expect(UInt8(ascii: ":"))
+            object.storage[index].value = try value()
+        }
+        return take(UInt8(ascii: "}"))
+    }
+
+    /// Takes a string if it is `key`, and `key` a short one without escapes.
+    @inline(__always)
+    private mutating func takeKey(like key: String) -> Bool {
+        guard let wanted = SmallText(key), wanted.isPlain, end - cursor > wanted.count + 2 else {
+            return false
+        }
+        var word = wanted.low
+        for place in 0..<wanted.count {
+            if place == 8 { word = wanted.rest }
+            guard cursor[place + 1] == UInt8(truncatingIfNeeded: word) else { return false }
+            word >>= 8
+        }
+        guard cursor[wanted.count + 1] == UInt8(ascii: "\"") else { return false }
+        cursor += wanted.count + 2
+        return true
     }
 
     private mutating func readMembers(into members: inout MemberList) -> Result<JSONObject, JSONError> {

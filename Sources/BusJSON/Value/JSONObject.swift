@@ -60,11 +60,18 @@ public struct JSONObject: Sendable {
     }
 
     /// Where `key` stands; nil when it is absent. `hint` is tried first, for readers that know the layout.
-    @inlinable
+    @inlinable @inline(__always)
     public func index(of key: String, hint: Int = 0) -> Int? {
         if hint < storage.count, UTF8Order.equal(storage[hint].key, key) { return hint }
         let (index, found) = position(of: key)
         return found ? index : nil
+    }
+
+    /// The value of `key`; nil when it is absent. `hint` is tried first.
+    @inlinable @inline(__always)
+    public func value(of key: String, hint: Int) -> JSON? {
+        guard let index = index(of: key, hint: hint) else { return nil }
+        return storage[index].value
     }
 
     /// The place of `key`, or the place it would be inserted at.

@@ -97,8 +97,19 @@ public final class ByteWriter {
     }
 
     /// Writes the bytes of `text` as they are, without quotes or escapes.
-    @inlinable
+    @inlinable @inline(__always)
     public func append(raw text: String) {
+        guard let small = SmallText(text) else { return appendBytes(of: text) }
+        // Both words are stored, whatever the length.
+        reserve(16)
+        let place = UnsafeMutableRawPointer(base + written)
+        place.storeBytes(of: small.low, as: UInt64.self)
+        (place + 8).storeBytes(of: small.rest, as: UInt64.self)
+        written &+= small.count
+    }
+
+    @usableFromInline
+    func appendBytes(of text: String) {
         text.withBytes { append($0) }
     }
 

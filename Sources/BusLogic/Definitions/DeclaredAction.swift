@@ -20,8 +20,11 @@ final class DeclaredAction: Sendable {
     let requirements: [Requirement]
     let condition: ExpressionNode?
     let steps: [WriteStep]
-    /// False when everything is constant, so that no data has to be laid out.
-    let readsData: Bool
+    /// How many operations the values of all writes take where they are constants or stand in the payload and nothing
+    /// else has to be looked at, so that no data has to be laid out; else nil.
+    let plainOperations: Int?
+    /// The write, if there is only one.
+    let onlyWrite: WriteStep?
 
     init(
         name: String, payload: PayloadSchema, requirements: [Requirement], condition: ExpressionNode?,
@@ -32,8 +35,10 @@ final class DeclaredAction: Sendable {
         self.requirements = requirements
         self.condition = condition
         self.steps = steps
-        readsData =
-            !requirements.isEmpty || condition != nil || steps.contains { $0.value.constant == nil }
+        let operations = steps.compactMap(\.value.plainOperations)
+        let isPlain = requirements.isEmpty && condition == nil && operations.count == steps.count
+        onlyWrite = steps.count == 1 ? steps[0] : nil
+        plainOperations = isPlain ? operations.reduce(0, +) : nil
     }
 }
 

@@ -6,14 +6,22 @@ extension DeclaredType {
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
         let action = actions[action]
+        if let only = action.onlyWrite, let path = only.fixed, let operations = action.plainOperations,
+            !computed.areRead(by: .max), context.takes(operations)
+        {
+            try write(only, only.value.plainValue(payload), at: path, to: &draft, of: action, in: context)
+            return true
+        }
         var values = WriteValues()
-        if action.readsData {
+        if let operations = action.plainOperations, context.takes(operations) {
+            for index in action.steps.indices {
+                values.append(action.steps[index].value.plainValue(payload))
+            }
+        } else {
             // The reference to the state ends with this call, so that the writes don't have to copy.
             guard try evaluate(action, payload, on: draft.current, in: context, into: &values) else {
                 return false
             }
-        } else {
-            for step in action.steps { values.append(step.value.constant ?? .null) }
         }
         if action.steps.isEmpty { return true }
 
@@ -103,6 +111,16 @@ extension DeclaredType {
                 throw rejection(of: action, in: context, reason, path: path.description)
             }
         }
+        try write(step, value, at: path, to: &draft, of: action, in: context)
+        return path
+    }
+
+    @inline(__always)
+    private func write(
+        _ step: WriteStep, _ value: JSON, at path: StatePath, to draft: inout Draft,
+        of action: DeclaredAction,
+        in context: CommitContext
+    ) throws(Rejection) {
         guard step.mayHold(value, at: path) else {
             let reason = "the value for \(path) is nested too deeply"
             throw rejection(of: action, in: context, reason, path: path.description)
@@ -113,7 +131,6 @@ extension DeclaredType {
             let place = error.path.joined(separator: ".")
             throw rejection(of: action, in: context, error.description, path: place)
         }
-        return path
     }
 
     @inline(never)

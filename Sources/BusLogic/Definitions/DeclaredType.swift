@@ -51,7 +51,8 @@ package final class DeclaredType: StateType {
     }
 
     package func accept(_ payload: JSONObject, for action: Int) throws(PayloadFailure) -> JSONObject {
-        try actions[action].payload.accept(payload, by: actionNames[action])
+        let action = actions[action]
+        return try action.payload.accept(payload, by: action.name)
     }
 
     package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {

@@ -13,6 +13,8 @@ final class WriteStep: Sendable {
 
     let kind: Kind
     let path: WritePath
+    /// The path, where it is known when the definition is loaded.
+    let fixed: StatePath?
     /// The expression; null for kinds that take none.
     let value: ExpressionNode
     /// What a change at the path means to the computed values; nil where the payload names the first segment.
@@ -21,6 +23,7 @@ final class WriteStep: Sendable {
     init(_ kind: Kind, _ path: WritePath, value: ExpressionNode?, bits: UInt64?) {
         self.kind = kind
         self.path = path
+        if case .fixed(let known) = path { fixed = known } else { fixed = nil }
         self.value = value ?? LiteralNode(.null)
         self.bits = bits
     }

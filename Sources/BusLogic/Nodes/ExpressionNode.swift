@@ -18,6 +18,13 @@ class ExpressionNode: @unchecked Sendable {
 
     /// The value, where it is the same for all data.
     var constant: JSON? { nil }
+
+    /// How many operations the value takes where it is a constant or stands in the payload; nil where it has to be
+    /// evaluated.
+    var plainOperations: Int? { nil }
+
+    /// The value, where it is a constant or stands in the payload.
+    func plainValue(_ payload: JSONObject) -> JSON { .null }
 }
 
 /// A value that does not depend on data.
@@ -29,4 +36,8 @@ final class LiteralNode: ExpressionNode, @unchecked Sendable {
     override func value(_ evaluation: inout Evaluation) -> JSON { literal }
 
     override var constant: JSON? { literal }
+
+    override var plainOperations: Int? { 0 }
+
+    override func plainValue(_ payload: JSONObject) -> JSON { literal }
 }

@@ -74,6 +74,10 @@ final class StateReadNode: ReadNode, @unchecked Sendable {
 final class PayloadReadNode: ReadNode, @unchecked Sendable {
     override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.payload.find(keys) }
 
+    override var plainOperations: Int? { fallback == nil ? 1 : nil }
+
+    override func plainValue(_ payload: JSONObject) -> JSON { payload.find(keys) ?? .null }
+
     override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
         try evaluation.spend()
         if let found = evaluation.payload.find(keys) { return found }

@@ -9,11 +9,14 @@ package struct ConfigurationOverrides: Sendable {
     package var stores: [Located<String>] = []
     /// `NAME=VALUE`
     package var limits: [Located<String>] = []
+    /// The file of the action log, and when it is synced.
+    package var log: Located<String>?
+    package var sync: Located<String>?
 
     /// From the command line.
     package init(
         config: String? = nil, listen: [String] = [], tokens: String? = nil, types: String? = nil,
-        stores: [String] = [], limits: [String] = []
+        stores: [String] = [], limits: [String] = [], log: String? = nil, sync: String? = nil
     ) {
         self.config = config.map { Located($0, at: Place(name: "--config")) }
         self.listen = listen.map { Located($0, at: Place(name: "--listen")) }
@@ -21,9 +24,11 @@ package struct ConfigurationOverrides: Sendable {
         self.types = types.map { Located($0, at: Place(name: "--types")) }
         self.stores = stores.map { Located($0, at: Place(name: "--store")) }
         self.limits = limits.map { Located($0, at: Place(name: "--limit")) }
+        self.log = log.map { Located($0, at: Place(name: "--log")) }
+        self.sync = sync.map { Located($0, at: Place(name: "--sync")) }
     }
 
-    /// From the environment: `FLUXBUS_CONFIG`, `FLUXBUS_TOKENS`, `FLUXBUS_TYPES`, and the lists
+    /// From the environment: `FLUXBUS_CONFIG`, `FLUXBUS_TOKENS`, `FLUXBUS_TYPES`, `FLUXBUS_LOG`, `FLUXBUS_SYNC`, and the lists
     /// `FLUXBUS_LISTEN`, `FLUXBUS_STORES` and `FLUXBUS_LIMITS`, whose elements are divided by spaces or commas.
     /// A variable that is empty says nothing.
     package init(environment: [String: String]) {
@@ -40,6 +45,8 @@ package struct ConfigurationOverrides: Sendable {
         types = one("FLUXBUS_TYPES")
         stores = list("FLUXBUS_STORES")
         limits = list("FLUXBUS_LIMITS")
+        log = one("FLUXBUS_LOG")
+        sync = one("FLUXBUS_SYNC")
     }
 
     func apply(to configuration: inout ServerConfiguration, _ complaints: inout Complaints) {
@@ -53,6 +60,12 @@ package struct ConfigurationOverrides: Sendable {
         if let tokens { configuration.tokens = tokens }
         if let types { configuration.types = types }
         if !stores.isEmpty { configuration.stores = stores }
+        if let log { configuration.log = LogReading.settings(path: log, over: configuration.log) }
+        if let sync {
+            _ = complaints.collect { () throws(SourceError) in
+                try LogReading.set(sync: sync, in: &configuration.log)
+            }
+        }
         for limit in limits {
             _ = complaints.collect { () throws(SourceError) in
                 try LimitReading.set(limit.value, in: &configuration.limits, at: limit.place)

@@ -30,10 +30,10 @@ struct ConfigurationReader {
             }
         }
         if let limits = member(object, "limits") { read(limits, into: &configuration.limits) }
-        if object["log"].map({ !$0.isNull }) ?? false, let log = object.member("log") {
-            complaints.add(
-                "There is no action log in this version, so nothing would be kept; remove log: to run in memory.",
-                at: log.place)
+        if let log = member(object, "log") {
+            var reading = LogReading(file: file)
+            configuration.log = reading.settings(log)
+            complaints.addSorted(reading.complaints)
         }
         return configuration
     }

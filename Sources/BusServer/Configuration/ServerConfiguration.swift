@@ -11,12 +11,15 @@ package struct ServerConfiguration: Sendable {
     package var types: Located<String>?
     /// Addresses of stores that exist from the start.
     package var stores: [Located<String>]
+    /// The action log; nil: everything is in memory only.
+    package var log: LogSettings?
     package var limits: Limits
 
     package init(
         listen: [ListenAddress] = [], tokens: Located<String>? = nil, types: Located<String>? = nil,
-        stores: [Located<String>] = [], limits: Limits = Limits()
+        stores: [Located<String>] = [], log: LogSettings? = nil, limits: Limits = Limits()
     ) {
+        self.log = log
         self.listen = listen
         self.tokens = tokens
         self.types = types

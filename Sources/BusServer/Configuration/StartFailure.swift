@@ -8,6 +8,10 @@ package struct StartFailure: Error, Equatable, CustomStringConvertible {
         case inUse = 75
         /// The system refused something that the configuration can't be blamed for.
         case system = 71
+        /// The action log was looked through, and is not what it should be.
+        case damaged = 65
+        /// The action log can't be read or written.
+        case log = 74
         /// The configuration or a definition is wrong.
         case configuration = 78
     }

@@ -11,6 +11,11 @@ extension EventLoop {
         // Who can't hear any more ends here; who has only not heard everything yet does so from the next daemon.
         for id in connections.ids where connections[id]?.outputLost == true { close(id, .peerLost) }
         flush()
+        // What is in the log and what is handed over must be the same.
+        engine.refuseQuestions()
+        _ = keeper?.drain()
+        flush()
+        _ = keeper?.drain()
         let own = acceptors.map(\.listener).filter { !$0.isPassed }
         try Inheritance.leave(engine, connections, own, to: service)
         for acceptor in acceptors { acceptor.listener.leave() }

@@ -1,0 +1,117 @@
+import BusEngine
+import BusJSON
+
+/// Which commits somebody wants to hear of.
+struct HistoryFilter {
+    let type: String?
+    let store: String?
+
+    /// Whether a commit concerns it: an action addressed to it, to its type or to every type; or what came, went or was set.
+    func wants(_ entry: JSONObject) -> Bool {
+        guard type != nil || store != nil else { return true }
+        if entry["definitions"] != nil || entry["undefined"] != nil { return true }
+        for action in entry["actions"]?.array ?? [] where concerns(action) { return true }
+        for name in ["created", "states"] {
+            for member in entry[name]?.object?.members.map({ $0 }) ?? [] where matches(member.key) {
+                return true
+            }
+        }
+        for address in entry["dropped"]?.array ?? [] where matches(address.string ?? "") { return true }
+        return false
+    }
+
+    private func concerns(_ action: JSON) -> Bool {
+        if let store = action["store"]?.string { return matches(store) }
+        guard let named = action["type"]?.string else { return false }
+        return named == "*" || named == type ?? store.map(Self.type)
+    }
+
+    private func matches(_ address: String) -> Bool {
+        if let store { return address == store }
+        return Self.type(of: address) == type
+    }
+
+    private static func type(of address: String) -> String {
+        String(address.prefix { $0 != "/" })
+    }
+}
+
+/// One reply to `history`.
+final class HistoryPage {
+    private let until: Int
+    private let limit: Int
+    private let room: Int
+    private let writer = ByteWriter()
+    private var count = 0
+    /// Everything up to here has been looked at.
+    private(set) var last: Int
+    private(set) var isFull = false
+
+    init(after: Int, until: Int, limit: Int, room: Int) {
+        last = after
+        self.until = until
+        self.limit = limit
+        self.room = room
+    }
+
+    func add(_ group: PastGroup, _ filter: HistoryFilter) throws(PastFailure) {
+        try LogLines.forEach(in: group.entries) { (line) throws(PastFailure) in
+            if isFull || last >= until { return }
+            guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
+                throw PastFailure(.damaged, "The log's entry behind revision \(last) is no JSON object.")
+            }
+            guard let first = entry["revision"]?.int else { return }
+            let end = min(first + (entry["times"]?.int ?? 1) - 1, until)
+            if end <= last { return }
+            if filter.wants(entry) {
+                let text = Self.text(of: entry)
+                while last < end, !isFull { add(max(first, last + 1), text) }
+            } else {
+                last = end
+            }
+        }
+    }
+
+    private func add(_ revision: Int, _ text: [UInt8]) {
+        guard count < limit, writer.count + text.count + 32 <= room || count == 0 else {
+            isFull = true
+            return
+        }
+        writer.append(count == 0 ? "{\"revision\":" : ",{\"revision\":")
+        writer.append(decimal: revision)
+        text.withUnsafeBytes { writer.append($0) }
+        count += 1
+        last = revision
+    }
+
+    /// A commit behind its revision, without what is the log's own business.
+    private static func text(of entry: JSONObject) -> [UInt8] {
+        let writer = ByteWriter()
+        for member in entry.members {
+            switch member.key {
+            case "revision", "times", "digest", "ended": continue
+            case "connection": writer.append(",\"ephemeral\":true")
+            default:
+                writer.append(UInt8(ascii: ","))
+                writer.append(quoted: member.key)
+                writer.append(UInt8(ascii: ":"))
+                writer.append(json: member.value)
+            }
+        }
+        writer.append(UInt8(ascii: "}"))
+        return Array(writer.bytes)
+    }
+
+    func members(oldest: Int) -> [UInt8] {
+        let reply = ByteWriter()
+        reply.append(",\"commits\":[")
+        reply.append(writer.bytes)
+        reply.append("],\"oldest\":")
+        reply.append(decimal: oldest)
+        if isFull {
+            reply.append(",\"next\":")
+            reply.append(decimal: last)
+        }
+        return Array(reply.bytes)
+    }
+}

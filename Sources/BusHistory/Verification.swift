@@ -1,0 +1,54 @@
+import BusEngine
+
+/// Whether the log's snapshots are what its commits make.
+package struct Verification {
+    /// What was found about one snapshot.
+    package struct Finding: Sendable {
+        package let revision: Int
+        package let stores: Int
+        package let digest: String
+        /// Why it can't be trusted; nil when everything is right.
+        package let trouble: String?
+    }
+
+    /// Carries the whole log out from its oldest snapshot, and compares with every later one on the way. `found` hears of
+    /// each, and of the end of the log.
+    package static func verify(
+        _ source: some PastSource, _ replayer: Replayer, progress: (Int) -> Void = { _ in },
+        found: (Finding) -> Void
+    ) throws(PastFailure) -> Bool {
+        let revisions = try source.snapshots()
+        guard let oldest = revisions.first else {
+            throw PastFailure(.gone, "The log holds no snapshot to begin with; restore it from a backup.")
+        }
+        let engine = try replayer.restored(oldest, from: source)
+        found(Finding(revision: oldest, stores: engine.storeCount, digest: engine.stateDigest, trouble: nil))
+        var isRight = true
+        for revision in revisions.dropFirst() {
+            try replayer.carryOn(engine, to: revision, from: source, progress: progress)
+            var trouble: String?
+            do throws(PastFailure) {
+                let stored = try replayer.restored(revision, from: source)
+                if stored.stateDigest != engine.stateDigest {
+                    trouble = "the commits make other states than this snapshot holds"
+                }
+            } catch {
+                trouble = error.message
+            }
+            if trouble != nil { isRight = false }
+            found(
+                Finding(
+                    revision: revision, stores: engine.storeCount, digest: engine.stateDigest,
+                    trouble: trouble)
+            )
+        }
+        try replayer.carryOn(engine, to: .max, from: source, progress: progress)
+        if engine.revision > revisions.last! {
+            found(
+                Finding(
+                    revision: engine.revision, stores: engine.storeCount, digest: engine.stateDigest,
+                    trouble: nil))
+        }
+        return isRight
+    }
+}

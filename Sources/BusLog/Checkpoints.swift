@@ -1,0 +1,57 @@
+import CSQLite
+
+/// Moves pages from the write-ahead log into the file, when there are enough to be worth it and before there are too
+/// many. SQLite's own way would do it after every thousand pages, in the commit that happens to be there.
+final class Checkpoints {
+    /// Pages after which a checkpoint is due: 16 MiB.
+    static let due: Int32 = 4096
+    /// Pages that pass between two attempts, when a reader keeps the first from finishing.
+    private static let step: Int32 = 512
+    /// Pages from which on readers are waited for.
+    private static let urgent: Int32 = 4 * due
+    /// Pages at which nothing more is written unless a checkpoint succeeds: 512 MiB.
+    private static let most: Int32 = 32 * due
+
+    private let database: Database
+    /// Pages in the write-ahead log, as SQLite tells after each commit.
+    private let pages: UnsafeMutablePointer<Int32>
+    private var tried: Int32 = 0
+
+    init(_ database: Database) {
+        self.database = database
+        pages = .allocate(capacity: 1)
+        pages.initialize(to: 0)
+        // A hook of one's own takes the place of SQLite's automatic checkpoints.
+        sqlite3_wal_hook(
+            database.handle,
+            { pages, _, _, count in
+                pages?.assumingMemoryBound(to: Int32.self).pointee = count
+                return SQLITE_OK
+            }, pages)
+    }
+
+    deinit {
+        sqlite3_wal_hook(database.handle, nil, nil)
+        pages.deallocate()
+    }
+
+    /// A failure here costs nothing yet, since all is in the write-ahead log; it is thrown when that has grown too long.
+    func runIfDue() throws(LogFailure) {
+        let count = pages.pointee
+        if count < tried { tried = 0 }
+        guard count >= Self.due, count - tried >= Self.step || tried == 0 else { return }
+        tried = count
+        let code = run(count >= Self.urgent ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE)
+        if code != SQLITE_OK, count >= Self.most { throw database.failure(code) }
+    }
+
+    /// Before the file is closed: as much as readers let it.
+    func runLast() { _ = run(SQLITE_CHECKPOINT_TRUNCATE) }
+
+    private func run(_ mode: Int32) -> Int32 {
+        // Longer than a reader of ours holds anything, and no stall that anybody minds.
+        sqlite3_busy_timeout(database.handle, 100)
+        defer { sqlite3_busy_timeout(database.handle, Database.patience) }
+        return sqlite3_wal_checkpoint_v2(database.handle, "main", mode, nil, nil)
+    }
+}

@@ -1,0 +1,208 @@
+/// Reads rows of a log and believes none of them before its digest has been compared.
+///
+/// No call holds a read transaction when it returns or while it calls somebody: a reader that pauses must not keep the
+/// writer's write-ahead log from being used again.
+final class LogContents {
+    private let database: Database
+    private let rows: Statement
+    private let ends: Statement
+    private let list: Statement
+    private let part: Statement
+    private var room: [UInt8] = []
+
+    /// Bytes of entries that are copied at once, unless one group alone has more.
+    private static let batch = 1 << 20
+
+    init(_ database: Database) throws(LogFailure) {
+        self.database = database
+        rows = try Statement(
+            database,
+            "SELECT number, first, last, time, start, digest, entries FROM groups WHERE number >= ?1 ORDER BY number"
+        )
+        ends = try Statement(
+            database, "SELECT (SELECT min(number) FROM groups), (SELECT max(number) FROM groups)")
+        list = try Statement(
+            database,
+            "SELECT revision, time, parts, bytes, start, digest FROM snapshots ORDER BY revision DESC")
+        part = try Statement(database, "SELECT records FROM snapshot_parts WHERE revision = ?1 AND part = ?2")
+    }
+
+    // MARK: - Groups
+
+    private struct Row {
+        let number: Int
+        let first: Int
+        let last: Int
+        let time: Int
+        let start: Int
+        let digest: String
+        let entries: Range<Int>
+    }
+
+    /// The numbers of the oldest and newest group; nil if there is none.
+    func numbers() throws(LogFailure) -> ClosedRange<Int>? {
+        defer { ends.reset() }
+        guard try ends.next(), !ends.isNull(0), ends.integer(0) <= ends.integer(1) else { return nil }
+        return ends.integer(0)...ends.integer(1)
+    }
+
+    /// The number of the oldest group that comes after a revision; one more than the newest if none does.
+    ///
+    /// Groups that can't be read count as coming before it, so that damage in old ones hides no new ones. It searches
+    /// from the newest end on, where most of those who ask begin.
+    func number(after revision: Int) throws(LogFailure) -> Int {
+        guard let numbers = try numbers() else { return 1 }
+        // Everything from `after` on comes after the revision.
+        var after = numbers.upperBound + 1
+        var before = numbers.lowerBound
+        var step = 1
+        while after > before {
+            let probe = max(before, after - step)
+            guard try comes(probe, after: revision) else {
+                before = probe + 1
+                break
+            }
+            after = probe
+            step *= 2
+        }
+        while before < after {
+            let middle = before + (after - before) / 2
+            if try comes(middle, after: revision) { after = middle } else { before = middle + 1 }
+        }
+        return after
+    }
+
+    private func comes(_ number: Int, after revision: Int) throws(LogFailure) -> Bool {
+        rows.bind(1, number)
+        defer { rows.reset() }
+        do {
+            guard try rows.next(), rows.integer(0) == number else { return false }
+            return rows.integer(2) > revision || rows.integer(1) > revision
+        } catch {
+            if error.kind == .damaged { return false }
+            throw error
+        }
+    }
+
+    /// Calls with each group from a number on, in order, each compared with its digest and the one before.
+    ///
+    /// - Parameter body: False ends it.
+    /// - Throws: `damaged` at the first group that is not whole or does not follow; `lost` if some were taken away
+    ///   meanwhile.
+    func forEachGroup(
+        from number: Int, _ body: (Group) throws(LogFailure) -> Bool
+    ) throws(LogFailure) {
+        var next = number
+        var revision: Int?
+        while true {
+            let batch = try read(from: next)
+            if batch.isEmpty { return }
+            for row in batch {
+                guard row.number == next else { throw try gap(at: next) }
+                if let revision, row.first != revision + 1 {
+                    throw damaged("group \(row.number) does not follow")
+                }
+                revision = row.last
+                next += 1
+                let outcome = room.withUnsafeBytes { room in
+                    Result { () throws(LogFailure) in
+                        let group = Group(
+                            number: row.number, first: row.first, last: row.last, time: row.time,
+                            start: row.start,
+                            entries: UnsafeRawBufferPointer(rebasing: room[row.entries]))
+                        guard group.digest.text == row.digest, row.last >= row.first - 1 else {
+                            throw damaged("group \(row.number) is not what was written")
+                        }
+                        return try body(group)
+                    }
+                }
+                guard try outcome.get() else { return }
+            }
+        }
+    }
+
+    private func read(from number: Int) throws(LogFailure) -> [Row] {
+        room.removeAll(keepingCapacity: true)
+        var batch: [Row] = []
+        rows.bind(1, number)
+        defer { rows.reset() }
+        do {
+            while room.count < Self.batch, try rows.next() {
+                let start = room.count
+                room.append(contentsOf: rows.bytes(6))
+                batch.append(
+                    Row(
+                        number: rows.integer(0), first: rows.integer(1), last: rows.integer(2),
+                        time: rows.integer(3),
+                        start: rows.integer(4), digest: rows.text(5), entries: start..<room.count))
+            }
+        } catch {
+            // What stands before the damage is worth having; the next call meets the damage again.
+            if error.kind != .damaged || batch.isEmpty { throw error }
+        }
+        return batch
+    }
+
+    /// Why there is no group with a number while later ones are there.
+    private func gap(at number: Int) throws(LogFailure) -> LogFailure {
+        if let numbers = try numbers(), number < numbers.lowerBound { return tooOld() }
+        return damaged("group \(number) is missing")
+    }
+
+    // MARK: - Snapshots
+
+    /// Newest first. Those that can be read before damage is met.
+    func snapshots() throws(LogFailure) -> [SnapshotInfo] {
+        defer { list.reset() }
+        var found: [SnapshotInfo] = []
+        do {
+            while try list.next() {
+                found.append(
+                    SnapshotInfo(
+                        revision: list.integer(0), time: list.integer(1), parts: list.integer(2),
+                        bytes: list.integer(3), start: list.integer(4), digest: list.text(5)))
+            }
+        } catch {
+            if error.kind != .damaged || found.isEmpty { throw error }
+        }
+        return found
+    }
+
+    /// Calls with each part in order, then compares the digest: what was got counts only when this returns.
+    ///
+    /// - Parameter body: Gets bytes that are valid during the call. It must be quick, since it runs in a read transaction.
+    /// - Throws: `damaged` if it is not what was written; `lost` if it was taken away meanwhile.
+    func forEachPart(of snapshot: SnapshotInfo, _ body: (UnsafeRawBufferPointer) -> Void) throws(LogFailure) {
+        var digest = SnapshotDigest(revision: snapshot.revision)
+        for number in 0..<max(0, snapshot.parts) {
+            part.bind(1, snapshot.revision)
+            part.bind(2, number)
+            defer { part.reset() }
+            guard try part.next() else {
+                part.reset()
+                if try !snapshots().contains(snapshot) { throw tooOld() }
+                throw damaged("part \(number) of the snapshot of revision \(snapshot.revision) is missing")
+            }
+            let records = part.bytes(0)
+            digest.add(records)
+            body(records)
+        }
+        guard digest.text(time: snapshot.time, start: snapshot.start) == snapshot.digest,
+            digest.bytes == snapshot.bytes
+        else { throw damaged("the snapshot of revision \(snapshot.revision) is not what was written") }
+    }
+
+    // MARK: - Failures
+
+    func tooOld() -> LogFailure {
+        LogFailure(
+            .lost, path: database.path,
+            "The log \(database.path) no longer reaches back that far; begin with its newest snapshot.")
+    }
+
+    func damaged(_ what: String) -> LogFailure {
+        LogFailure(
+            .damaged, path: database.path,
+            "The log \(database.path) is damaged: \(what); restart the daemon, which saves what is readable.")
+    }
+}

@@ -1,0 +1,78 @@
+/// A snapshot that is being written.
+struct PendingSnapshot {
+    let revision: Int
+    let time: Int
+    let start: Int
+    var digest: SnapshotDigest
+    /// Whether there is one of this revision already, which says the same.
+    let isThere: Bool
+}
+
+/// Snapshots are written in parts, each in a transaction of its own, so that groups go between them. Until the last one
+/// is followed by its row in `snapshots`, none of them counts.
+extension LogFile {
+    /// Begins a snapshot; one that was begun and not ended is forgotten.
+    ///
+    /// - Parameters:
+    ///   - revision: Of the states in it, at most `lastRevision`.
+    ///   - time: Milliseconds since 1970.
+    package func beginSnapshot(revision: Int, time: Int) throws(LogFailure) {
+        precondition(revision <= lastRevision, "A snapshot holds what has been appended.")
+        try cancelSnapshot()
+        try usable()
+        let isThere =
+            try database.integer("SELECT count(*) FROM snapshots WHERE revision = \(revision)") > 0
+        pending = PendingSnapshot(
+            revision: revision, time: time, start: written, digest: SnapshotDigest(revision: revision),
+            isThere: isThere)
+    }
+
+    /// Writes the next part: UTF-8, whole lines, at most a MiB. It is not synced: it counts only later.
+    package func addPart(_ records: UnsafeRawBufferPointer) throws(LogFailure) {
+        guard var snapshot = pending else {
+            preconditionFailure("A part belongs to a snapshot that was begun.")
+        }
+        if snapshot.isThere { return }
+        try usable()
+        try checkpoints.runIfDue()
+        try setFull(false)
+        let insertion = try Statement(
+            database, "INSERT INTO snapshot_parts(revision, part, records) VALUES(?1, ?2, ?3)")
+        insertion.bind(1, snapshot.revision)
+        insertion.bind(2, snapshot.digest.parts)
+        insertion.bind(3, text: records)
+        try insertion.run()
+        wroteUnsynced()
+        snapshot.digest.add(records)
+        pending = snapshot
+    }
+
+    /// Makes the snapshot count. Durable when it returns, whatever the mode, and so is all before it.
+    package func endSnapshot() throws(LogFailure) {
+        guard let snapshot = pending else { preconditionFailure("Only a snapshot that was begun can end.") }
+        if snapshot.isThere {
+            pending = nil
+            try sync()
+            return
+        }
+        try usable()
+        try setFull(true)
+        let digest = snapshot.digest
+        let info = SnapshotInfo(
+            revision: snapshot.revision, time: snapshot.time, parts: digest.parts, bytes: digest.bytes,
+            start: snapshot.start, digest: digest.text(time: snapshot.time, start: snapshot.start))
+        try database.execute(info.insertion)
+        pending = nil
+    }
+
+    /// Forgets a snapshot that was begun, and takes its parts away.
+    package func cancelSnapshot() throws(LogFailure) {
+        guard let snapshot = pending else { return }
+        pending = nil
+        if snapshot.isThere || snapshot.digest.parts == 0 { return }
+        try usable()
+        try setFull(false)
+        try database.execute("DELETE FROM snapshot_parts WHERE revision = \(snapshot.revision)")
+        wroteUnsynced()
+    }
+}

@@ -1,0 +1,102 @@
+/// History is taken away from the front, up to a snapshot, in small steps between groups: first the snapshots that go stop
+/// counting, then their parts and the groups before go.
+extension LogFile {
+    /// Of the snapshots between the oldest and the newest two, so many stay, at about equal distances: who asks for the
+    /// past replays at most a tenth or so of the history.
+    private static let between = 16
+
+    /// Does a step towards the retention.
+    ///
+    /// - Parameters:
+    ///   - now: Milliseconds since 1970.
+    ///   - budget: Most rows to take away.
+    /// - Returns: Whether there is more to do.
+    package func trim(_ retention: Retention, now: Int, budget: Int) throws(LogFailure) -> Bool {
+        try usable()
+        let snapshots = try contents.snapshots()
+        let kept = try keep(snapshots, retention, now)
+        let leaving = snapshots.filter { !kept.contains($0) }
+        if !leaving.isEmpty {
+            try write(
+                "DELETE FROM snapshots WHERE revision IN (\(leaving.map { "\($0.revision)" }.joined(separator: ", ")))"
+            )
+            orphans += leaving.map { ($0.revision, $0.parts) }
+        }
+        var budget = budget
+        while budget > 0, let orphan = orphans.last {
+            let rest = max(0, orphan.parts - budget)
+            try write("DELETE FROM snapshot_parts WHERE revision = \(orphan.revision) AND part >= \(rest)")
+            budget -= orphan.parts - rest
+            if rest == 0 { orphans.removeLast() } else { orphans[orphans.count - 1].parts = rest }
+        }
+        guard budget > 0 else { return true }
+        return try trimGroups(budget)
+    }
+
+    private func trimGroups(_ budget: Int) throws(LogFailure) -> Bool {
+        guard oldestRevision > 0, let numbers = try contents.numbers() else { return false }
+        let end = try contents.number(after: oldestRevision)
+        // The newest stays, so that the next one's number follows it.
+        let last = min(end, numbers.upperBound)
+        guard last > numbers.lowerBound else { return false }
+        let step = min(last, numbers.lowerBound + budget)
+        try write("DELETE FROM groups WHERE number < \(step)")
+        return step < last
+    }
+
+    /// The snapshots that stay. Sets `oldestRevision`.
+    private func keep(_ snapshots: [SnapshotInfo], _ retention: Retention, _ now: Int) throws(LogFailure)
+        -> [SnapshotInfo]
+    {
+        guard let newest = snapshots.first else { return [] }
+        var bytes = snapshots.reduce(0) { $0 + $1.bytes }
+        var cuts = oldestRevision > 0
+        if !cuts { cuts = try !originHolds(retention, now, bytes) }
+        if cuts {
+            var oldest = newest
+            for snapshot in snapshots.reversed() {
+                let holds =
+                    lastRevision - snapshot.revision <= retention.commits
+                    && now - snapshot.time <= retention.age
+                    && written - snapshot.start + bytes <= retention.bytes
+                if holds {
+                    oldest = snapshot
+                    break
+                }
+                bytes -= snapshot.bytes
+            }
+            oldestRevision = oldest.revision
+        }
+        return thinned(snapshots.filter { $0.revision >= oldestRevision })
+    }
+
+    /// Whether all that was ever written is within the limits.
+    private func originHolds(_ retention: Retention, _ now: Int, _ bytes: Int) throws(LogFailure) -> Bool {
+        guard lastRevision <= retention.commits, written + bytes <= retention.bytes else { return false }
+        return try now - database.integer("SELECT time FROM groups ORDER BY number LIMIT 1") <= retention.age
+    }
+
+    private func thinned(_ snapshots: [SnapshotInfo]) -> [SnapshotInfo] {
+        let distance = (lastRevision - oldestRevision) / Self.between
+        var kept: [SnapshotInfo] = []
+        // From the oldest on; the newest two stay, should one of them turn out to be damaged.
+        for (index, snapshot) in snapshots.reversed().enumerated() {
+            let next = index + 1 < snapshots.count ? snapshots[snapshots.count - 2 - index] : snapshot
+            if let before = kept.last, index < snapshots.count - 2,
+                next.revision - before.revision <= distance
+            {
+                continue
+            }
+            kept.append(snapshot)
+        }
+        return kept
+    }
+
+    private func write(_ sql: String) throws(LogFailure) {
+        try checkpoints.runIfDue()
+        // Should it not be on disk after a crash, it is done again.
+        try setFull(false)
+        try database.execute(sql)
+        wroteUnsynced()
+    }
+}

@@ -1,0 +1,189 @@
+import CSQLite
+
+/// The action log's file, as its one writer sees it: groups of commits at its end, snapshots between them, and the front
+/// taken away when it is old. What the bytes mean is not its business.
+///
+/// Why SQLite: the format is documented, every machine can read it, and its recovery has been tested for decades. Why a
+/// thin layer of our own above its C interface instead of GRDB: measured on two cores, GRDB 7.10 adds 86 s to a clean
+/// build and 12 MB to a program, and an insert costs 2.8 µs instead of 1.9 (15 µs instead of 10 with its commit), for
+/// five statements.
+///
+/// What it guarantees: with `always`, a group whose `append` returned is there after any crash; with `interval`, all groups
+/// before the last `sync()`. What is there is a beginning of what was appended, whole groups in order. An `append` that
+/// throws leaves nothing behind. After `init` the newest snapshot and all groups after it have been read and found whole.
+///
+/// It belongs to one owner, who uses it from one thread at a time.
+package final class LogFile {
+    /// As it was given; what failures name.
+    package let path: String
+    package let mode: SyncMode
+    /// The name of the history in the file; nil in a new file.
+    package private(set) var epoch: String?
+    /// Whether commits that had left the daemon may be missing: the machine went down while the log was not synced on
+    /// each append, or damage cost some. The history then needs a new epoch.
+    package let mayHaveLost: Bool
+    /// What was found damaged and how it was answered, in sentences for the journal.
+    package let notices: [String]
+    /// Of the last commit; 0 when there is none.
+    package private(set) var lastRevision: Int
+    /// History is complete after this one: the revision of the oldest snapshot, or 0.
+    package internal(set) var oldestRevision: Int
+
+    let database: Database
+    private let lock: LogLock?
+    private let bootID: String
+    private let insertion: Statement
+    let checkpoints: Checkpoints
+    let contents: LogContents
+    private var isFull = false
+    private var isSynced = true
+    /// Set when it can't be trusted any more until it is opened again.
+    private var end: LogFailure?
+    /// Of the newest group; consecutive.
+    private(set) var number: Int
+    /// Bytes of entries in all groups, those taken away too.
+    private(set) var written: Int
+    /// The snapshot that is being written.
+    var pending: PendingSnapshot?
+    /// Snapshots that no longer count, and how many of their parts are left to take away.
+    var orphans: [(revision: Int, parts: Int)] = []
+
+    /// Opens the file for writing, and creates it, for its owner only, if there is none. What is damaged is moved aside,
+    /// and what could be read of it is kept; `notices` tells.
+    ///
+    /// - Parameters:
+    ///   - bootID: Of this run of the machine (`/proc/sys/kernel/random/boot_id`).
+    ///   - vfs: Another storage than the file system's, by the name under which SQLite knows it; there is no lock then.
+    package init(path: String, sync: SyncMode, bootID: String, vfs: String? = nil) throws(LogFailure) {
+        let opening = try LogOpening(path: path, bootID: bootID, vfs: vfs)
+        self.path = path
+        mode = sync
+        self.bootID = bootID
+        lock = opening.lock
+        database = opening.database
+        notices = opening.notices
+        epoch = try Meta.text("epoch", in: database)
+        lastRevision = opening.survey.lastRevision
+        oldestRevision = opening.survey.oldestRevision
+        number = opening.survey.number
+        written = opening.survey.written
+        let isOpen = try Meta.mayHaveLost(in: database, bootID: bootID)
+        mayHaveLost = opening.lostCommits || isOpen
+        insertion = try Statement(database, Group.insertion)
+        checkpoints = Checkpoints(database)
+        contents = try LogContents(database)
+    }
+
+    /// Begins a run: notes the history's name, and that the file is in use. Durable when it returns, whatever the mode,
+    /// and so is then all that earlier runs wrote.
+    package func begin(epoch: String) throws(LogFailure) {
+        try usable()
+        try setFull(true)
+        try Meta.set(
+            [
+                ("epoch", epoch), ("sync", mode.rawValue), ("boot", bootID), ("clean", "0"), ("failed", ""),
+            ], in: database)
+        self.epoch = epoch
+        // When nothing in them is new, SQLite writes nothing, and so syncs nothing.
+        isSynced = false
+        try sync()
+    }
+
+    /// Writes a group: one transaction, after a throw the file is as before.
+    ///
+    /// - Parameters:
+    ///   - entries: UTF-8, one JSON object per line, without a newline at the end; empty for none.
+    ///   - first: The revision of the first commit, one after `lastRevision`.
+    ///   - last: Of the last one; `first - 1` for a group without commits.
+    ///   - time: Milliseconds since 1970.
+    package func append(
+        _ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int
+    ) throws(LogFailure) {
+        precondition(first == lastRevision + 1 && last >= lastRevision, "A group follows the one before.")
+        try usable()
+        try checkpoints.runIfDue()
+        try setFull(mode == .always)
+        let group = Group(
+            number: number + 1, first: first, last: last, time: time, start: written, entries: entries)
+        do throws(LogFailure) { try group.insert(with: insertion) } catch {
+            overwriteFailed(error)
+            throw error
+        }
+        number += 1
+        written += entries.count
+        lastRevision = last
+        isSynced = mode == .always
+    }
+
+    /// Brings all that was written to disk.
+    ///
+    /// - Throws: `lost` if that fails. Which of the bytes are on disk nobody knows then, and no later attempt would tell,
+    ///   so the file refuses everything until it is opened again.
+    package func sync() throws(LogFailure) {
+        try usable()
+        if isSynced { return }
+        let code = sqlite_sync_wal(database.handle)
+        guard code == SQLITE_OK else {
+            let reason = database.failure(code)
+            let failure = LogFailure(
+                .lost, path: path,
+                "What was last written to the log \(path) may not be on disk; look at the disk with dmesg, then restart "
+                    + "the daemon (\(String(cString: sqlite3_errstr(code)))).")
+            end = failure
+            // Before the next start, if the machine stays up, this tells what happened.
+            try? Meta.set([("failed", "\(reason.kind)")], in: database)
+            throw failure
+        }
+        isSynced = true
+    }
+
+    /// Whether there is room again after `full`: writes a MiB durably, and takes it away, or throws.
+    package func probe() throws(LogFailure) {
+        try usable()
+        try setFull(true)
+        try database.execute("INSERT OR REPLACE INTO snapshot_parts VALUES(-1, 0, zeroblob(1048576))")
+        try database.execute("DELETE FROM snapshot_parts WHERE revision = -1")
+        isSynced = true
+    }
+
+    /// Ends the run: everything is on disk, in the one file, and marked as whole. Nothing may be asked of it afterwards.
+    package func close() throws(LogFailure) {
+        try usable()
+        try setFull(true)
+        try Meta.set([("clean", "1")], in: database)
+        end = LogFailure(.lost, path: path, "The log \(path) was closed; open it again.")
+        checkpoints.runLast()
+    }
+
+    // MARK: - For the other parts
+
+    /// Throws once the file can't be used any more, or has been taken away, which would make every promise empty.
+    func usable() throws(LogFailure) {
+        if let end { throw end }
+        if sqlite_has_moved(database.handle) != 0 {
+            throw LogFailure(
+                .lost, path: path,
+                "The log \(path) was moved or deleted while in use; put it back, or restart the daemon.")
+        }
+    }
+
+    /// Whether each transaction is on disk when it returns. If not, order and consistency still hold.
+    func setFull(_ full: Bool) throws(LogFailure) {
+        if isFull == full, isSyncChosen { return }
+        try database.execute(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+        isFull = full
+        isSyncChosen = true
+    }
+    private var isSyncChosen = false
+
+    /// Tells that a transaction went without a sync.
+    func wroteUnsynced() { isSynced = false }
+
+    /// Sees to it that a failed transaction does not come back: when only its sync failed, its pages stand complete behind
+    /// the last good ones, and the next process would take them for committed. Another small transaction takes their place.
+    /// It also tells the next start of damage that was met, so that this looks closer.
+    private func overwriteFailed(_ failure: LogFailure) {
+        try? Meta.set(
+            [(failure.kind == .damaged ? "suspect" : "failed append", "\(number + 1)")], in: database)
+    }
+}

@@ -1,0 +1,55 @@
+/// Reads a log: beside a running writer, in its process or another, or while there is none. It sees what is committed,
+/// changes nothing, and never stands in the writer's way for longer than it takes to copy a MiB.
+///
+/// It belongs to one thread at a time.
+package final class LogReader {
+    /// As it was given; what failures name.
+    package let path: String
+    private let database: Database
+    private let contents: LogContents
+
+    /// - Parameter vfs: Another storage than the file system's, by the name under which SQLite knows it.
+    /// - Throws: `notALog` also when there is no file.
+    package init(path: String, vfs: String? = nil) throws(LogFailure) {
+        self.path = path
+        if vfs == nil { try LogPlace.checkPresence(of: path) }
+        database = try Database(path: path, .reading, vfs: vfs)
+        try Schema.check(database)
+        contents = try LogContents(database)
+    }
+
+    /// The name of the history; nil before the writer has begun one.
+    package func epoch() throws(LogFailure) -> String? { try Meta.text("epoch", in: database) }
+
+    /// Newest first.
+    package func snapshots() throws(LogFailure) -> [SnapshotInfo] { try contents.snapshots() }
+
+    /// The whole text of a snapshot.
+    ///
+    /// - Throws: `damaged` if it is not what was written; `lost` if there is none of this revision.
+    package func snapshot(_ revision: Int) throws(LogFailure) -> [UInt8] {
+        guard let snapshot = try contents.snapshots().first(where: { $0.revision == revision }) else {
+            throw contents.tooOld()
+        }
+        var text: [UInt8] = []
+        text.reserveCapacity(max(0, min(snapshot.bytes, 1 << 30)))
+        try contents.forEachPart(of: snapshot) { text.append(contentsOf: $0) }
+        return text
+    }
+
+    /// Calls with each group that comes after a revision, at least in part, in order: the first one may begin before it.
+    /// Groups that are written meanwhile are given too.
+    ///
+    /// - Parameter body: False ends it. It may take its time.
+    /// - Throws: `damaged` at the first group that is not whole; `lost` if groups after the revision were taken away.
+    package func forEachGroup(
+        after revision: Int, _ body: (Group) throws(LogFailure) -> Bool
+    ) throws(LogFailure) {
+        var isFirst = true
+        try contents.forEachGroup(from: try contents.number(after: revision)) { group throws(LogFailure) in
+            if isFirst, group.first > revision + 1 { throw contents.tooOld() }
+            isFirst = false
+            return try body(group)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+/// What a log holds that can be relied on: its newest whole snapshot, and the groups after it as far as they are whole.
+struct LogSurvey {
+    /// The newest whole snapshot; nil if history begins at revision 0.
+    private(set) var base: SnapshotInfo?
+    private(set) var lastRevision = 0
+    private(set) var oldestRevision = 0
+    /// Of the newest group.
+    private(set) var number = 0
+    /// Bytes of entries in all groups, those taken away too.
+    private(set) var written = 0
+    /// What is damaged, in words; empty if nothing is that matters.
+    private(set) var problems: [String] = []
+    /// Whether commits at the end are among it.
+    private(set) var lostCommits = false
+
+    /// - Throws: `damaged` if there is nothing to begin with; whatever else keeps the file from being read.
+    init(_ contents: LogContents) throws(LogFailure) {
+        let snapshots = try findBase(contents)
+        try followGroups(contents)
+        oldestRevision = snapshots.last?.revision ?? 0
+        if oldestRevision > 0, (try? Self.beginsAtOrigin(contents)) == true { oldestRevision = 0 }
+    }
+
+    private mutating func findBase(_ contents: LogContents) throws(LogFailure) -> [SnapshotInfo] {
+        var snapshots: [SnapshotInfo] = []
+        try noting { _ throws(LogFailure) in snapshots = try contents.snapshots() }
+        for snapshot in snapshots {
+            let isWhole = try noting { _ throws(LogFailure) in try contents.forEachPart(of: snapshot) { _ in }
+            }
+            if isWhole {
+                base = snapshot
+                lastRevision = snapshot.revision
+                written = snapshot.start
+                return snapshots
+            }
+        }
+        if problems.isEmpty, try contents.numbers() == nil { return snapshots }
+        if try Self.beginsAtOrigin(contents) { return snapshots }
+        throw contents.damaged("it has no whole snapshot to begin with")
+    }
+
+    private mutating func followGroups(_ contents: LogContents) throws(LogFailure) {
+        let isWhole = try noting { survey throws(LogFailure) in
+            guard let numbers = try contents.numbers() else { return }
+            var next = try contents.number(after: survey.lastRevision)
+            // Without one after the snapshot, the newest is looked at all the same: the next is written behind it.
+            if next > numbers.upperBound { next = numbers.upperBound }
+            try contents.forEachGroup(from: next) { group throws(LogFailure) in
+                guard group.first <= survey.lastRevision + 1 else {
+                    throw contents.damaged("groups are missing")
+                }
+                survey.lastRevision = max(survey.lastRevision, group.last)
+                survey.number = group.number
+                survey.written = group.start + group.entries.count
+                return true
+            }
+        }
+        lostCommits = !isWhole
+    }
+
+    /// Whether what is in the groups begins with the first commit of all.
+    private static func beginsAtOrigin(_ contents: LogContents) throws(LogFailure) -> Bool {
+        guard let numbers = try contents.numbers() else { return false }
+        var begins = false
+        try contents.forEachGroup(from: numbers.lowerBound) { group throws(LogFailure) in
+            begins = group.first == 1
+            return false
+        }
+        return begins
+    }
+
+    /// Runs what may find damage, and notes that; false if it did.
+    @discardableResult
+    private mutating func noting(_ body: (inout Self) throws(LogFailure) -> Void) throws(LogFailure) -> Bool {
+        do {
+            try body(&self)
+            return true
+        } catch {
+            guard error.kind == .damaged else { throw error }
+            problems.append(error.message)
+            return false
+        }
+    }
+}

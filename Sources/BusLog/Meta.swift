@@ -1,0 +1,46 @@
+/// What the table `meta` says about the file as a whole.
+enum Meta {
+    static func text(_ name: String, in database: Database) throws(LogFailure) -> String? {
+        let statement = try Statement(database, "SELECT value FROM meta WHERE name = ?1")
+        var name = name
+        let outcome: Result<String?, LogFailure> = name.withUTF8 { bytes in
+            statement.bind(1, text: UnsafeRawBufferPointer(bytes))
+            defer { statement.reset() }
+            return Result { () throws(LogFailure) in try statement.next() ? statement.text(0) : nil }
+        }
+        return try outcome.get()
+    }
+
+    /// All that can be read; nil if not all of it can.
+    static func readable(in database: Database) -> [(String, String)]? {
+        guard let statement = try? Statement(database, "SELECT name, value FROM meta") else { return nil }
+        defer { statement.reset() }
+        var rows: [(String, String)] = []
+        do {
+            while try statement.next() { rows.append((statement.text(0), statement.text(1))) }
+        } catch { return nil }
+        return rows
+    }
+
+    /// Writes all of them in one transaction. Names and values are ours and hold no quotes but those of an epoch, which
+    /// are doubled.
+    static func set(_ values: [(String, String)], in database: Database) throws(LogFailure) {
+        if values.isEmpty { return }
+        let rows = values.map { name, value in "('\(name)', '\(quoted(value))')" }
+        try database.execute(
+            "INSERT OR REPLACE INTO meta(name, value) VALUES " + rows.joined(separator: ", "))
+    }
+
+    /// Whether the run before may have left commits behind that are not in the file.
+    static func mayHaveLost(in database: Database, bootID: String) throws(LogFailure) -> Bool {
+        guard let mode = try text("sync", in: database) else { return false }
+        if try text("clean", in: database) == "1" { return false }
+        if let failed = try text("failed", in: database), !failed.isEmpty { return true }
+        if mode == SyncMode.always.rawValue { return false }
+        return try text("boot", in: database) != bootID
+    }
+
+    private static func quoted(_ value: String) -> String {
+        value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+    }
+}

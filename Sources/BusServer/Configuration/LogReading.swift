@@ -1,0 +1,116 @@
+import BusLog
+import BusProtocol
+import BusYAML
+
+/// Reads `log:` of the configuration.
+struct LogReading {
+    private(set) var complaints = Complaints()
+    private let file: String
+
+    init(file: String) { self.file = file }
+
+    private static let members = ["path", "sync", "retain"]
+    private static let bounds = ["commits", "age", "bytes"]
+    private static let modes = ["always", "interval", "never"]
+
+    mutating func settings(_ value: LocatedValue) -> LogSettings? {
+        guard let object = complaints.collect({ () throws(SourceError) in try value.object("log") }) else {
+            return nil
+        }
+        refuseMembers(of: object, besides: Self.members, of: "log")
+        guard let path = object["path"], !path.isNull else {
+            complaints.add(
+                "log: needs path:, the file to keep the log in, such as /var/lib/fluxbus/bus.sqlite.",
+                at: value.place)
+            return nil
+        }
+        let located = complaints.collect { [file] () throws(SourceError) in
+            let text = try PathText.check(try path.string("log.path"), "log.path", at: path.place)
+            return Located(PathText.resolve(text, beside: file), at: path.place)
+        }
+        guard let located else { return nil }
+        var settings = LogSettings(path: located)
+        if let sync = object["sync"], !sync.isNull {
+            _ = complaints.collect { () throws(SourceError) in
+                settings.sync = try Self.mode(try sync.string("log.sync"), at: sync.place)
+            }
+        }
+        if let retain = object["retain"], !retain.isNull { read(retain, into: &settings.retain) }
+        return settings
+    }
+
+    private mutating func read(_ value: LocatedValue, into retention: inout Retention) {
+        guard let object = complaints.collect({ () throws(SourceError) in try value.object("log.retain") })
+        else { return }
+        refuseMembers(of: object, besides: Self.bounds, of: "log.retain")
+        for member in object.members where Self.bounds.contains(member.key) && !member.value.isNull {
+            _ = complaints.collect { () throws(SourceError) in
+                let name = "log.retain.\(member.key)"
+                let number: Int
+                switch member.key {
+                case "commits": number = try member.value.int(name)
+                case "bytes": number = try ByteCount.read(member.value, name)
+                default: number = try AgeText.read(member.value, name)
+                }
+                guard number >= 1 else {
+                    throw member.value.failure("\(name) must be at least 1; leave it out for the usual one.")
+                }
+                switch member.key {
+                case "commits": retention.commits = number
+                case "bytes": retention.bytes = number
+                default: retention.age = number
+                }
+            }
+        }
+    }
+
+    private mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
+        for member in object.members where !valid.contains(member.key) {
+            let hint = suggestion(for: member.key, among: valid)
+            complaints.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+        }
+    }
+
+    // MARK: - Flags and variables
+
+    static func settings(path: Located<String>, over settings: LogSettings?) -> LogSettings {
+        guard var settings else { return LogSettings(path: path) }
+        settings.path = path
+        return settings
+    }
+
+    static func set(sync: Located<String>, in settings: inout LogSettings?) throws(SourceError) {
+        let mode = try mode(sync.value, at: sync.place)
+        guard settings != nil else {
+            throw SourceError("There is no log to sync; name its file with --log.", at: sync.place)
+        }
+        settings?.sync = mode
+    }
+
+    private static func mode(_ text: String, at place: Place) throws(SourceError) -> SyncMode {
+        guard let mode = SyncMode(rawValue: text) else {
+            throw SourceError(
+                "\(text) is no way to sync; \(suggestion(for: text, among: modes))", at: place)
+        }
+        return mode
+    }
+}
+
+/// Lengths of time as people write them: `90s`, `30m`, `12h`, `30d`.
+enum AgeText {
+    private static let units: [(name: String, milliseconds: Int)] = [
+        ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
+    ]
+
+    /// In milliseconds.
+    static func read(_ value: LocatedValue, _ name: String) throws(SourceError) -> Int {
+        guard case .scalar(.string(let text)) = value.content,
+            let unit = units.first(where: { text.hasSuffix($0.name) }),
+            let number = Int(text.dropLast()), number >= 0,
+            case let (age, false) = number.multipliedReportingOverflow(by: unit.milliseconds)
+        else {
+            throw value.failure("\(name) must be a length of time such as 12h or 30d, not \(value.kind).")
+        }
+        return age
+    }
+}

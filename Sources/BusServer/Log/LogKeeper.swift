@@ -1,0 +1,170 @@
+import BusEngine
+import BusHistory
+import BusLog
+import Dispatch
+import Logging
+
+/// Stands between the engine and the log: it brings groups of commits to disk, questions to whoever reads the past, and
+/// decides when a snapshot is due. It belongs to the bus queue.
+final class LogKeeper {
+    let engine: Engine
+    let mailbox: LogMailbox
+    private let writer: LogWriter
+    private let snapshots: Snapshots
+    private let past: PastReader
+    private let recipe: Snapshots.Recipe
+    private let logger: Logger
+    /// Told of trouble with the log, and (nil) that it is over.
+    var noteTrouble: (String?) -> Void = { _ in }
+    /// Called when nothing can be promised any more.
+    var giveUp: (String) -> Void = { _ in }
+
+    private var isWriting = false
+    /// What can't be answered before more is written.
+    private var waiting: [LogQuestion] = []
+
+    private var lastSnapshot: (revision: Int, bytes: Int)
+    private var bytesSince = 0
+    private var isTakingSnapshot = false
+
+    /// A snapshot is due after so many commits, and as many bytes as the last one had: so snapshots never cost more than
+    /// the log itself, and a start never carries out much more than this.
+    private static let commitsBetween = 100_000
+    private static let bytesBetween = 16 << 20
+
+    init(
+        _ engine: Engine, _ writer: LogWriter, _ mailbox: LogMailbox, _ settings: LogSettings,
+        _ recipe: Snapshots.Recipe, lastSnapshot: (revision: Int, bytes: Int), limits: Limits,
+        _ logger: Logger
+    ) {
+        self.engine = engine
+        self.writer = writer
+        self.mailbox = mailbox
+        self.recipe = recipe
+        self.logger = logger
+        self.lastSnapshot = lastSnapshot
+        snapshots = Snapshots(writer, mailbox, settings.retain)
+        past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
+    }
+
+    // MARK: - Turns
+
+    /// After a turn: what it committed goes to the disk, if that is free.
+    func turnEnded() {
+        guard !isWriting, let group = engine.sealGroup() else { return }
+        isWriting = true
+        bytesSince += group.entries.count
+        writer.write(group)
+    }
+
+    /// The engine asks.
+    func ask(_ question: LogQuestion) {
+        if question.needed <= engine.durableRevision { past.ask(question) } else { waiting.append(question) }
+    }
+
+    /// The bell rang.
+    func hear() {
+        for news in mailbox.take() {
+            switch news {
+            case .written:
+                isWriting = false
+                engine.groupWritten()
+                askWaiting()
+                considerSnapshot()
+            case .notWritten(let failure):
+                isWriting = false
+                goBack(failure)
+            case .roomAgain:
+                logger.notice("the log can be written again", metadata: LogKind.logRecovered.metadata)
+                noteTrouble(nil)
+                engine.resumeCommits()
+            case .answered(let question, let answer):
+                engine.answer(question, with: answer)
+            case .snapshotTaken(let revision, let bytes):
+                isTakingSnapshot = false
+                lastSnapshot = (revision, bytes)
+                logger.debug("snapshot of revision \(revision) taken, \(bytes) bytes")
+            case .snapshotFailed(let message):
+                isTakingSnapshot = false
+                // The next one is tried when as much has come again.
+                lastSnapshot.revision = engine.durableRevision
+                logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
+            case .unsynced(let failure):
+                logger.critical("\(failure.message)", metadata: LogKind.logTrouble.metadata)
+                giveUp(failure.message)
+            }
+        }
+    }
+
+    private func askWaiting() {
+        let ready = waiting.filter { $0.needed <= engine.durableRevision }
+        waiting.removeAll { $0.needed <= engine.durableRevision }
+        for question in ready { past.ask(question) }
+    }
+
+    private func considerSnapshot() {
+        guard !isTakingSnapshot else { return }
+        let commits = engine.durableRevision - lastSnapshot.revision
+        guard commits >= Self.commitsBetween || bytesSince >= max(Self.bytesBetween, lastSnapshot.bytes)
+        else { return }
+        isTakingSnapshot = true
+        bytesSince = 0
+        snapshots.take(at: engine.durableRevision, recipe)
+    }
+
+    // MARK: - Trouble
+
+    /// A group could not be written: the bus is again what the log says.
+    private func goBack(_ failure: LogFailure) {
+        logger.error(
+            "commits after revision \(engine.durableRevision) are taken back: \(failure.message)",
+            metadata: LogKind.logTrouble.metadata)
+        waiting = []
+        do throws(PastFailure) {
+            let past = try LogPast(path: writer.file.path)
+            let then = try recipe.replayer.engine(at: engine.durableRevision, from: past)
+            engine.rewind(
+                to: then,
+                trouble: "The bus can't commit, because its log can't be written; try again later. "
+                    + failure.message)
+            noteTrouble(failure.message)
+        } catch {
+            logger.critical(
+                "the log can't be read either: \(error.message)", metadata: LogKind.logTrouble.metadata)
+            giveUp(error.message)
+        }
+    }
+
+    // MARK: - The end
+
+    /// Brings everything to disk before it returns; false if that could not be done.
+    func drain() -> Bool {
+        while true {
+            writer.drain()
+            hear()
+            if engine.trouble != nil { return false }
+            guard !isWriting, let group = engine.sealGroup() else { break }
+            isWriting = true
+            writer.write(group)
+        }
+        return true
+    }
+
+    /// Ends the log's run. `leavingSnapshot`: the next start begins where this one ends.
+    func close(leavingSnapshot: Bool) {
+        let isWritten = drain()
+        snapshots.drain()
+        past.drain()
+        let isDue = engine.revision - lastSnapshot.revision > 1000 || bytesSince > 1 << 20
+        do throws(LogFailure) {
+            if isWritten, leavingSnapshot, isDue {
+                try snapshots.write(engine.snapshot(), at: engine.revision)
+                snapshots.forgetOld()
+            }
+            try writer.close()
+        } catch {
+            logger.error(
+                "the log was not closed well: \(error.message)", metadata: LogKind.logTrouble.metadata)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import BusEngine
+import BusLog
+import Synchronization
+
+/// What the bus queue hears from those who work with the log.
+enum LogNews: Sendable {
+    case written
+    case notWritten(LogFailure)
+    /// After trouble: it can be written again.
+    case roomAgain
+    case answered(LogQuestion, LogAnswer)
+    case snapshotTaken(revision: Int, bytes: Int)
+    case snapshotFailed(String)
+    /// A sync in the background failed.
+    case unsynced(LogFailure)
+}
+
+/// News for the bus queue, and the bell that tells of it: the queue may be busy with turns, and must hear of the disk between
+/// two of them, not after all.
+final class LogMailbox: Sendable {
+    private let bell: Bell
+    private let news = Mutex<[LogNews]>([])
+
+    init(_ bell: Bell) { self.bell = bell }
+
+    func put(_ item: LogNews) {
+        news.withLock { $0.append(item) }
+        bell.ring()
+    }
+
+    /// All that has come since the last time.
+    func take() -> [LogNews] {
+        news.withLock { news in
+            defer { news.removeAll(keepingCapacity: true) }
+            return news
+        }
+    }
+}

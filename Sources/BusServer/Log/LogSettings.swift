@@ -1,0 +1,14 @@
+import BusLog
+import BusYAML
+
+/// What `log:` of the configuration says.
+package struct LogSettings: Sendable {
+    /// The log's file.
+    package var path: Located<String>
+    /// What must be on disk before anything leaves.
+    package var sync = SyncMode.always
+    /// How much of the past stays.
+    package var retain = Retention(commits: 1_000_000, age: 30 * 86_400_000, bytes: 1 << 30)
+
+    package init(path: Located<String>) { self.path = path }
+}

@@ -1,0 +1,196 @@
+import BusEngine
+import BusHistory
+import BusLog
+import BusLogic
+import BusYAML
+import Logging
+import Systemd
+
+/// A bus begins with its log: the newest snapshot and what came after it, or what the daemon before handed over, if that
+/// is where the log ends.
+struct LogStart {
+    let settings: LogSettings
+    let configuration: EngineConfiguration
+    let types: [any StateType]
+    let service: Service
+    let logger: Logger
+    let bell: Bell
+
+    /// What a start with a log gives.
+    struct Outcome {
+        let engine: Engine
+        let writer: LogWriter
+        let mailbox: LogMailbox
+        let recipe: Snapshots.Recipe
+        let lastSnapshot: (revision: Int, bytes: Int)
+        /// What was handed over belongs to this engine.
+        let hasTakenOver: Bool
+    }
+
+    func open(_ inheritance: Inheritance?) throws(StartFailure) -> Outcome {
+        do throws(LogFailure) {
+            return try begin(inheritance)
+        } catch {
+            throw StartFailure(code(of: error), error.message)
+        }
+    }
+
+    private func code(of failure: LogFailure) -> StartFailure.Code {
+        switch failure.kind {
+        case .inUse: .inUse
+        case .readOnly, .notALog, .newerForm: .configuration
+        case .full, .damaged, .lost, .io: .log
+        }
+    }
+
+    private func begin(_ inheritance: Inheritance?) throws(LogFailure) -> Outcome {
+        let path = settings.path.value
+        let file = try LogFile(path: path, sync: settings.sync, bootID: BootID.read())
+        for notice in file.notices {
+            logger.error("\(notice)", metadata: LogKind.logTrouble.metadata)
+        }
+        var recipeConfiguration = configuration
+        recipeConfiguration.epoch = file.epoch ?? configuration.epoch
+        let logger = logger
+        let replayer = Replayer(recipeConfiguration) { failure in
+            logger.error(
+                "an older snapshot is used: \(failure.message)", metadata: LogKind.logTrouble.metadata)
+        }
+        let handedOver = try take(inheritance, file)
+        let engine: Engine
+        if let handedOver {
+            engine = handedOver
+        } else if file.epoch == nil {
+            engine = Engine(configuration, types: types)
+        } else {
+            engine = try replay(replayer, file)
+        }
+        return try begin(engine, file, Snapshots.Recipe(replayer: replayer), handedOver != nil)
+    }
+
+    /// From here on everything goes into the log.
+    private func begin(
+        _ engine: Engine, _ file: LogFile, _ recipe: Snapshots.Recipe, _ hasTakenOver: Bool
+    ) throws(LogFailure) -> Outcome {
+        let mailbox = LogMailbox(bell)
+        let isNew = file.epoch == nil
+        if file.mayHaveLost, !isNew, !hasTakenOver {
+            engine.epoch = Epoch.random()
+            logger.warning(
+                "commits that clients know of may be lost: a new epoch begins, and clients start from what is there",
+                metadata: LogKind.newEpoch.metadata)
+        }
+        try file.begin(epoch: engine.epoch)
+        let writer = LogWriter(file, settings.sync, mailbox)
+        var lastSnapshot = (revision: engine.revision, bytes: 0)
+        if isNew {
+            lastSnapshot.bytes = try Snapshots(writer, mailbox, settings.retain).write(
+                engine.snapshot(), at: engine.revision)
+        } else if let newest = try LogReader(path: file.path).snapshots().first {
+            lastSnapshot = (newest.revision, newest.bytes)
+        }
+        engine.adopt(configuration.limits)
+        engine.beginLogging()
+        if !hasTakenOver { engine.endPastConnections() }
+        engine.begin(with: types)
+        return Outcome(
+            engine: engine, writer: writer, mailbox: mailbox, recipe: recipe, lastSnapshot: lastSnapshot,
+            hasTakenOver: hasTakenOver)
+    }
+
+    /// What the daemon before handed over, if it is what the log says.
+    private func take(_ inheritance: Inheritance?, _ file: LogFile) throws(LogFailure) -> Engine? {
+        guard let inheritance else { return nil }
+        let summary = inheritance.summary
+        if file.epoch != nil, file.epoch != summary.epoch || file.lastRevision != summary.revision {
+            logger.error(
+                "the clients of the daemon before are let go: its state is not that of the log \(file.path)",
+                metadata: LogKind.notTakenOver.metadata)
+            return nil
+        }
+        let engine = Engine(configuration, types: [])
+        engine.beginTurn(at: WallClock.now)
+        let outcome = inheritance.state.withUnsafeBytes { bytes in
+            Result { () throws(HandOverFailure) in try engine.takeOver(bytes) }
+        }
+        if case .failure(let failure) = outcome {
+            logger.error(
+                "the clients of the daemon before are let go: \(failure.message)",
+                metadata: LogKind.notTakenOver.metadata)
+            return nil
+        }
+        return engine
+    }
+
+    // MARK: - Carrying the log out
+
+    private func replay(_ replayer: Replayer, _ file: LogFile) throws(LogFailure) -> Engine {
+        let progress = ReplayProgress(service, logger, last: file.lastRevision)
+        do throws(PastFailure) {
+            let engine = try replayer.engine(from: try LogPast(path: file.path)) { progress.reached($0) }
+            progress.ended(engine)
+            engine.epoch = file.epoch ?? engine.epoch
+            guard engine.revision == file.lastRevision else {
+                throw PastFailure(
+                    .damaged,
+                    "The log \(file.path) ends with revision \(file.lastRevision), but its commits with \(engine.revision); restore it from a backup."
+                )
+            }
+            return engine
+        } catch {
+            throw LogFailure(error.kind == .unreadable ? .io : .damaged, path: file.path, error.message)
+        }
+    }
+}
+
+/// Tells how far a long start has come: the manager, so that it waits, and whoever reads the log.
+final class ReplayProgress {
+    private let service: Service
+    private let logger: Logger
+    private let last: Int
+    private let start = MonotonicClock.read()
+    private var next: Int
+    private var nextLine: Int
+    private var first: Int?
+
+    /// In milliseconds; a start that is over sooner says nothing.
+    private static let interval = 500
+    private static let lineInterval = 5000
+
+    init(_ service: Service, _ logger: Logger, last: Int) {
+        self.service = service
+        self.logger = logger
+        self.last = last
+        next = start + Self.interval
+        nextLine = start + Self.interval
+    }
+
+    func reached(_ revision: Int) {
+        if first == nil { first = revision }
+        let now = MonotonicClock.read()
+        guard now >= next else { return }
+        next = now + Self.interval
+        let text = "reading the log: revision \(revision) of \(last)"
+        service.tell(.status(text), .extendTimeout(.seconds(30)))
+        if now >= nextLine {
+            nextLine = now + Self.lineInterval
+            logger.notice("\(text)")
+        }
+    }
+
+    func ended(_ engine: Engine) {
+        let time = MonotonicClock.read() - start
+        logger.info(
+            "the log holds revision \(engine.revision) and \(engine.storeCount) stores; read in \(time) ms",
+            metadata: LogKind.logRead.metadata)
+    }
+}
+
+/// Of this run of the machine.
+enum BootID {
+    static func read() -> String {
+        let file = Located("/proc/sys/kernel/random/boot_id", at: Place(name: "boot_id"))
+        let bytes = (try? FileBytes.read(file, what: "the boot id")) ?? []
+        return String(decoding: bytes.prefix { $0 != 10 }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,90 @@
+import BusEngine
+import BusHistory
+import BusJSON
+import BusLog
+import Dispatch
+
+/// Takes snapshots beside the bus: an engine of its own carries the log out from the snapshot before, so that commits need
+/// not wait, and a snapshot is what the commits make.
+final class Snapshots: Sendable {
+    private let queue = DispatchQueue(label: "fluxbus.snapshots", qos: .utility)
+    private let writer: LogWriter
+    private let mailbox: LogMailbox
+    private let retention: Retention
+
+    /// Parts of a snapshot, and steps of forgetting: short, because groups go between them.
+    private static let partSize = 1 << 20
+    private static let rowsAtOnce = 64
+
+    init(_ writer: LogWriter, _ mailbox: LogMailbox, _ retention: Retention) {
+        self.writer = writer
+        self.mailbox = mailbox
+        self.retention = retention
+    }
+
+    /// What engines of the past are made with; it is used on one queue at a time.
+    struct Recipe: @unchecked Sendable { let replayer: Replayer }
+
+    /// Takes one of a revision that stands in the log; the mailbox tells when it is done.
+    func take(at revision: Int, _ recipe: Recipe) {
+        queue.async { [self] in
+            do {
+                let past = try LogPast(path: writer.file.path)
+                let engine = try recipe.replayer.engine(at: revision, from: past)
+                let bytes = engine.snapshot()
+                let count = try write(bytes, at: revision)
+                forgetOld()
+                mailbox.put(.snapshotTaken(revision: revision, bytes: count))
+            } catch {
+                mailbox.put(.snapshotFailed("\((error as? LogFailure)?.message ?? "\(error)")"))
+            }
+        }
+    }
+
+    /// Writes a snapshot, part by part, and gives its length.
+    @discardableResult
+    func write(_ snapshot: ByteWriter, at revision: Int) throws(LogFailure) -> Int {
+        let time = WallClock.now
+        let bytes = snapshot.bytes
+        do throws(LogFailure) {
+            try writer.withFile { (file) throws(LogFailure) in
+                try file.beginSnapshot(revision: revision, time: time)
+            }
+            var start = 0
+            while start < bytes.count {
+                let end = Self.endOfLine(in: bytes, from: start)
+                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+                try writer.withFile { (file) throws(LogFailure) in try file.addPart(part) }
+                start = end
+            }
+            try writer.withFile { (file) throws(LogFailure) in try file.endSnapshot() }
+        } catch {
+            try? writer.withFile { (file) throws(LogFailure) in try file.cancelSnapshot() }
+            throw error
+        }
+        return withExtendedLifetime(snapshot) { bytes.count }
+    }
+
+    /// Behind the last whole line that fits into a part, or behind a longer one.
+    private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
+        if bytes.count - start <= partSize { return bytes.count }
+        let newline = UInt8(ascii: "\n")
+        if let last = bytes[start..<start + partSize].lastIndex(of: newline) { return last + 1 }
+        let next = bytes[(start + partSize)...].firstIndex(of: newline)
+        return next.map { $0 + 1 } ?? bytes.count
+    }
+
+    /// Takes away what need not be kept any more, in steps.
+    func forgetOld() {
+        let now = WallClock.now
+        while true {
+            let isMore = try? writer.withFile { (file) throws(LogFailure) in
+                try file.trim(retention, now: now, budget: Self.rowsAtOnce)
+            }
+            guard isMore == true else { return }
+        }
+    }
+
+    /// Waits until nothing is under way.
+    func drain() { queue.sync {} }
+}

@@ -1,0 +1,71 @@
+import BusLog
+import Testing
+
+/// The log as its owner uses it: what is written is there again, in order, whole.
+@Suite struct LogFileTests {
+    @Test func newFileIsEmptyAndHasNoHistoryYet() throws {
+        let directory = try Scratch()
+        let file = try directory.open()
+        #expect(file.epoch == nil)
+        #expect(!file.mayHaveLost)
+        #expect(file.lastRevision == 0)
+        #expect(file.oldestRevision == 0)
+        #expect(file.notices.isEmpty)
+        #expect(directory.mode(of: "bus.sqlite") == 0o600)
+    }
+
+    @Test func whatWasAppendedIsThereAfterReopening() throws {
+        let directory = try Scratch()
+        try directory.write { file in
+            try file.append("{\"revision\":1}\n{\"revision\":2}", first: 1, last: 2, time: 5)
+            try file.append("{\"note\":1}", first: 3, last: 2, time: 6)
+            try file.append("{\"revision\":3}", first: 3, last: 3, time: 7)
+        }
+        let file = try directory.open()
+        #expect(file.epoch == "e")
+        #expect(file.lastRevision == 3)
+        #expect(!file.mayHaveLost)
+        #expect(
+            try directory.reader().groups() == [
+                Copy(1...2, 5, "{\"revision\":1}\n{\"revision\":2}"), Copy(3..<3, 6, "{\"note\":1}"),
+                Copy(3...3, 7, "{\"revision\":3}"),
+            ])
+    }
+
+    /// A group without commits comes after the revision that was the last one then.
+    @Test func groupsAfterARevisionAreFoundWhereverTheyBegin() throws {
+        let directory = try Scratch()
+        var revisions: [ClosedRange<Int>] = []
+        try directory.write { file in
+            for size in [1, 5, 2, 1, 1, 40, 3, 1, 2, 2, 9] {
+                let first = file.lastRevision + 1
+                try file.append("{}", first: first, last: first + size - 1, time: 1)
+                revisions.append(first...first + size - 1)
+            }
+            try file.append("{}", first: file.lastRevision + 1, last: file.lastRevision, time: 1)
+        }
+        let reader = try directory.reader()
+        for revision in 0...revisions.last!.upperBound {
+            let firsts = try reader.groups(after: revision).map(\.first)
+            let expected = revisions.filter { $0.upperBound > revision }.map(\.lowerBound)
+            #expect(firsts == expected + [revisions.last!.upperBound + 1])
+        }
+    }
+
+    @Test func snapshotIsThereWholeOnlyOnceItHasEnded() throws {
+        let directory = try Scratch()
+        try directory.write { file in
+            try file.append("{}", first: 1, last: 1, time: 1)
+            try file.beginSnapshot(revision: 1, time: 10)
+            try file.addPart("one\n")
+            try file.append("{}", first: 2, last: 2, time: 2)
+            try file.addPart("two\n")
+            #expect(try directory.reader().snapshots().isEmpty)
+            try file.endSnapshot()
+        }
+        let reader = try directory.reader()
+        #expect(try reader.snapshots().map(\.revision) == [1])
+        #expect(try reader.snapshot(1) == Array("one\ntwo\n".utf8))
+        #expect(throws: LogFailure.self) { try reader.snapshot(2) }
+    }
+}

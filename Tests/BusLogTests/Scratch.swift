@@ -1,0 +1,103 @@
+import BusLog
+import Glibc
+
+/// A directory of its own for one test's log, which goes with it.
+final class Scratch {
+    let directory: String
+    var path: String { directory + "/bus.sqlite" }
+
+    init() throws {
+        var template = Array("/tmp/fluxbus-log.XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw LogFailure(.io, path: "/tmp", "mkdtemp failed.") }
+        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        chmod(directory, 0o700)
+        for name in names { unlink(directory + "/" + name) }
+        rmdir(directory)
+    }
+
+    /// Of all files in it, sorted.
+    var names: [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    func open(_ sync: SyncMode = .always, boot: String = "boot") throws(LogFailure) -> LogFile {
+        try LogFile(path: path, sync: sync, bootID: boot)
+    }
+
+    func reader() throws(LogFailure) -> LogReader { try LogReader(path: path) }
+
+    /// Opens, begins, writes and closes.
+    func write(_ sync: SyncMode = .always, _ body: (LogFile) throws -> Void) throws {
+        let file = try open(sync)
+        try file.begin(epoch: "e")
+        try body(file)
+        try file.close()
+    }
+
+    func mode(of name: String) -> UInt32 {
+        var status = stat()
+        return stat("\(directory)/\(name)", &status) == 0 ? status.st_mode & 0o777 : 0
+    }
+}
+
+/// A group that outlives the call that gave it.
+struct Copy: Equatable {
+    let first: Int
+    let last: Int
+    let time: Int
+    let entries: String
+
+    init(_ revisions: ClosedRange<Int>, _ time: Int, _ entries: String) {
+        self.init(revisions.lowerBound..<revisions.upperBound + 1, time, entries)
+    }
+
+    init(_ revisions: Range<Int>, _ time: Int, _ entries: String) {
+        first = revisions.lowerBound
+        last = revisions.upperBound - 1
+        self.time = time
+        self.entries = entries
+    }
+}
+
+extension LogFile {
+    func append(_ entries: String, first: Int, last: Int, time: Int) throws(LogFailure) {
+        let bytes = Array(entries.utf8)
+        let outcome = bytes.withUnsafeBytes { bytes in
+            Result { () throws(LogFailure) in try append(bytes, first: first, last: last, time: time) }
+        }
+        try outcome.get()
+    }
+
+    func addPart(_ records: String) throws(LogFailure) {
+        let bytes = Array(records.utf8)
+        let outcome = bytes.withUnsafeBytes { bytes in
+            Result { () throws(LogFailure) in try addPart(bytes) }
+        }
+        try outcome.get()
+    }
+}
+
+extension LogReader {
+    func groups(after revision: Int = 0) throws(LogFailure) -> [Copy] {
+        var groups: [Copy] = []
+        try forEachGroup(after: revision) { group in
+            groups.append(
+                Copy(group.first..<group.last + 1, group.time, String(decoding: group.entries, as: UTF8.self))
+            )
+            return true
+        }
+        return groups
+    }
+}

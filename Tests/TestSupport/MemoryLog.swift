@@ -1,0 +1,68 @@
+import BusEngine
+import BusHistory
+import BusJSON
+
+/// An action log in memory: what a disk would hold, without one.
+package final class MemoryLog: PastSource {
+    package struct Group {
+        package let first: Int
+        package let last: Int
+        package let entries: [UInt8]
+    }
+
+    package var groups: [Group] = []
+    package var snapshotBytes: [Int: [UInt8]] = [:]
+
+    package init() {}
+
+    package var lastRevision: Int { max(groups.last?.last ?? 0, snapshotBytes.keys.max() ?? 0) }
+
+    /// The entries as text, one per line.
+    package var lines: [String] {
+        groups.flatMap { String(decoding: $0.entries, as: UTF8.self).split(separator: "\n").map(String.init) }
+    }
+
+    package func append(_ group: SealedGroup) {
+        precondition(group.first == lastRevision + 1, "A group follows the one before.")
+        groups.append(Group(first: group.first, last: group.last, entries: Array(group.entries.bytes)))
+    }
+
+    package func takeSnapshot(_ engine: Engine) {
+        let writer = engine.snapshot()
+        snapshotBytes[engine.revision] = withExtendedLifetime(writer) { Array(writer.bytes) }
+    }
+
+    /// Takes away what stands before a snapshot.
+    package func forget(before revision: Int) {
+        groups.removeAll { $0.last <= revision }
+        for old in snapshotBytes.keys where old < revision { snapshotBytes[old] = nil }
+    }
+
+    package func snapshots() throws(PastFailure) -> [Int] { snapshotBytes.keys.sorted() }
+
+    package func snapshot(_ revision: Int) throws(PastFailure) -> [UInt8] {
+        guard let bytes = snapshotBytes[revision] else {
+            throw PastFailure(.gone, "There is no snapshot of revision \(revision).")
+        }
+        return bytes
+    }
+
+    package func forEachGroup(
+        after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
+    ) throws(PastFailure) {
+        for group in groups where group.last > revision || group.first > group.last {
+            if group.last < revision { continue }
+            var failure: PastFailure?
+            var goesOn = true
+            group.entries.withUnsafeBytes { bytes in
+                do throws(PastFailure) {
+                    goesOn = try body(PastGroup(first: group.first, last: group.last, entries: bytes))
+                } catch {
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+            if !goesOn { return }
+        }
+    }
+}
