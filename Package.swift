@@ -74,7 +74,9 @@ let package = Package(
         // The command line's code, apart from its entry point, so that tests can run it.
         .target(
             name: "FluxBusCommand",
-            dependencies: ["BusJSON", "BusLogic", "BusProtocol", "FluxBus", arguments]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusYAML", "FluxBus", arguments,
+            ]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
@@ -138,7 +140,10 @@ let package = Package(
             dependencies: ["BusJSON", "FluxBus", "example-counter", "example-daemon", "example-presence"]),
         .testTarget(
             name: "FluxBusCommandTests",
-            dependencies: ["BusJSON", "FluxBus", "FluxBusCommand", "fluxbus-bench"]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLogic", "FluxBus", "FluxBusCommand", "TestSupport",
+                "fluxbus-bench",
+            ]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),

@@ -34,6 +34,7 @@ package struct RootCommand: ParsableCommand {
                 name: "Time travel",
                 subcommands: [
                     LogCommand.self, AtCommand.self, DiffCommand.self, BlameCommand.self, RevertCommand.self,
+                    ExportCommand.self, ImportCommand.self, ReplayCommand.self,
                 ]),
             CommandGroup(
                 name: "Bus",

@@ -42,7 +42,7 @@ import Testing
             "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
         ],
         "Examples": ["FluxBus", "FluxBusDaemon"],
-        "FluxBusCommand": ["BusJSON", "BusLogic", "BusProtocol", "FluxBus"],
+        "FluxBusCommand": ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusYAML", "FluxBus"],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
         "fluxbus-bench": ["BusJSON", "CLinux", "FluxBus"],
     ]
