@@ -42,9 +42,13 @@ package enum CommitText {
                     target: reverted["store"]?.string ?? "", name: "revert", detail: "to revision \(revision)"
                 ))
         }
-        if let definitions = commit["definitions"]?.array {
-            let names = definitions.compactMap { $0["type"]?.string }
-            steps.append(Step(target: "", name: "reload", detail: names.joined(separator: ", ")))
+        let defined = (commit["definitions"]?.array ?? []).compactMap { $0["type"]?.string }
+        let undefined = (commit["undefined"]?.array ?? []).compactMap(\.string)
+        if !defined.isEmpty || !undefined.isEmpty {
+            let gone = undefined.isEmpty ? [] : ["without " + undefined.joined(separator: ", ")]
+            let names = defined.isEmpty ? [] : [defined.joined(separator: ", ")]
+            steps.append(
+                Step(target: "", name: "reload", detail: (names + gone).joined(separator: " ")))
         }
         return steps
     }
