@@ -54,7 +54,8 @@ let package = Package(
         .target(
             name: "BusServer",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML", "CLinux",
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML",
+                "CLinux",
                 "Systemd", logging,
             ]),
         // The architecture inside one process; no I/O, nothing of the bus.
@@ -156,7 +157,10 @@ let package = Package(
             ]),
         .testTarget(
             name: "BusServerTests",
-            dependencies: ["BusEngine", "BusJSON", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLog", "BusServer", "BusYAML", "CLinux", "CSQLite", "fluxbusd",
+                logging,
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

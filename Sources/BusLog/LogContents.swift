@@ -5,6 +5,7 @@
 final class LogContents {
     private let database: Database
     private let rows: Statement
+    private let search: Statement
     private let ends: Statement
     private let list: Statement
     private let part: Statement
@@ -19,6 +20,8 @@ final class LogContents {
             database,
             "SELECT number, first, last, time, start, digest, entries FROM groups WHERE number >= ?1 ORDER BY number"
         )
+        search = try Statement(
+            database, "SELECT number FROM groups WHERE last > ?1 OR first > ?1 ORDER BY number LIMIT 1")
         ends = try Statement(
             database, "SELECT (SELECT min(number) FROM groups), (SELECT max(number) FROM groups)")
         list = try Statement(
@@ -48,17 +51,32 @@ final class LogContents {
 
     /// The number of the oldest group that comes after a revision; one more than the newest if none does.
     ///
-    /// Groups that can't be read count as coming before it, so that damage in old ones hides no new ones. It searches
-    /// from the newest end on, where most of those who ask begin.
+    /// Bisected, which needs no index and so costs no page per append. Where that meets a group that is missing or can't
+    /// be read, all are looked through; and should that be impossible too, such groups count as coming before, so that
+    /// damage in old ones hides no new ones.
     func number(after revision: Int) throws(LogFailure) -> Int {
+        if let number = try bisect(revision, unknown: nil) { return number }
+        search.bind(1, revision)
+        defer { search.reset() }
+        do throws(LogFailure) {
+            if try search.next() { return search.integer(0) }
+        } catch {
+            guard error.kind == .damaged else { throw error }
+        }
+        return try bisect(revision, unknown: false) ?? 1
+    }
+
+    /// - Parameter unknown: What a group that is missing or can't be read counts as; nil makes the result nil.
+    private func bisect(_ revision: Int, unknown: Bool?) throws(LogFailure) -> Int? {
         guard let numbers = try numbers() else { return 1 }
-        // Everything from `after` on comes after the revision.
+        // Everything from `after` on comes after the revision. From the newest end on, where most who ask begin.
         var after = numbers.upperBound + 1
         var before = numbers.lowerBound
         var step = 1
         while after > before {
             let probe = max(before, after - step)
-            guard try comes(probe, after: revision) else {
+            guard let comes = try comes(probe, after: revision) ?? unknown else { return nil }
+            if !comes {
                 before = probe + 1
                 break
             }
@@ -67,19 +85,21 @@ final class LogContents {
         }
         while before < after {
             let middle = before + (after - before) / 2
-            if try comes(middle, after: revision) { after = middle } else { before = middle + 1 }
+            guard let comes = try comes(middle, after: revision) ?? unknown else { return nil }
+            if comes { after = middle } else { before = middle + 1 }
         }
         return after
     }
 
-    private func comes(_ number: Int, after revision: Int) throws(LogFailure) -> Bool {
+    /// Whether a group comes after a revision, at least in part; nil if it is missing or can't be read.
+    private func comes(_ number: Int, after revision: Int) throws(LogFailure) -> Bool? {
         rows.bind(1, number)
         defer { rows.reset() }
-        do {
-            guard try rows.next(), rows.integer(0) == number else { return false }
+        do throws(LogFailure) {
+            guard try rows.next(), rows.integer(0) == number else { return nil }
             return rows.integer(2) > revision || rows.integer(1) > revision
         } catch {
-            if error.kind == .damaged { return false }
+            if error.kind == .damaged { return nil }
             throw error
         }
     }

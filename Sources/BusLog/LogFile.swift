@@ -25,7 +25,7 @@ package final class LogFile {
     /// What was found damaged and how it was answered, in sentences for the journal.
     package let notices: [String]
     /// Of the last commit; 0 when there is none.
-    package private(set) var lastRevision: Int
+    package internal(set) var lastRevision: Int
     /// History is complete after this one: the revision of the oldest snapshot, or 0.
     package internal(set) var oldestRevision: Int
 
