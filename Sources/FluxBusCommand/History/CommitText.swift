@@ -64,6 +64,19 @@ package enum CommitText {
         return (relevant.isEmpty ? steps : relevant).map(\.text).joined(separator: "; ")
     }
 
+    /// The commit as one line for programs: first what every commit has, in the order in which people read it.
+    package static func line(of commit: JSON) -> String {
+        guard var rest = commit.object else { return commit.encoded }
+        var members: [String] = []
+        for name in ["revision", "time", "by", "actions"] {
+            guard let value = rest[name] else { continue }
+            members.append("\"\(name)\":\(value.encoded)")
+            rest[name] = nil
+        }
+        members += rest.map { "\(JSON.string($0.key).encoded):\($0.value.encoded)" }
+        return "{" + members.joined(separator: ",") + "}"
+    }
+
     package static func time(of commit: JSON) -> String {
         milliseconds(of: commit).map { ClockText.dateAndTime(milliseconds: $0) } ?? ""
     }

@@ -37,6 +37,8 @@ package struct RecordedCommit {
     }
     /// States that did not come from actions: of reverted stores, and of those that new definitions moved.
     var states: JSONObject { line["states"]?.object ?? [:] }
+    /// No client caused it.
+    var isByDaemon: Bool { line["by"]?["daemon"]?.bool == true }
     /// The user who caused it, where the kernel told one.
     var uid: Int? { line["by"]?["uid"]?.int }
 }
