@@ -141,8 +141,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "FluxBus", "FluxBusCommand", "TestSupport",
-                "fluxbus-bench",
+                "BusEngine", "BusJSON", "BusLogic", "BusServer", "FluxBus", "FluxBusCommand", "TestSupport",
+                "fluxbus-bench", logging,
             ]),
         // A small service that the tests run under a real systemd.
         .executableTarget(

@@ -14,7 +14,7 @@ struct BlameTests {
     }
 
     private func bus() throws -> RememberingBus {
-        let bus = try RememberingBus()
+        let bus = try RememberingBus(snapshots: [3])
         try bus.ask(#"{"op":"create","store":"counter/other"}"#)
         try bus.ask(#"{"op":"create","store":"counter/a","state":{"count":4}}"#, uid: 1)
         return bus
@@ -95,7 +95,7 @@ struct BlameTests {
         let bus = try bus()
         try count(bus, by: 2, uid: 2)
         try count(bus, by: 0, uid: 3)
-        bus.oldest = 3
+        bus.forget(before: 3)
         let address = try bus.listen()
         let run = try CommandRun(["blame", "counter/a", "/count"], bus: address)
         #expect(run.status == .success)

@@ -63,7 +63,7 @@ struct ReplayTests {
         try bus.ask(#"{"op":"create","store":"meter/c","ephemeral":true}"#, uid: 1003)
         try bus.ask(
             #"{"op":"will","actions":[{"type":"meter","action":"add","payload":{"by":90}}]}"#, uid: 1003)
-        try bus.end(uid: 1003)
+        bus.end(uid: 1003)
         try bus.ask(#"{"op":"dispatch","store":"meter/b","action":"add","payload":{"by":20}}"#, uid: 1001)
         try bus.ask(#"{"op":"revert","store":"meter/b","revision":4}"#)
         try bus.ask(#"{"op":"dispatch","store":"meter/b","action":"add"}"#, uid: 1001)
@@ -97,7 +97,7 @@ struct ReplayTests {
 
     private func lines(_ run: CommandRun) throws -> [JSON] { try run.lines.map { try JSON(parsing: $0) } }
 
-    @Test(arguments: [0, 1, 2, 4, 5, 7, 9, 11, 14])
+    @Test(arguments: [0, 1, 2, 4, 5, 7, 8, 9, 11, 13])
     func theSameDefinitionsGiveTheSame(_ base: Int) throws {
         let bus = try recordedBus()
         let run = try check(bus, since: base)
@@ -121,9 +121,10 @@ struct ReplayTests {
                 states[store, default: [:]][difference["path"]?.string ?? ""] = difference["old"]
             }
         }
+        let now = try bus.now()
         for store in ["meter/a", "meter/b"] {
-            #expect(states[store]?["/last"] == bus.now[store]?["last"])
-            #expect(states[store]?["/double"] == bus.now[store]?["double"])
+            #expect(states[store]?["/last"] == now[store]?["last"])
+            #expect(states[store]?["/double"] == now[store]?["double"])
         }
     }
 
@@ -143,7 +144,7 @@ struct ReplayTests {
                 ["store": "meter/a", "path": "/sum", "old": 8, "new": 2],
             ])
         // The revert goes back to what the store would have been, where both agree: that is no news.
-        #expect(!found.contains { $0["revision"] == 9 })
+        #expect(!found.contains { $0["revision"] == 8 })
         let summary = try #require(found.last)
         #expect(summary["commits"] == .int(bus.revision) && summary["refused"] == 0)
     }

@@ -5,8 +5,8 @@ import Testing
 @Suite("Time travel")
 struct TimeTravelTests {
     /// Revision 1 and 2 make stores; 3 to 7 count in the kitchen or everywhere; 8 writes a to-do list.
-    private func bus() throws -> RememberingBus {
-        let bus = try RememberingBus()
+    private func bus(keepsLog: Bool = true) throws -> RememberingBus {
+        let bus = try RememberingBus(keepsLog: keepsLog, snapshots: [4])
         try bus.ask(#"{"op":"create","store":"counter/hall"}"#)
         try bus.ask(#"{"op":"create","store":"counter/kitchen","state":{"count":5}}"#)
         for number in 1...4 {
@@ -71,21 +71,21 @@ struct TimeTravelTests {
         let bus = try bus()
         try bus.ask(#"{"op":"revert","store":"counter/kitchen","revision":2}"#)
         let address = try bus.listen()
-        let run = try CommandRun(["log", "-n", "4", "--human"], bus: address)
+        let run = try CommandRun(["log", "-n", "3", "--human"], bus: address)
         let lines = run.lines
         #expect(lines.first?.split(separator: " ") == ["REVISION", "TIME", "BY", "ACTIONS"])
-        #expect(lines.count == 5)
+        #expect(lines.count == 4)
         let column = try #require(lines.first?.range(of: "ACTIONS")?.lowerBound.utf16Offset(in: lines[0]))
         func actions(_ line: String) -> String { String(line.dropFirst(column)) }
         #expect(actions(lines[1]) == #"counter decrement {"by":1}"#)
         #expect(actions(lines[2]).hasPrefix("todo/home create {"))
-        #expect(actions(lines[4]) == "counter/kitchen revert to revision 2")
+        #expect(actions(lines[3]) == "counter/kitchen revert to revision 2")
         bus.stop()
     }
 
     @Test func logBeginsWhereTheLogBegins() throws {
         let bus = try bus()
-        bus.oldest = 4
+        bus.forget(before: 4)
         let address = try bus.listen()
         #expect(revisions(try CommandRun(["log"], bus: address)) == [5, 6, 7, 8])
         let all = try CommandRun(["log", "--since", "0"], bus: address)
@@ -191,11 +191,11 @@ struct TimeTravelTests {
         let address = try bus.listen()
         let run = try CommandRun(
             ["revert", "counter/kitchen", "--to", "now-5", "--if-revision", "7", "--human"], bus: address)
-        #expect(run.output == "counter/kitchen is as it was at revision 3; this is revision 10\n")
+        #expect(run.output == "counter/kitchen is as it was at revision 3; this is revision 9\n")
         #expect(
             bus.received.last
                 == #"{"op":"revert","id":2,"store":"counter/kitchen","revision":3,"ifRevision":7}"#)
-        #expect(bus.now["counter/kitchen"]?["count"] == 6)
+        #expect(try bus.now()["counter/kitchen"]?["count"] == 6)
         bus.stop()
     }
 
@@ -205,8 +205,7 @@ struct TimeTravelTests {
         ["revert", "counter/hall", "--to", "1"], ["export"],
     ])
     func withoutALogItIsUnavailable(_ arguments: [String]) throws {
-        let bus = try bus()
-        bus.keepsLog = false
+        let bus = try bus(keepsLog: false)
         let address = try bus.listen()
         let run = try CommandRun(arguments, bus: address)
         #expect(run.status == .temporary)

@@ -118,7 +118,7 @@ final class ReplayBus {
             guard let type = action["type"]?.string else { continue }
             types.formUnion(type == "*" ? typeNames : [type])
         }
-        if commit.definitions != nil { types.formUnion(typeNames) }
+        if commit.redefines { types.formUnion(typeNames) }
         for type in types { found.formUnion(engine.addresses(ofType: type)) }
         return found
     }

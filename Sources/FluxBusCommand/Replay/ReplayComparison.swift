@@ -85,10 +85,10 @@ final class ReplayComparison {
         let recorded = bus()
         commits += 1
         var reloaded: [DeclaredType]?
-        if let loaded = commit.definitions {
-            let new = try loaded.map { try Self.compile($0, of: commit.revision) }
-            // A type that the reload does not name stays: it has been left out because nothing about it changed.
-            definitions = definitions.filter { old in !new.contains { $0.name == old.name } } + new
+        if commit.redefines {
+            let new = try commit.definitions.map { try Self.compile($0, of: commit.revision) }
+            let gone = Set(new.map(\.name) + commit.undefined)
+            definitions = definitions.filter { !gone.contains($0.name) } + new
             reloaded = definitions
         }
         let (store, target) = commit.reverted ?? ("", 0)

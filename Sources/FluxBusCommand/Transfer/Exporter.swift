@@ -58,7 +58,7 @@ struct Exporter {
                     .internal, "The log has a hole after revision \(revision): look at the daemon's journal.")
             }
             revision = commit.revision
-            try output.write(line: line)
+            try output.write(CommitText.line(of: line) + "\n")
             return true
         }
         guard revision == header.last else {

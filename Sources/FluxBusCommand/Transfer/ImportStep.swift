@@ -46,7 +46,12 @@ struct ImportStep {
         if !commit.actions.isEmpty {
             requests.append(BusRequest("dispatch", ["actions": .array(commit.actions)]))
         }
-        for member in commit.created { requests.append(create(member.key, member.value)) }
+        for member in commit.created {
+            var request = create(member.key, member.value)
+            // What the configuration listed there, it may list here.
+            if commit.isByDaemon { request.set("ifMissing", true) }
+            requests.append(request)
+        }
         for address in commit.dropped { requests.append(BusRequest("drop", ["store": .string(address)])) }
         if let (store, _) = commit.reverted, let state = commit.states[store] {
             requests.append(BusRequest("drop", ["store": .string(store)]))

@@ -23,7 +23,7 @@ struct ImportTally {
         created += commit.created.count
         dropped += commit.dropped.count
         if commit.reverted != nil { reverted += 1 }
-        if commit.definitions != nil { reloads += 1 }
+        if commit.redefines { reloads += 1 }
     }
 
     func show(in console: Console, isDryRun: Bool) throws {

@@ -14,8 +14,8 @@ final class Importer {
     private let pipeline: RequestPipeline
     /// How far an earlier import came; nil when there was none.
     private var progress: ImportStep.Place?
-    private var definitions: [JSON] = []
-    private var hasCheckedDefinitions = false
+    /// The definitions that the bus has, by name.
+    private var present: [String: JSON] = [:]
     private(set) var tally = ImportTally()
     private(set) var status = CommandStatus.success
 
@@ -32,19 +32,16 @@ final class Importer {
         defer { pipeline.abandon() }
         try refuseOwnHistory()
         try findProgress()
+        for definition in try session.ask(BusRequest("types"), on: connection)["types"]?.array ?? [] {
+            present[definition["type"]?.string ?? ""] = definition
+        }
         while let entry = try reader.next() {
-            if case .definition(let definition) = entry {
-                definitions.append(definition)
-                continue
-            }
-            if !hasCheckedDefinitions { try checkDefinitions() }
             switch entry {
+            case .definition(let definition): try check([definition], of: header.base)
             case .store(let address, let state): try takeStore(address, state)
             case .commit(let commit): try take(commit)
-            case .definition: break
             }
         }
-        if !hasCheckedDefinitions { try checkDefinitions() }
         try pipeline.finish()
     }
 
@@ -81,28 +78,22 @@ final class Importer {
         }
     }
 
-    /// Every type that is needed is there, or nothing is begun: without it everything would be refused.
-    private func checkDefinitions() throws {
-        hasCheckedDefinitions = true
-        guard !definitions.isEmpty else { return }
-        let reply = try session.ask(BusRequest("types"), on: connection)
-        var present: [String: JSON] = [:]
-        for definition in reply["types"]?.array ?? [] {
-            present[definition["type"]?.string ?? ""] = definition
-        }
-        let names = definitions.compactMap { $0["type"]?.string }
-        let missing = names.filter { present[$0] == nil }
+    /// Every type that is needed is there, or it goes no further: without it everything would be refused.
+    private func check(_ definitions: [JSON], of revision: Int) throws {
+        let missing = definitions.compactMap { $0["type"]?.string }.filter { present[$0] == nil }
         guard missing.isEmpty else {
             let list = missing.joined(separator: ", ")
             throw CommandFailure(
                 .refused,
-                "The bus has no state type \(list): put the definition into its types directory first.")
+                "The bus has no state type \(list), which revision \(revision) needs: put the definition into its "
+                    + "types directory, reload, and import again.")
         }
         let changed = definitions.filter { present[$0["type"]?.string ?? ""] != $0 }
         guard !changed.isEmpty else { return }
         let list = changed.compactMap { $0["type"]?.string }.joined(separator: ", ")
         try session.console.note(
-            "The bus has another definition of \(list); states may come out differently.")
+            "The bus has another definition of \(list) than revision \(revision); states may come out differently."
+        )
     }
 
     // MARK: - Stores and commits
@@ -133,11 +124,7 @@ final class Importer {
 
     private func take(_ commit: RecordedCommit) throws {
         tally.count(commit)
-        if commit.definitions != nil, !isDryRun {
-            try session.console.note(
-                "Revision \(commit.revision) loaded other definitions, which an import can't do; put them into the "
-                    + "types directory and reload.")
-        }
+        try check(commit.definitions, of: commit.revision)
         for step in ImportStep.steps(of: commit, epoch: header.epoch) {
             if let progress, step.place <= progress {
                 tally.repeated += 1

@@ -24,8 +24,12 @@ package struct RecordedCommit {
     var created: JSONObject { line["created"]?.object ?? [:] }
     /// Addresses of stores that it dropped.
     var dropped: [String] { (line["dropped"]?.array ?? []).compactMap(\.string) }
-    /// The definitions that a reload brought; nil when it was none.
-    var definitions: [JSON]? { line["definitions"]?.array }
+    /// The definitions that came into force with it, those that were new or others than before.
+    var definitions: [JSON] { line["definitions"]?.array ?? [] }
+    /// Names of the types that went with it.
+    var undefined: [String] { (line["undefined"]?.array ?? []).compactMap(\.string) }
+    /// Whether it put other definitions in force.
+    var redefines: Bool { !definitions.isEmpty || !undefined.isEmpty }
     /// The store that got an old state back, and the revision of that; nil when it was no revert.
     var reverted: (store: String, to: Int)? {
         guard let reverted = line["reverted"], let store = reverted["store"]?.string else { return nil }
@@ -33,6 +37,8 @@ package struct RecordedCommit {
     }
     /// States that did not come from actions: of reverted stores, and of those that new definitions moved.
     var states: JSONObject { line["states"]?.object ?? [:] }
+    /// No client caused it.
+    var isByDaemon: Bool { line["by"]?["daemon"]?.bool == true }
     /// The user who caused it, where the kernel told one.
     var uid: Int? { line["by"]?["uid"]?.int }
 }
