@@ -34,7 +34,7 @@ package final class MemoryLog: PastSource {
 
     /// Takes away what stands before a snapshot.
     package func forget(before revision: Int) {
-        groups.removeAll { $0.last <= revision }
+        groups.removeAll { $0.last <= revision && $0.first <= revision }
         for old in snapshotBytes.keys where old < revision { snapshotBytes[old] = nil }
     }
 
