@@ -39,14 +39,15 @@ final class LogGroup {
         last = revision
     }
 
-    /// Adds the next commit; `body` writes what follows its revision, each member with a comma before it.
+    /// Adds the next commit; `body` writes what follows its revision, each member with a comma before it. One that is
+    /// `alone` is more than its actions, and shares its entry with no other.
     @inline(__always)
-    func add(at time: Int, _ body: (ByteWriter) -> Void) {
+    func add(at time: Int, alone: Bool, _ body: (ByteWriter) -> Void) {
         next.clear()
         body(next)
         last += 1
         self.time = time
-        if times > 0, next.bytes.elementsEqual(latest.bytes) {
+        if times > 0, !alone, next.bytes.elementsEqual(latest.bytes) {
             times += 1
             return
         }
