@@ -114,7 +114,9 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
             ]),
-        .testTarget(name: "BusLogTests", dependencies: ["BusLog", "CSQLite"]),
+        // A disk in memory under SQLite, which fails and loses its power when told to.
+        .target(name: "TestStorage", dependencies: ["CSQLite"], path: "Tests/TestStorage"),
+        .testTarget(name: "BusLogTests", dependencies: ["BusLog", "CSQLite", "TestStorage", "TestSupport"]),
         .testTarget(name: "FluxTests", dependencies: ["Flux"]),
         .testTarget(
             name: "BusTypesTests",

@@ -119,6 +119,7 @@ extension Engine {
             writer.append(quoted: message)
             writer.append("}\n")
         }
+        endCohort(with: connection)
         connection.isClosing = true
         markReady(connection)
     }
@@ -159,6 +160,7 @@ extension Engine {
                 continue
             }
             if connection.inputEnded {
+                endCohort(with: connection)
                 connection.isClosing = true
                 markReady(connection)
             }
@@ -193,6 +195,7 @@ extension Engine {
     /// Writes into the connection's own bytes.
     @inline(__always)
     func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
+        if connection.cohort != nil { takeFromCohort(connection) }
         let writer = connection.outbox.begin(spareWriters)
         let start = writer.count
         body(writer)
@@ -210,6 +213,7 @@ extension Engine {
 
     /// Hands on the connections that have new output or a new status since the last call.
     package func takeReady(_ body: (ConnectionID) -> Void) {
+        endCohorts()
         var ready: [Connection] = []
         swap(&ready, &readyConnections)
         for connection in ready {
@@ -223,7 +227,11 @@ extension Engine {
     }
 
     /// Whether there is something to send now.
-    package func hasOutput(_ id: ConnectionID) -> Bool { connection(id).outbox.ready > 0 }
+    package func hasOutput(_ id: ConnectionID) -> Bool {
+        let connection = connection(id)
+        takeFromCohort(connection)
+        return connection.outbox.ready > 0
+    }
 
     /// Whether there is something that waits for the log before it can be sent.
     package func holdsOutput(_ id: ConnectionID) -> Bool {

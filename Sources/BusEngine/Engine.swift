@@ -60,8 +60,9 @@ package final class Engine {
     @exclusivity(unchecked) var globShapes: [Shape] = []
     @exclusivity(unchecked) var subscriptionCount = 0
     @exclusivity(unchecked) var bookmarks = BookmarkWheel()
-    /// Shapes that wrote shared bytes in this turn.
-    @exclusivity(unchecked) var runningShapes: [Shape] = []
+    /// Shapes that formed a cohort in this turn, and the bytes that cohorts wrote.
+    @exclusivity(unchecked) var formedCohorts: [Shape] = []
+    @exclusivity(unchecked) var usedRuns: [ByteWriter] = []
     let spareWriters = SpareWriters()
     /// Counts the actions that were published, so that each shape is told once.
     @exclusivity(unchecked) var publishedActions = 0
@@ -120,6 +121,7 @@ package final class Engine {
     /// By number, connections of a daemon before, as far as they left a will or stores behind. Only while a log is
     /// carried out.
     @exclusivity(unchecked) var pastConnections: [ConnectionID: Connection] = [:]
+    @exclusivity(unchecked) var entryReader = EntryReader()
     /// Who acts in the log, by `by`.
     @exclusivity(unchecked) var actors: [String: Connection] = [:]
 
@@ -149,6 +151,7 @@ package final class Engine {
 
     /// Puts other limits in force, for what comes from now on; what is there already stays.
     package func adopt(_ limits: Limits) {
+        endCohorts()
         self.limits = limits
         request.limit(depth: limits.depth)
         for connection in connections { connection?.lines.limit(longest: limits.line, deepest: limits.depth) }
@@ -169,6 +172,7 @@ package final class Engine {
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
     package func beginTurn(at milliseconds: Int) {
         now = max(now, milliseconds)
+        endCohorts()
         recycleRuns()
     }
 

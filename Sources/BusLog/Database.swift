@@ -9,6 +9,8 @@ final class Database {
     /// How the file is opened.
     enum Access {
         case reading, writing, creating
+        /// Without its write-ahead log and without locks: only while nobody writes.
+        case readingAlone
     }
 
     /// - Parameter vfs: Another storage than the file system's, by the name under which SQLite knows it.
@@ -16,12 +18,14 @@ final class Database {
         let flags =
             switch access {
             case .reading: SQLITE_OPEN_READONLY
+            case .readingAlone: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             case .writing: SQLITE_OPEN_READWRITE
             case .creating: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
             }
         var handle: OpaquePointer?
         // One thread at a time: SQLite's own mutexes would only cost.
-        let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
+        let name = access == .readingAlone ? "file:\(Self.escaped(path))?immutable=1" : path
+        let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
         guard code == SQLITE_OK, let handle else {
             let systemError = handle.map { sqlite3_system_errno($0) } ?? ENOMEM
             sqlite3_close_v2(handle)
@@ -57,6 +61,18 @@ final class Database {
         let statement = try Statement(self, sql)
         defer { statement.reset() }
         return try statement.next() ? statement.text(0) : nil
+    }
+
+    /// As the path of a URI.
+    private static func escaped(_ path: String) -> String {
+        let digits = Array("0123456789ABCDEF")
+        return path.utf8.reduce(into: "") { text, byte in
+            let isPlain =
+                byte == 0x2f || byte == 0x2e || (0x61...0x7a).contains(byte | 0x20)
+                || (0x30...0x39).contains(byte)
+            text +=
+                isPlain ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+        }
     }
 
     func check(_ code: Int32) throws(LogFailure) {

@@ -25,6 +25,17 @@ package struct Group {
         return digest
     }
 
-    /// Whether it comes after the revision, at least in part.
-    func comes(after revision: Int) -> Bool { last > revision || first > revision }
+    static let insertion =
+        "INSERT INTO groups(number, first, last, time, start, digest, entries) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+
+    /// Writes it with a statement that `insertion` prepared.
+    func insert(with statement: Statement) throws(LogFailure) {
+        statement.bind(1, number)
+        statement.bind(2, first)
+        statement.bind(3, last)
+        statement.bind(4, time)
+        statement.bind(5, start)
+        statement.bind(7, text: entries)
+        try statement.run(6, digest.text)
+    }
 }

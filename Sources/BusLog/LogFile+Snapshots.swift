@@ -52,17 +52,16 @@ extension LogFile {
         guard let snapshot = pending else { preconditionFailure("Only a snapshot that was begun can end.") }
         if snapshot.isThere {
             pending = nil
+            try sync()
             return
         }
         try usable()
         try setFull(true)
         let digest = snapshot.digest
-        try database.execute(
-            """
-            INSERT INTO snapshots(revision, time, start, parts, bytes, digest) VALUES(\(snapshot.revision), \
-            \(snapshot.time), \(snapshot.start), \(digest.parts), \(digest.bytes), \
-            '\(digest.text(time: snapshot.time, start: snapshot.start))')
-            """)
+        let info = SnapshotInfo(
+            revision: snapshot.revision, time: snapshot.time, parts: digest.parts, bytes: digest.bytes,
+            start: snapshot.start, digest: digest.text(time: snapshot.time, start: snapshot.start))
+        try database.execute(info.insertion)
         pending = nil
     }
 

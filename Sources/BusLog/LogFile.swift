@@ -69,10 +69,7 @@ package final class LogFile {
         written = opening.survey.written
         let isOpen = try Meta.mayHaveLost(in: database, bootID: bootID)
         mayHaveLost = opening.lostCommits || isOpen
-        insertion = try Statement(
-            database,
-            "INSERT INTO groups(number, first, last, time, start, digest, entries) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-        )
+        insertion = try Statement(database, Group.insertion)
         checkpoints = Checkpoints(database)
         contents = try LogContents(database)
     }
@@ -87,7 +84,9 @@ package final class LogFile {
                 ("epoch", epoch), ("sync", mode.rawValue), ("boot", bootID), ("clean", "0"), ("failed", ""),
             ], in: database)
         self.epoch = epoch
-        isSynced = true
+        // When nothing in them is new, SQLite writes nothing, and so syncs nothing.
+        isSynced = false
+        try sync()
     }
 
     /// Writes a group: one transaction, after a throw the file is as before.
@@ -106,14 +105,8 @@ package final class LogFile {
         try setFull(mode == .always)
         let group = Group(
             number: number + 1, first: first, last: last, time: time, start: written, entries: entries)
-        insertion.bind(1, group.number)
-        insertion.bind(2, first)
-        insertion.bind(3, last)
-        insertion.bind(4, time)
-        insertion.bind(5, group.start)
-        insertion.bind(7, text: entries)
-        do throws(LogFailure) { try insertion.run(6, group.digest.text) } catch {
-            overwriteFailed()
+        do throws(LogFailure) { try group.insert(with: insertion) } catch {
+            overwriteFailed(error)
             throw error
         }
         number += 1
@@ -188,7 +181,9 @@ package final class LogFile {
 
     /// Sees to it that a failed transaction does not come back: when only its sync failed, its pages stand complete behind
     /// the last good ones, and the next process would take them for committed. Another small transaction takes their place.
-    private func overwriteFailed() {
-        try? Meta.set([("failures", "\(number)")], in: database)
+    /// It also tells the next start of damage that was met, so that this looks closer.
+    private func overwriteFailed(_ failure: LogFailure) {
+        try? Meta.set(
+            [(failure.kind == .damaged ? "suspect" : "failed append", "\(number + 1)")], in: database)
     }
 }

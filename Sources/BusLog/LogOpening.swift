@@ -4,8 +4,9 @@ struct LogOpening {
     let database: Database
     let survey: LogSurvey
     /// What was found and done, in sentences for the journal.
-    private(set) var notices: [String] = []
-    private(set) var lostCommits = false
+    let notices: [String]
+    /// Whether damage cost commits that had been appended.
+    let lostCommits: Bool
 
     init(path: String, bootID: String, vfs: String?) throws(LogFailure) {
         guard vfs == nil else {
@@ -13,23 +14,34 @@ struct LogOpening {
             database = try Self.open(path, vfs: vfs)
             survey = try LogSurvey(LogContents(database))
             if let problem = survey.problems.first { throw LogFailure(.damaged, path: path, problem) }
+            (notices, lostCommits) = ([], false)
             return
         }
         let place = LogPlace.resolved(path)
         lock = try LogLock(beside: place)
         try Rescue.finish(place)
         try LogPlace.create(place)
-        let damagedDatabase = try Self.open(place, vfs: nil)
-        let damagedSurvey: LogSurvey
-        do { damagedSurvey = try LogSurvey(LogContents(damagedDatabase)) } catch {
+        var findings = Findings(path: place)
+        do throws(LogFailure) {
+            try findings.checkWriteAheadLog(bootID)
+            try findings.checkTables()
+            let database = try Self.open(place, vfs: nil)
+            self.database = database
+            // It need not be read twice, as long as it is the same.
+            if let known = findings.survey {
+                survey = known
+            } else {
+                survey = try LogSurvey(LogContents(database))
+            }
+        } catch {
             guard error.kind == .damaged else { throw error }
+            let what = error.message.prefix { $0 != ";" }
             throw LogFailure(
                 .damaged, path: path,
-                "\(error.message.prefix { $0 != ";" }); move it away, or save what is readable with `sqlite3 \(place) .recover`."
-            )
+                "\(what); move it away, or save what is readable with `sqlite3 \(place) .recover`.")
         }
-        database = damagedDatabase
-        survey = damagedSurvey
+        if let problem = survey.problems.first { throw LogFailure(.damaged, path: path, problem) }
+        (notices, lostCommits) = (findings.notices, findings.lostCommits)
     }
 
     private static func open(_ path: String, vfs: String?) throws(LogFailure) -> Database {
@@ -48,9 +60,81 @@ struct LogOpening {
         if isAbsent {
             try database.execute("PRAGMA synchronous = FULL")
             try database.execute(Schema.create)
+            // The journal with which the file's first page was written must not come back: it would empty the file.
+            if vfs == nil { try LogPlace.syncDirectory(of: path) }
         }
         try database.execute(
             "DELETE FROM snapshot_parts WHERE revision NOT IN (SELECT revision FROM snapshots)")
         return database
+    }
+
+    /// What is found out about a file before it is opened for writing, and what was done about it.
+    private struct Findings {
+        let path: String
+        var notices: [String] = []
+        var lostCommits = false
+        /// What is in it, once that has been found whole.
+        var survey: LogSurvey?
+
+        /// Decides whether the write-ahead log can be trusted, and takes it away when the file is better without it:
+        /// a part of it that was in the file already, written again, would take the file back.
+        mutating func checkWriteAheadLog(_ bootID: String) throws(LogFailure) {
+            let scan = WALScan(path + "-wal")
+            guard scan.isHeaderBroken || scan.commitsBehindBreak > 0 else { return }
+            let with = Self.survey(path, isImmutable: false)
+            let boot = with?.boot
+            // The last transaction alone may have been torn when the machine went down; nobody was told of it then.
+            guard scan.isHeaderBroken || scan.commitsBehindBreak > 1 || boot == nil || boot == bootID else {
+                return
+            }
+            lostCommits = true
+            let without = Self.survey(path, isImmutable: true)
+            if let without, without.revision > with?.revision ?? -1 {
+                let aside = try Rescue.moveWriteAheadLogAside(path)
+                notices.append(
+                    "The write-ahead log of \(path) was damaged and lies in \(aside); what stood only in it is lost."
+                )
+            } else {
+                notices.append("The write-ahead log of \(path) was damaged; commits at its end are lost.")
+            }
+        }
+
+        /// Replaces the file when something in it is damaged that is needed, now or by the next append.
+        mutating func checkTables() throws(LogFailure) {
+            let scratch: String
+            let survey: LogSurvey
+            do {
+                // Closed before the file is moved.
+                let database = try Database(path: path, .reading)
+                if try Schema.isAbsent(in: database) { return }
+                try Schema.check(database)
+                let contents = try LogContents(database)
+                survey = try LogSurvey(contents)
+                let meta = Meta.readable(in: database)
+                let isSuspect = meta?.contains { $0.0 == "suspect" } ?? true
+                guard !survey.problems.isEmpty || isSuspect else {
+                    self.survey = survey
+                    return
+                }
+                if survey.lostCommits || meta == nil { lostCommits = true }
+                let kept = (meta ?? []).filter { $0.0 != "suspect" }
+                scratch = try Rescue.copy(path, contents, survey, kept)
+            }
+            let aside = try Rescue.place(scratch, at: path)
+            let loss =
+                survey.lostCommits
+                ? "commits after revision \(survey.lastRevision) are lost" : "no commit is lost"
+            notices.append("The log \(path) was damaged; \(loss), and the damaged file lies in \(aside).")
+            notices += survey.problems
+        }
+
+        /// What a file says of itself, with its write-ahead log or without it; nil if it says nothing whole.
+        private static func survey(_ path: String, isImmutable: Bool) -> (revision: Int, boot: String?)? {
+            guard let database = try? Database(path: path, isImmutable ? .readingAlone : .reading),
+                let contents = try? LogContents(database), let survey = try? LogSurvey(contents),
+                survey.problems.isEmpty
+            else { return nil }
+            return (survey.lastRevision, try? Meta.text("boot", in: database))
+        }
     }
 }

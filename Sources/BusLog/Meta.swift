@@ -11,9 +11,21 @@ enum Meta {
         return try outcome.get()
     }
 
+    /// All that can be read; nil if not all of it can.
+    static func readable(in database: Database) -> [(String, String)]? {
+        guard let statement = try? Statement(database, "SELECT name, value FROM meta") else { return nil }
+        defer { statement.reset() }
+        var rows: [(String, String)] = []
+        do {
+            while try statement.next() { rows.append((statement.text(0), statement.text(1))) }
+        } catch { return nil }
+        return rows
+    }
+
     /// Writes all of them in one transaction. Names and values are ours and hold no quotes but those of an epoch, which
     /// are doubled.
     static func set(_ values: [(String, String)], in database: Database) throws(LogFailure) {
+        if values.isEmpty { return }
         let rows = values.map { name, value in "('\(name)', '\(quoted(value))')" }
         try database.execute(
             "INSERT OR REPLACE INTO meta(name, value) VALUES " + rows.joined(separator: ", "))

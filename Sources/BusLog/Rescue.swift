@@ -1,4 +1,159 @@
-/// Saves what is whole in a damaged log.
+import Glibc
+
+/// Moves a damaged log aside, whole, and puts a new one in its place that holds what could be relied on.
+///
+/// The new one is made beside it under a name of its own, then renamed; if that is interrupted, the next start goes on
+/// where it ended, and at no time is there less than one complete log.
 enum Rescue {
-    static func finish(_ path: String) throws(LogFailure) {}
+    /// Copies what a survey found whole: the oldest snapshot from which history is complete, and all after it.
+    ///
+    /// - Returns: Where the copy is; `place` puts it where it belongs.
+    static func copy(_ path: String, _ contents: LogContents, _ survey: LogSurvey, _ meta: [(String, String)])
+        throws(LogFailure) -> String
+    {
+        let scratch = path + "-rescue"
+        remove(scratch)
+        try LogPlace.create(scratch)
+        let copy = try Database(path: scratch, .writing)
+        try copy.execute("PRAGMA page_size = 4096; PRAGMA synchronous = FULL")
+        try copy.execute(Schema.create)
+        try copy.execute("BEGIN")
+        try Meta.set(meta, in: copy)
+        let begin = try oldest(contents, survey)
+        for snapshot in try contents.snapshots() where snapshot.revision >= begin {
+            try copySnapshot(snapshot, contents, into: copy)
+        }
+        try copyGroups(after: begin, contents, survey, into: copy)
+        try copy.execute("COMMIT")
+        return scratch
+    }
+
+    /// Puts a finished copy where the damaged file was; connections to either are closed.
+    ///
+    /// - Returns: Where the damaged file is then.
+    static func place(_ scratch: String, at path: String) throws(LogFailure) -> String {
+        try LogPlace.move(scratch, to: path + "-rescued")
+        try LogPlace.syncDirectory(of: path)
+        return try finish(path) ?? path
+    }
+
+    /// Ends a replacement that was begun; nil if there was none.
+    @discardableResult
+    static func finish(_ path: String) throws(LogFailure) -> String? {
+        let rescued = path + "-rescued"
+        guard LogPlace.exists(rescued) else { return nil }
+        let aside = try moveAside(path)
+        try LogPlace.move(rescued, to: path)
+        try LogPlace.syncDirectory(of: path)
+        return aside
+    }
+
+    /// Moves the file, then its write-ahead log, which must never meet another file: SQLite would write it into that.
+    private static func moveAside(_ path: String) throws(LogFailure) -> String {
+        var aside = free(path)
+        if LogPlace.exists(path) {
+            try LogPlace.move(path, to: aside)
+        } else if let number = last(path) {
+            // It was moved before an interruption; its write-ahead log belongs beside it.
+            aside = "\(path)-damaged-\(number)"
+        }
+        if LogPlace.exists(path + "-wal") { try LogPlace.move(path + "-wal", to: aside + "-wal") }
+        unlink(path + "-shm")
+        try LogPlace.syncDirectory(of: path)
+        return aside
+    }
+
+    /// Moves only the write-ahead log aside, when the file is better off without it.
+    static func moveWriteAheadLogAside(_ path: String) throws(LogFailure) -> String {
+        let aside = free(path) + "-wal"
+        unlink(path + "-shm")
+        try LogPlace.move(path + "-wal", to: aside)
+        try LogPlace.syncDirectory(of: path)
+        return aside
+    }
+
+    // MARK: - Copying
+
+    /// The revision of the oldest snapshot (0 is the beginning) from which all groups up to the end are whole.
+    private static func oldest(_ contents: LogContents, _ survey: LogSurvey) throws(LogFailure) -> Int {
+        let base = survey.base?.revision ?? 0
+        var candidates: [Int] = [0]
+        for snapshot in try contents.snapshots().reversed() where isWhole(snapshot, contents) {
+            candidates.append(snapshot.revision)
+        }
+        for candidate in candidates where candidate < base {
+            var reached = candidate
+            do throws(LogFailure) {
+                try contents.forEachGroup(from: contents.number(after: candidate)) {
+                    group throws(LogFailure) in
+                    guard group.first <= reached + 1 else { throw contents.damaged("groups are missing") }
+                    reached = max(reached, group.last)
+                    return reached < base
+                }
+            } catch {
+                guard error.kind == .damaged else { throw error }
+            }
+            if reached >= base { return candidate }
+        }
+        return base
+    }
+
+    private static func isWhole(_ snapshot: SnapshotInfo, _ contents: LogContents) -> Bool {
+        (try? contents.forEachPart(of: snapshot) { _ in }) != nil
+    }
+
+    private static func copySnapshot(_ snapshot: SnapshotInfo, _ contents: LogContents, into copy: Database)
+        throws(LogFailure)
+    {
+        guard isWhole(snapshot, contents) else { return }
+        let insertion = try Statement(copy, "INSERT INTO snapshot_parts VALUES(?1, ?2, ?3)")
+        var number = 0
+        var failure: LogFailure?
+        try contents.forEachPart(of: snapshot) { records in
+            insertion.bind(1, snapshot.revision)
+            insertion.bind(2, number)
+            insertion.bind(3, text: records)
+            do throws(LogFailure) { try insertion.run() } catch { failure = error }
+            number += 1
+        }
+        if let failure { throw failure }
+        try copy.execute(snapshot.insertion)
+    }
+
+    private static func copyGroups(
+        after revision: Int, _ contents: LogContents, _ survey: LogSurvey, into copy: Database
+    ) throws(LogFailure) {
+        if survey.number == 0 { return }
+        let insertion = try Statement(copy, Group.insertion)
+        var failure: LogFailure?
+        do throws(LogFailure) {
+            try contents.forEachGroup(from: contents.number(after: revision)) { group throws(LogFailure) in
+                guard group.number <= survey.number else { return false }
+                do throws(LogFailure) { try group.insert(with: insertion) } catch { failure = error }
+                return failure == nil && group.number < survey.number
+            }
+        } catch {
+            // The survey ended where this does.
+            guard error.kind == .damaged else { throw error }
+        }
+        if let failure { throw failure }
+    }
+
+    // MARK: - Names
+
+    private static func last(_ path: String) -> Int? {
+        var number = 0
+        while LogPlace.exists("\(path)-damaged-\(number + 1)") { number += 1 }
+        return number == 0 ? nil : number
+    }
+
+    private static func free(_ path: String) -> String {
+        var number = (last(path) ?? 0) + 1
+        while LogPlace.exists("\(path)-damaged-\(number)-wal") { number += 1 }
+        return "\(path)-damaged-\(number)"
+    }
+
+    private static func remove(_ path: String) {
+        for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
+    }
 }

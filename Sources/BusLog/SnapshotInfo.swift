@@ -10,4 +10,12 @@ package struct SnapshotInfo: Sendable, Equatable {
     /// Bytes of entries in all groups before it was begun.
     let start: Int
     let digest: String
+
+    /// The statement that makes its parts count.
+    var insertion: String {
+        """
+        INSERT INTO snapshots(revision, time, start, parts, bytes, digest) \
+        VALUES(\(revision), \(time), \(start), \(parts), \(bytes), '\(digest)')
+        """
+    }
 }

@@ -8,7 +8,7 @@ import Logging
 extension BusServer {
     /// Reads the configuration anew and commits its types, as the request `reload` does.
     package func reload() {
-        queue.async { [self] in
+        enter { [self] in
             guard let loop else { return }
             service.tellReloading()
             loop.beginTurn()

@@ -61,7 +61,8 @@ extension BusServer {
         let loop: EventLoop
         do throws(SystemError) {
             loop = try EventLoop(
-                queue: queue, engine: engine, limits: setup.configuration.limits, grace: grace, log: log)
+                queue: queue, engine: engine, limits: setup.configuration.limits, grace: grace, log: log,
+                bell: bell)
         } catch {
             inheritance?.drop()
             throw StartFailure(.system, "epoll: \(error.description).")
@@ -70,7 +71,7 @@ extension BusServer {
         loop.beginTurn()
         self.loop = loop
         do throws(StartFailure) {
-            if let start { try keep(start, loop) }
+            if let start { keep(start, loop) }
             try createStores(engine, setup)
             if let inheritance { takeOver(inheritance, loop) }
             // Nobody is let in before what happened so far is in the log.
@@ -125,7 +126,7 @@ extension BusServer {
         if let settings = setup.configuration.log {
             let start = LogStart(
                 settings: settings, configuration: configuration, types: setup.types, service: service,
-                logger: logger)
+                logger: logger, bell: bell)
             do throws(StartFailure) {
                 let outcome = try start.open(inheritance)
                 if !outcome.hasTakenOver { inheritance?.drop() }
@@ -151,7 +152,7 @@ extension BusServer {
     }
 
     /// From here on the loop brings commits to the log.
-    private func keep(_ start: LogStart.Outcome, _ loop: EventLoop) throws(StartFailure) {
+    private func keep(_ start: LogStart.Outcome, _ loop: EventLoop) {
         guard let settings = setup.configuration.log else { return }
         let keeper = LogKeeper(
             start.engine, start.writer, start.mailbox, settings, start.recipe,
@@ -160,18 +161,13 @@ extension BusServer {
             loop?.pulse?.note(trouble: $0, now: MonotonicClock.read())
         }
         keeper.giveUp = { [unowned self] in giveUp($0) }
-        do throws(SystemError) {
-            try loop.poller.add(start.mailbox.bell, .input, token: LogKeeper.token)
-        } catch {
-            throw StartFailure(.system, "epoll: \(error.description).")
-        }
         loop.keeper = keeper
     }
 
     /// Nothing can be promised any more: the daemon ends, and the manager starts another one, which reads what there is.
     private func giveUp(_ reason: String) {
         failure = StartFailure(.log, reason)
-        queue.async { [self] in
+        enter { [self] in
             loop?.closeAll()
             stopNow()
         }

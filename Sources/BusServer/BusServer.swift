@@ -16,6 +16,8 @@ package final class BusServer: @unchecked Sendable {
     let logger: Logger
     let queue = DispatchQueue(label: "fluxbus.bus", qos: .userInitiated)
     let ended = DispatchGroup()
+    /// Calls the loop away from its sockets.
+    let bell = Bell()
 
     // All of these belong to the queue.
     var loop: EventLoop?
@@ -52,14 +54,20 @@ package final class BusServer: @unchecked Sendable {
         return try result.get()
     }
 
+    /// Does something on the bus queue, between two turns.
+    func enter(_ work: @escaping @Sendable () -> Void) {
+        queue.async(execute: work)
+        bell.callForQueue()
+    }
+
     /// Says that the next `stop` is half of a restart: clients are handed over to the daemon that follows, where a service
     /// manager keeps them meanwhile.
-    package func announceRestart() { queue.async { [self] in isRestarting = true } }
+    package func announceRestart() { enter { [self] in isRestarting = true } }
 
     /// Tells all clients goodbye, writes what was promised, for at most five seconds, and closes everything; or hands
     /// the clients over, when a restart was announced. Returns at once; `waitUntilStopped` returns when that is done.
     package func stop() {
-        queue.async { [self] in
+        enter { [self] in
             if isToStop { return }
             isToStop = true
             guard let loop else { return }
@@ -96,7 +104,7 @@ package final class BusServer: @unchecked Sendable {
     /// Does not wait for clients any more.
     package func stopNow() {
         stop()
-        queue.async { [self] in
+        enter { [self] in
             loop?.closeAll()
             loop?.callWhenEmpty()
         }

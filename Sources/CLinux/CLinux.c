@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 
@@ -74,6 +75,8 @@ int linux_set_nonblocking(int fd, int on) {
 }
 
 int linux_try_lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
+
+void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
 int linux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 

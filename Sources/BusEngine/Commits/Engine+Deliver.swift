@@ -34,36 +34,18 @@ extension Engine {
     }
 
     private func deliver(_ content: ShapeContent, _ cause: ByteWriter?, to shape: Shape) {
-        let shared = shape.subscribers.count > 1
-        // The event written last, for whoever is to be told the same.
-        var told = (number: -1, from: -1, start: 0, end: 0)
-        let run = shared ? run(of: shape) : nil
-        for subscription in shape.subscribers {
-            let connection = subscription.connection
-            if connection.subscriptions.count > 1 {
-                publication.ordered.append(subscription)
-                continue
-            }
-            guard let run, !shape.key.actions else {
-                deliver(content, cause, to: subscription)
-                continue
-            }
-            guard canTake(subscription) else { continue }
-            if told.number != subscription.number || told.from != subscription.from {
-                told = (subscription.number, subscription.from, run.count, 0)
-                appendEvent(content, cause, subscription, to: run)
-                told.end = run.count
-            }
-            if connection.outbox.count > Limits.sharedWhileWaiting {
-                let bytes = UnsafeRawBufferPointer(rebasing: run.bytes[told.start..<told.end])
-                write(to: connection) { $0.append(bytes) }
-            } else {
-                connection.outbox.append(shared: run, from: told.start, to: told.end)
-                outboxBytes += told.end - told.start
-            }
-            subscription.from = revision
-            statistics.events += 1
-            if !connection.isReady { markReady(connection) }
+        if shape.subscribers.count > 1, !shape.key.actions {
+            return deliverTogether(content, cause, to: shape)
+        }
+        for subscription in shape.subscribers { deliver(content, cause, toOneOf: subscription) }
+    }
+
+    /// Tells one subscription, or notes it for later, where its connection has others.
+    func deliver(_ content: ShapeContent, _ cause: ByteWriter?, toOneOf subscription: Subscription) {
+        if subscription.connection.subscriptions.count > 1 {
+            publication.ordered.append(subscription)
+        } else {
+            deliver(content, cause, to: subscription)
         }
     }
 
@@ -72,7 +54,8 @@ extension Engine {
         if subscription.shape.key.actions { return deliverActions(content, to: subscription) }
         guard canTake(subscription) else { return }
         write(to: subscription.connection) { writer in
-            self.appendEvent(content, cause, subscription, to: writer)
+            self.appendEvent(
+                content, cause, number: subscription.number, from: subscription.from, to: writer)
         }
         subscription.from = revision
         statistics.events += 1
@@ -98,13 +81,13 @@ extension Engine {
     // MARK: Events
 
     @inline(__always)
-    private func appendEvent(
-        _ content: ShapeContent, _ cause: ByteWriter?, _ subscription: Subscription, to writer: ByteWriter
+    func appendEvent(
+        _ content: ShapeContent, _ cause: ByteWriter?, number: Int, from: Int, to writer: ByteWriter
     ) {
         if content.isCut || content.size + (cause?.count ?? 0) > partLimit {
-            return appendParts(content, cause, subscription, to: writer)
+            return appendParts(content, cause, number: number, from: from, to: writer)
         }
-        appendHead(subscription, from: subscription.from, to: writer)
+        appendHead(number, from: from, to: writer)
         if !content.changes.isEmpty {
             writer.append(",\"changes\":{")
             writer.append(content.changes.whole)
@@ -126,9 +109,9 @@ extension Engine {
 
     /// `{"event":"change","sub":1,"from":42,"revision":43`
     @inline(__always)
-    func appendHead(_ subscription: Subscription, from: Int?, to writer: ByteWriter) {
+    func appendHead(_ number: Int, from: Int?, to writer: ByteWriter) {
         writer.append("{\"event\":\"change\",\"sub\":")
-        writer.append(decimal: subscription.number)
+        writer.append(decimal: number)
         if let from {
             writer.append(",\"from\":")
             writer.append(decimal: from)
@@ -139,7 +122,7 @@ extension Engine {
 
     /// An event too long for a line: parts, all but the last with `more`.
     private func appendParts(
-        _ content: ShapeContent, _ cause: ByteWriter?, _ subscription: Subscription, to writer: ByteWriter
+        _ content: ShapeContent, _ cause: ByteWriter?, number: Int, from: Int, to writer: ByteWriter
     ) {
         var parts:
             [(name: StaticString, open: StaticString, close: StaticString, bytes: UnsafeRawBufferPointer)] =
@@ -148,7 +131,7 @@ extension Engine {
         content.states.forEachPart { parts.append(("states", "{", "}", $0)) }
         content.dropped.forEachPart { parts.append(("dropped", "[", "]", $0)) }
         for (index, part) in parts.enumerated() {
-            appendHead(subscription, from: index == 0 ? subscription.from : nil, to: writer)
+            appendHead(number, from: index == 0 ? from : nil, to: writer)
             writer.append(",\"")
             writer.append(part.name)
             writer.append("\":")
@@ -188,26 +171,5 @@ extension Engine {
                 self.statistics.events += 1
             }
         }
-    }
-
-    // MARK: Shared bytes
-
-    /// The run of bytes that a shape's subscribers share in this turn.
-    private func run(of shape: Shape) -> ByteWriter {
-        if let run = shape.run, run.count < 256 << 10 { return run }
-        if shape.run == nil { runningShapes.append(shape) }
-        let run = spareWriters.take()
-        shape.run = run
-        return run
-    }
-
-    /// Between turns: runs that were sent to everybody are used again, others belong to whoever still has
-    /// them.
-    func recycleRuns() {
-        for shape in runningShapes {
-            if isKnownUniquelyReferenced(&shape.run), let run = shape.run { spareWriters.giveBack(run) }
-            shape.run = nil
-        }
-        runningShapes.removeAll(keepingCapacity: true)
     }
 }

@@ -35,6 +35,9 @@ final class Connection {
     @exclusivity(unchecked) var inputEnded = false
     /// Nothing more is read or added; what is there is sent, then the socket closed.
     @exclusivity(unchecked) var isClosing = false
+    /// Where its only subscription is told together with others, and how far it has been given what was written there.
+    @exclusivity(unchecked) var cohort: Cohort?
+    @exclusivity(unchecked) var cohortStart = 0
     /// Its output waits for the group of commits that is being gathered.
     @exclusivity(unchecked) var isHeld = false
     /// How much of its output waits for the group that is being written, counted from its beginning.

@@ -5,6 +5,7 @@ extension Engine {
     /// Everything this engine holds. Call it between turns; the engine must not be used for clients any more, or they
     /// would be told things their next daemon does not know.
     package func handOver() -> ByteWriter {
+        endCohorts()
         let writer = HandOverWriter()
         writeBus(to: writer)
         for connection in connections { if let connection { write(connection, to: writer) } }

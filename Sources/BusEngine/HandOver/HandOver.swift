@@ -46,12 +46,27 @@ package enum HandOver {
     }
 
     /// The digest that a text of `text(of:)` stands for.
-    static func digest(of text: String) -> KeyMemory.Digest? {
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, let first = UInt64(parts[0], radix: 16),
-            let second = UInt64(parts[1], radix: 16)
-        else { return nil }
-        return KeyMemory.Digest(first: first, second: second)
+    static func digest(of text: UnsafeRawBufferPointer) -> KeyMemory.Digest? {
+        var halves: (UInt64, UInt64) = (0, 0)
+        var isSecond = false
+        guard (3...33).contains(text.count) else { return nil }
+        for byte in text {
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - 48
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - 87
+            case UInt8(ascii: "-") where !isSecond:
+                isSecond = true
+                continue
+            default: return nil
+            }
+            if isSecond {
+                halves.1 = halves.1 << 4 | UInt64(digit)
+            } else {
+                halves.0 = halves.0 << 4 | UInt64(digit)
+            }
+        }
+        return isSecond ? KeyMemory.Digest(first: halves.0, second: halves.1) : nil
     }
 
     /// Connections by number, so that their sockets can be matched before anything is taken over.

@@ -218,6 +218,7 @@ extension Engine {
     /// A dispatch that wants no answer must get one if its commit can't be written; also one that was sent again.
     func noteSilent(_ connection: Connection, committedAt revision: Int) {
         guard isLogged, revision > durableRevision else { return }
+        takeFromCohort(connection)
         // What is written already is of no interest any more.
         if connection.silent.count >= 64 {
             let written = durableRevision

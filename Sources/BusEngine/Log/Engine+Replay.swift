@@ -34,6 +34,13 @@ extension Engine {
         var place: Int?
         var early: [JSONObject] = []
         try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
+            if let alike = entryReader.readAlike(line), let meaning = entryReader.meaning {
+                if place == nil, alike.first == revision + 1 { for note in early { try replay(note: note) } }
+                early = []
+                let count = try due(alike.first, alike.first + alike.times - 1, behind: &place, through: last)
+                if count > 0 { try replay(alike, meaning, count: count) }
+                return
+            }
             guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
                 throw failure("is no JSON object")
             }
@@ -42,16 +49,65 @@ extension Engine {
                 if let place { if place == revision { try replay(note: entry) } } else { early.append(entry) }
                 return
             }
-            guard let (first, end) = LogLines.revisions(of: entry), first <= place.map({ $0 + 1 }) ?? first,
-                first <= revision + 1 || revision >= last
-            else { throw failure("has no fitting revision") }
+            guard let (first, end) = LogLines.revisions(of: entry) else { throw failure("has no revision") }
             if place == nil, first == revision + 1 { for note in early { try replay(note: note) } }
             early = []
-            place = end
-            let due = min(end, last)
-            if due > revision { try replay(entry, count: due - revision) }
+            let count = try due(first, end, behind: &place, through: last)
+            if count > 0 {
+                try replay(entry, count: count)
+                learn(from: line, entry)
+            }
         }
         for note in early { try replay(note: note) }
+    }
+
+    /// How often an entry has still to be carried out.
+    private func due(
+        _ first: Int, _ end: Int, behind place: inout Int?, through last: Int
+    ) throws(ReplayFailure) -> Int {
+        guard first >= 1, end >= first, first == place.map({ $0 + 1 }) ?? first,
+            first <= revision + 1 || revision >= last
+        else { throw failure("has no fitting revision") }
+        place = end
+        return max(0, min(end, last) - revision)
+    }
+
+    /// Entries like this one are to be read faster.
+    private func learn(from line: UnsafeRawBufferPointer, _ entry: JSONObject) {
+        entryReader.forget()
+        // Whatever is more than an action may have changed what names mean.
+        guard plan.actions.count == 1, plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil,
+            let by = entry["by"]?.object, let actor = try? actor(by), let alike = entryReader.read(line)
+        else { return }
+        let step = plan.steps[0]
+        entryReader.remember(
+            alike.head, .init(type: step.type, action: step.action, store: step.store, actor: actor))
+    }
+
+    /// Carries out an entry that is like the one before, so and so often.
+    private func replay(
+        _ entry: EntryReader.Entry, _ meaning: EntryReader.Meaning, count: Int
+    ) throws(ReplayFailure) {
+        now = max(now, entry.time)
+        do throws(RequestError) {
+            let payload = try accept(entry.payload, for: meaning.action, of: meaning.type)
+            plan.clear()
+            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.steps.append(
+                .init(
+                    type: meaning.type, action: meaning.action, payload: payload, store: meaning.store))
+            for _ in 0..<count {
+                let matched = try perform(by: meaning.actor)
+                publish(by: [], actions: false)
+                if !entry.key.isEmpty {
+                    try rememberKey(
+                        Array(entry.key), entry.digest, of: meaning.actor,
+                        matched: matched, changed: publication.changed)
+                }
+            }
+        } catch {
+            throw failure("can't be carried out: \(error.message)")
+        }
     }
 
     /// In seconds since 1970; no clock tells a later one.
@@ -139,12 +195,25 @@ extension Engine {
         _ entry: JSONObject, by actor: Connection?, matched: Int, changed: Int
     ) throws(RequestError) {
         guard let key = entry["key"]?.string else { return }
-        guard let actor, let digest = HandOver.digest(of: entry["digest"]?.string ?? "") else {
+        let digest = Array((entry["digest"]?.string ?? "").utf8)
+        let outcome = digest.withUnsafeBytes { digest in
+            Result { () throws(RequestError) in
+                try self.rememberKey(
+                    Array(key.utf8), digest, of: actor, matched: matched, changed: changed)
+            }
+        }
+        try outcome.get()
+    }
+
+    private func rememberKey(
+        _ key: [UInt8], _ digest: UnsafeRawBufferPointer, of actor: Connection?, matched: Int, changed: Int
+    ) throws(RequestError) {
+        guard let actor, let digest = HandOver.digest(of: digest) else {
             throw RequestError(.internal, "its key has no digest")
         }
         keys.remember(
             .init(digest: digest, revision: revision, matched: matched, changed: changed),
-            as: .init(identity: actor.identityIndex, key: Array(key.utf8)))
+            as: .init(identity: actor.identityIndex, key: key))
     }
 
     private func find(_ address: String) throws(RequestError) -> Int32 {

@@ -8,6 +8,7 @@ extension Engine {
     /// Returns to a revision. `past` holds the bus at that revision, as the log gives it, and is used up. Until
     /// `resumeCommits`, what would commit is refused with `trouble`; everything else goes on.
     package func rewind(to past: Engine, trouble: String) {
+        endCohorts()
         let ended = (inFlight?.ends ?? []) + gathering.ends
         inFlight = nil
         gathering.begin(after: past.revision)

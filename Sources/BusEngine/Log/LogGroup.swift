@@ -1,5 +1,11 @@
 import BusJSON
 
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// What has been committed and does not stand on disk yet: the log's entries, and the connections whose output has
 /// to wait for them.
 ///
@@ -45,15 +51,20 @@ final class LogGroup {
     func add(at time: Int, alone: Bool, _ body: (ByteWriter) -> Void) {
         next.clear()
         body(next)
-        last += 1
         self.time = time
-        if times > 0, !alone, next.bytes.elementsEqual(latest.bytes) {
+        if times > 0, !alone, Self.areEqual(next.bytes, latest.bytes) {
+            last += 1
             times += 1
             return
         }
         closeLatest()
+        last += 1
         swap(&latest, &next)
         times = 1
+    }
+
+    private static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+        one.count == other.count && memcmp(one.baseAddress!, other.baseAddress!, one.count) == 0
     }
 
     /// Adds a line that is no commit.

@@ -157,7 +157,7 @@ extension Engine {
     }
 
     @inline(__always)
-    private func accept(
+    func accept(
         _ payload: JSONObject, for action: Int, of entry: TypeEntry
     ) throws(RequestError) -> JSONObject {
         let accepted: JSONObject

@@ -42,6 +42,7 @@ extension Engine {
 
     /// Notes a shape's subscriptions for a bookmark, to be written in the order of events.
     func bookmark(_ shape: Shape) {
+        endCohort(of: shape)
         shape.lastTold = revision
         shape.lastToldAt = now
         publication.ordered.append(contentsOf: shape.subscribers)

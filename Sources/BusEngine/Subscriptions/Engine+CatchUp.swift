@@ -8,6 +8,7 @@ import BusProtocol
 /// costs nothing more, and what it has to be told in the end is what differs.
 extension Engine {
     func beginLagging(_ subscription: Subscription, _ catchUp: CatchUp) {
+        endCohort(with: subscription.connection)
         subscription.catchUp = catchUp
         subscription.shape.lagging += 1
         subscription.connection.lagging += 1
@@ -166,7 +167,7 @@ extension Engine {
         let isFirst = !catchUp.isOpen
         let isReset = catchUp.reset
         write(to: subscription.connection) { writer in
-            self.appendHead(subscription, from: isFirst ? from : nil, to: writer)
+            self.appendHead(subscription.number, from: isFirst ? from : nil, to: writer)
             if isFirst && isReset { writer.append(",\"reset\":true") }
             if !isReset, !more, states != nil || dropped != nil || !isFirst {
                 writer.append(",\"coalesced\":")

@@ -35,6 +35,8 @@ extension Engine {
         let subscription = Subscription(
             number: connection.nextSubscription, connection: connection, shape: shape, from: revision)
         connection.nextSubscription += 1
+        endCohort(with: connection)
+        endCohort(of: shape)
         connection.subscriptions.append(subscription)
         shape.add(subscription)
         subscriptionCount += 1
@@ -106,6 +108,7 @@ extension Engine {
     /// Takes a subscription out of its shape, and the shape away with its last one.
     func detach(_ subscription: Subscription) {
         let shape = subscription.shape
+        endCohort(of: shape)
         endPast(subscription)
         if subscription.catchUp != nil {
             subscription.catchUp = nil

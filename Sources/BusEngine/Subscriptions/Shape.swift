@@ -65,8 +65,8 @@ final class Shape {
     @exclusivity(unchecked) var scratch = -1
     /// What it tells of that commit; the publication holds it.
     @exclusivity(unchecked) unowned(unsafe) var content: ShapeContent?
-    /// The bytes that its subscribers share in this turn.
-    @exclusivity(unchecked) var run: ByteWriter?
+    /// Those of its subscribers that are told the same in this turn; nil before its first event.
+    @exclusivity(unchecked) var cohort: Cohort?
 
     init(key: Key, selection: Selection?, number: Int, revision: Int, now: Int) {
         self.key = key

@@ -7,9 +7,6 @@ import Logging
 /// Stands between the engine and the log: it brings groups of commits to disk, questions to whoever reads the past, and
 /// decides when a snapshot is due. It belongs to the bus queue.
 final class LogKeeper {
-    /// The token under which the poller knows the mailbox's bell.
-    static let token: UInt64 = 1 << 62
-
     let engine: Engine
     let mailbox: LogMailbox
     private let writer: LogWriter
@@ -143,7 +140,7 @@ final class LogKeeper {
     /// Brings everything to disk before it returns; false if that could not be done.
     func drain() -> Bool {
         while true {
-            writer.queue.sync {}
+            writer.drain()
             hear()
             if engine.trouble != nil { return false }
             guard !isWriting, let group = engine.sealGroup() else { break }

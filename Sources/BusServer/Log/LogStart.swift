@@ -14,6 +14,7 @@ struct LogStart {
     let types: [any StateType]
     let service: Service
     let logger: Logger
+    let bell: Bell
 
     /// What a start with a log gives.
     struct Outcome {
@@ -71,12 +72,7 @@ struct LogStart {
     private func begin(
         _ engine: Engine, _ file: LogFile, _ recipe: Snapshots.Recipe, _ hasTakenOver: Bool
     ) throws(LogFailure) -> Outcome {
-        let mailbox: LogMailbox
-        do throws(SystemError) {
-            mailbox = try LogMailbox()
-        } catch {
-            throw LogFailure(.io, path: file.path, "eventfd: \(error.description).")
-        }
+        let mailbox = LogMailbox(bell)
         let isNew = file.epoch == nil
         if file.mayHaveLost, !isNew, !hasTakenOver {
             engine.epoch = Epoch.random()

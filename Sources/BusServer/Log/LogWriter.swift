@@ -1,62 +1,135 @@
 import BusEngine
 import BusLog
-import Dispatch
+import Glibc
 
-/// The queue that owns the log's file and waits for the disk, so that the bus queue never does.
+/// The thread that waits for the disk, so that the bus queue never does.
 ///
-/// `@unchecked Sendable`: the file is touched on its queue only.
+/// A thread and not a queue: it is woken once per group, and that is most of what a small group costs beside the disk.
+///
+/// `@unchecked Sendable`: the file is touched by whoever holds `fileLock`, everything else under `lock`.
 final class LogWriter: @unchecked Sendable {
     let file: LogFile
-    let queue = DispatchQueue(label: "fluxbus.log", qos: .userInitiated)
     private let mode: SyncMode
     private let mailbox: LogMailbox
-    /// Syncs once a second, with `sync: interval`, or tries again after trouble.
-    private var timer: (any DispatchSourceTimer)?
+    private let fileLock = ThreadLock()
+
+    private let lock = ThreadLock()
+    private var waiting: SealedGroup?
+    private var isWriting = false
+    private var isEnding = false
+    private var hasEnded = false
+
+    // Under `fileLock`.
     private var isUnsynced = false
     private var isInTrouble = false
+
+    /// How long it sleeps when nothing comes, in milliseconds: the distance of syncs and of attempts after trouble.
+    private static let beat = 1000
 
     init(_ file: LogFile, _ mode: SyncMode, _ mailbox: LogMailbox) {
         self.file = file
         self.mode = mode
         self.mailbox = mailbox
-        let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(20))
-        timer.setEventHandler { [unowned self] in secondPassed() }
-        self.timer = timer
-        timer.activate()
+        startThread(named: "fluxbus-log") { [self] in work() }
     }
 
-    /// A group on its way to the disk; the engine leaves its bytes alone until it hears what came of it.
-    private struct Parcel: @unchecked Sendable { let group: SealedGroup }
+    // MARK: - From the bus queue
 
-    /// Writes a group; the mailbox tells what came of it.
+    /// Writes a group; the mailbox tells what came of it. One at a time.
     func write(_ group: SealedGroup) {
-        let parcel = Parcel(group: group)
-        queue.async { [self] in
-            do throws(LogFailure) {
-                try append(parcel.group)
-                mailbox.put(.written)
-            } catch {
-                isInTrouble = true
-                mailbox.put(.notWritten(error))
-            }
+        lock.locked {
+            waiting = group
+            lock.signal()
         }
     }
 
-    /// Writes a group before it returns, for a bus that starts or ends.
-    func writeNow(_ group: SealedGroup) throws(LogFailure) {
-        try onQueue { () throws(LogFailure) in try append(group) }
+    /// Waits until no group is on its way.
+    func drain() {
+        lock.locked {
+            while waiting != nil || isWriting { lock.wait() }
+        }
     }
 
-    private func append(_ group: SealedGroup) throws(LogFailure) {
-        try file.append(group.entries.bytes, first: group.first, last: group.last, time: group.time)
-        isUnsynced = true
+    /// Does something with the file, before it returns.
+    func withFile<Value>(_ body: (LogFile) throws(LogFailure) -> Value) throws(LogFailure) -> Value {
+        fileLock.acquire()
+        defer { fileLock.release() }
+        return try body(file)
     }
 
-    private func secondPassed() {
+    /// Ends the run. Nothing is written afterwards.
+    func close() throws(LogFailure) {
+        drain()
+        lock.locked {
+            isEnding = true
+            lock.signal()
+            while !hasEnded { lock.wait() }
+        }
+        try withFile { (file) throws(LogFailure) in try file.close() }
+    }
+
+    // MARK: - On the thread
+
+    private func work() {
+        var nextBeat = MonotonicClock.read() + Self.beat
+        while true {
+            var group: SealedGroup?
+            var ends = false
+            lock.locked {
+                while waiting == nil, !isEnding, MonotonicClock.read() < nextBeat {
+                    // An idle log sleeps; only what is unsynced or in trouble has a beat.
+                    if hasBeat {
+                        lock.wait(milliseconds: max(1, nextBeat - MonotonicClock.read()))
+                    } else {
+                        lock.wait()
+                        nextBeat = max(nextBeat, MonotonicClock.read() + Self.beat)
+                    }
+                }
+                group = waiting
+                waiting = nil
+                isWriting = group != nil
+                ends = isEnding
+            }
+            if let group {
+                write(now: group)
+                lock.locked {
+                    isWriting = false
+                    lock.signal()
+                }
+            }
+            if ends { break }
+            if MonotonicClock.read() >= nextBeat {
+                nextBeat = MonotonicClock.read() + Self.beat
+                takeBeat()
+            }
+        }
+        lock.locked {
+            hasEnded = true
+            lock.signal()
+        }
+    }
+
+    /// Whether something has to be done though nothing comes. Only this thread changes it.
+    private var hasBeat: Bool { isInTrouble || (isUnsynced && mode == .interval) }
+
+    private func write(now group: SealedGroup) {
+        do throws(LogFailure) {
+            try withFile { (file) throws(LogFailure) in
+                try file.append(
+                    group.entries.bytes, first: group.first, last: group.last, time: group.time)
+            }
+            isUnsynced = true
+            mailbox.put(.written)
+        } catch {
+            isInTrouble = true
+            mailbox.put(.notWritten(error))
+        }
+    }
+
+    private func takeBeat() {
         if isInTrouble {
             do throws(LogFailure) {
-                try file.probe()
+                try withFile { (file) throws(LogFailure) in try file.probe() }
                 isInTrouble = false
                 mailbox.put(.roomAgain)
             } catch {
@@ -65,31 +138,10 @@ final class LogWriter: @unchecked Sendable {
         }
         guard isUnsynced, mode == .interval else { return }
         do throws(LogFailure) {
-            try file.sync()
+            try withFile { (file) throws(LogFailure) in try file.sync() }
             isUnsynced = false
         } catch {
             mailbox.put(.unsynced(error))
-        }
-    }
-
-    /// Does something with the file, before it returns.
-    func onQueue<Value>(_ body: () throws(LogFailure) -> Value) throws(LogFailure) -> Value {
-        let result: Result<Value, LogFailure> = queue.sync {
-            do throws(LogFailure) {
-                return .success(try body())
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
-    }
-
-    /// Ends the run. Nothing is written afterwards.
-    func close() throws(LogFailure) {
-        try onQueue { () throws(LogFailure) in
-            timer?.cancel()
-            timer = nil
-            try file.close()
         }
     }
 }

@@ -47,19 +47,19 @@ final class Snapshots: Sendable {
         let time = WallClock.now
         let bytes = snapshot.bytes
         do throws(LogFailure) {
-            try writer.onQueue { () throws(LogFailure) in
-                try writer.file.beginSnapshot(revision: revision, time: time)
+            try writer.withFile { (file) throws(LogFailure) in
+                try file.beginSnapshot(revision: revision, time: time)
             }
             var start = 0
             while start < bytes.count {
                 let end = Self.endOfLine(in: bytes, from: start)
                 let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-                try writer.onQueue { () throws(LogFailure) in try writer.file.addPart(part) }
+                try writer.withFile { (file) throws(LogFailure) in try file.addPart(part) }
                 start = end
             }
-            try writer.onQueue { () throws(LogFailure) in try writer.file.endSnapshot() }
+            try writer.withFile { (file) throws(LogFailure) in try file.endSnapshot() }
         } catch {
-            try? writer.onQueue { () throws(LogFailure) in try writer.file.cancelSnapshot() }
+            try? writer.withFile { (file) throws(LogFailure) in try file.cancelSnapshot() }
             throw error
         }
         return withExtendedLifetime(snapshot) { bytes.count }
@@ -78,8 +78,8 @@ final class Snapshots: Sendable {
     func forgetOld() {
         let now = WallClock.now
         while true {
-            let isMore = try? writer.onQueue { () throws(LogFailure) in
-                try writer.file.trim(retention, now: now, budget: Self.rowsAtOnce)
+            let isMore = try? writer.withFile { (file) throws(LogFailure) in
+                try file.trim(retention, now: now, budget: Self.rowsAtOnce)
             }
             guard isMore == true else { return }
         }

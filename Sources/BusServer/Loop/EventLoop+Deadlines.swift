@@ -3,7 +3,10 @@ import BusEngine
 /// What happens because time passes. There is one timer, and only while something is due.
 extension EventLoop {
     /// Sees to it that the loop wakes up for the next thing that is due.
-    func armTimer() {
+    func armTimer() { timer?.arm(for: nextDue()) }
+
+    /// When something is due next, in monotonic milliseconds; nil while nothing is.
+    func nextDue() -> Int? {
         var due = deadlines.next(
             hello: { connections.find($0).map { connections[$0]!.awaitsHello } ?? false },
             goodbye: { connections.find($0) != nil })
@@ -12,7 +15,7 @@ extension EventLoop {
             due = min(due ?? .max, MonotonicClock.read() + wait)
         }
         if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
-        timer?.arm(for: due)
+        return due
     }
 
     /// The timer fired.

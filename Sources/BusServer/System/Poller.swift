@@ -34,10 +34,10 @@ struct Poller: ~Copyable {
         events.deallocate()
     }
 
-    /// How many events are ready now; never waits. Read them with `event(_:)`.
-    func poll() -> Int {
+    /// How many events are ready now, or come within some milliseconds. Read them with `event(_:)`.
+    func poll(milliseconds: Int = 0) -> Int {
         while true {
-            let count = linux_epoll_wait(descriptor, events, Int32(Bounds.eventsPerTurn), 0)
+            let count = linux_epoll_wait(descriptor, events, Int32(Bounds.eventsPerTurn), Int32(milliseconds))
             if count >= 0 { return Int(count) }
             guard errno == EINTR else {
                 preconditionFailure("epoll_wait: \(SystemError("epoll_wait").reason).")

@@ -69,6 +69,9 @@ int linux_try_lock(int fd);
 /* A counter to wait for with poll: closed on exec, never blocking. */
 int linux_event_descriptor(void);
 
+/* Names the calling thread, for ps and debuggers; at most 15 bytes. */
+void linux_name_thread(const char *name);
+
 /* The limit of open descriptors. */
 int linux_get_descriptor_limit(uint64_t *soft, uint64_t *hard);
 int linux_set_descriptor_limit(uint64_t soft, uint64_t hard);

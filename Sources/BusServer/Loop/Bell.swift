@@ -1,0 +1,39 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Wakes the loop where it waits for sockets: there is news from another queue, or something waits for the bus queue.
+final class Bell: Sendable {
+    /// The token under which the poller knows it.
+    static let token: UInt64 = 1 << 62
+
+    /// Readable while it rings.
+    let descriptor: Int32
+    private let isRinging = Atomic<Bool>(false)
+    private let callsForQueue = Atomic<Bool>(false)
+
+    /// Where there is no descriptor left, the poller will refuse it.
+    init() { descriptor = linux_event_descriptor() }
+
+    deinit { if descriptor >= 0 { SystemCall.close(descriptor) } }
+
+    func ring() {
+        if isRinging.exchange(true, ordering: .acquiringAndReleasing) { return }
+        var one: UInt64 = 1
+        _ = Glibc.write(descriptor, &one, 8)
+    }
+
+    /// Something has been put on the bus queue, which the loop must give back for it.
+    func callForQueue() {
+        callsForQueue.store(true, ordering: .releasing)
+        ring()
+    }
+
+    /// It was heard; true if the queue must be given back.
+    func heard() -> Bool {
+        var count: UInt64 = 0
+        _ = Glibc.read(descriptor, &count, 8)
+        isRinging.store(false, ordering: .releasing)
+        return callsForQueue.exchange(false, ordering: .acquiringAndReleasing)
+    }
+}

@@ -1,0 +1,73 @@
+import CLinux
+import Glibc
+
+/// A lock with a condition to wait for, where the standard library has only a lock.
+///
+/// `@unchecked Sendable`: it is what makes others safe.
+final class ThreadLock: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    init() {
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        // Whoever waits for some time must not mind when somebody sets the clock.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    func acquire() { pthread_mutex_lock(mutex) }
+    func release() { pthread_mutex_unlock(mutex) }
+
+    func locked(_ body: () -> Void) {
+        acquire()
+        body()
+        release()
+    }
+
+    /// Wakes all who wait. Hold the lock.
+    func signal() { pthread_cond_broadcast(condition) }
+
+    /// Lets go of the lock until somebody signals.
+    func wait() { pthread_cond_wait(condition, mutex) }
+
+    /// The same, for so long at most.
+    func wait(milliseconds: Int) {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        let nanoseconds = time.tv_nsec + milliseconds % 1000 * 1_000_000
+        time.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
+        time.tv_nsec = nanoseconds % 1_000_000_000
+        pthread_cond_timedwait(condition, mutex, &time)
+    }
+}
+
+/// Runs something on a thread of its own.
+func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
+    final class Body {
+        let run: @Sendable () -> Void
+        let name: String
+        init(_ name: String, _ run: @escaping @Sendable () -> Void) { (self.name, self.run) = (name, run) }
+    }
+    var thread = pthread_t()
+    let argument = Unmanaged.passRetained(Body(name, body)).toOpaque()
+    let result = pthread_create(
+        &thread, nil,
+        { argument in
+            let body = Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue()
+            linux_name_thread(body.name)
+            body.run()
+            return nil
+        }, argument)
+    precondition(result == 0, "The system has no room for a thread.")
+    pthread_detach(thread)
+}
