@@ -124,25 +124,35 @@ package final class MemoryBus {
         return isBusy
     }
 
-    /// The bus is gone without a word; another one begins with what stands in the log. Clients see the end of their
-    /// connections. `finishingWrite`: the group that was being written stands on disk, though nobody heard of it.
+    /// The bus is gone without a word; another one begins with what stands in the log, in a copy of it, so that a test can
+    /// try several. Clients see the end of their connections. `finishingWrite`: the group that was being written stands on disk, though nobody heard of it.
     package func crash(
         finishingWrite: Bool = false, _ change: (inout Setup) -> Void = { _ in }
     ) throws -> MemoryBus {
-        if finishingWrite, let group = inFlight { setup.log?.append(group) }
         var next = setup
+        next.log = setup.log?.copy()
+        if finishingWrite, let group = inFlight { next.log?.append(group) }
         next.stores = []
         next.definitions = definitions
         change(&next)
         return try MemoryBus(next, epoch: epoch)
     }
 
+    /// What stands on disk.
+    package var written: MemoryLog? { setup.log }
+
     /// The bus at a revision, made from the log alone.
     package func past(at revision: Int) throws -> Engine {
-        guard let written = setup.log, let replayer else {
+        guard let written = setup.log else {
             throw PastFailure(.gone, "This bus has no log; give its setup one.")
         }
-        return try replayer.engine(at: revision, from: written)
+        return try replay().engine(at: revision, from: written)
+    }
+
+    /// What carries the log out.
+    package func replay() throws -> Replayer {
+        guard let replayer else { throw PastFailure(.gone, "This bus has no log; give its setup one.") }
+        return replayer
     }
 
     private static func configuration(

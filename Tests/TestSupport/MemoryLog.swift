@@ -15,6 +15,14 @@ package final class MemoryLog: PastSource {
 
     package init() {}
 
+    /// Another with the same in it.
+    package func copy() -> MemoryLog {
+        let copy = MemoryLog()
+        copy.groups = groups
+        copy.snapshotBytes = snapshotBytes
+        return copy
+    }
+
     package var lastRevision: Int { max(groups.last?.last ?? 0, snapshotBytes.keys.max() ?? 0) }
 
     /// The entries as text, one per line.
