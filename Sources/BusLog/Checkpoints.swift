@@ -3,7 +3,7 @@ import CSQLite
 /// Moves pages from the write-ahead log into the file, when there are enough to be worth it and before there are too
 /// many. SQLite's own way would do it after every thousand pages, in the commit that happens to be there.
 final class Checkpoints {
-    /// Pages after which a checkpoint is due: 8 MiB. Measured, 8 to 64 MiB give the same throughput, and each doubling
+    /// Pages after which a checkpoint is due: 8 MiB. Measured, with `always` more of them give no more throughput, and each doubling
     /// doubles the longest stall (24, 43, 64, 96 ms at 4 KiB a group).
     var due: Int32 = 2048
     /// Pages that pass between two attempts, when a reader keeps the first from finishing.
