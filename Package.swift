@@ -101,10 +101,12 @@ let package = Package(
             name: "BusLogicTests",
             dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestSupport"]),
         .testTarget(
-            name: "SimulationTests", dependencies: ["BusEngine", "BusJSON", "BusLogic", "TestSupport"]),
+            name: "SimulationTests",
+            dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "TestSupport"]),
         // The guarantees, as somebody outside reads them.
         .testTarget(
-            name: "ContractTests", dependencies: ["BusEngine", "BusJSON", "TestSupport"]),
+            name: "ContractTests",
+            dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "TestSupport"]),
         // What hostile clients may try, against the engine.
         .testTarget(
             name: "HostileClientTests",

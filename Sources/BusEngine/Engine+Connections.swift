@@ -95,6 +95,8 @@ extension Engine {
     package func status(of id: ConnectionID) -> ConnectionStatus {
         let connection = connection(id)
         if connection.isClosing { return .closing }
+        // Whoever is not read because of the log has to be called when it has room again.
+        if isLogFull { waitForLog(connection) }
         return mustWait(connection) || connection.inputEnded ? .blocked : .reading
     }
 

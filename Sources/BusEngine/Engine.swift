@@ -52,6 +52,8 @@ package final class Engine {
 
     // Subscriptions.
     @exclusivity(unchecked) var shapes: [Shape.Key: Shape] = [:]
+    /// How many there ever were.
+    @exclusivity(unchecked) var shapeCount = 0
     /// Shapes whose pattern names one store, by its address.
     @exclusivity(unchecked) var exactShapes: [String: [Shape]] = [:]
     /// Shapes whose pattern has wildcards and wants some stores of a type only.
@@ -180,7 +182,7 @@ package final class Engine {
         let entry = TypeEntry(index: Int32(types.count), type: type, stores: stores)
         types.append(entry)
         typesByName[type.name] = entry
-        for shape in shapes.values where shape.wantsWholeTypes && shape.key.pattern.type.matches(type.name) {
+        for shape in shapesInOrder where shape.wantsWholeTypes && shape.key.pattern.type.matches(type.name) {
             entry.shapes.append(shape)
         }
     }

@@ -60,20 +60,29 @@ final class HistoryPage {
             guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
                 throw PastFailure(.damaged, "The log's entry behind revision \(last) is no JSON object.")
             }
-            guard let first = entry["revision"]?.int else { return }
-            let end = min(first + (entry["times"]?.int ?? 1) - 1, until)
+            if entry["revision"] == nil { return }
+            guard let (first, through) = LogLines.revisions(of: entry) else {
+                throw PastFailure(
+                    .damaged, "The log's entry behind revision \(last) has no fitting revision.")
+            }
+            let end = min(through, until)
             if end <= last { return }
             if filter.wants(entry) {
                 let text = Self.text(of: entry)
-                while last < end, !isFull { add(max(first, last + 1), text) }
+                while last < end, !isFull { try add(max(first, last + 1), text) }
             } else {
                 last = end
             }
         }
     }
 
-    private func add(_ revision: Int, _ text: [UInt8]) {
-        guard count < limit, writer.count + text.count + 32 <= room || count == 0 else {
+    private func add(_ revision: Int, _ text: [UInt8]) throws(PastFailure) {
+        guard count < limit, writer.count + text.count + 32 <= room else {
+            guard count > 0 else {
+                throw PastFailure(
+                    .tooLarge,
+                    "Commit \(revision) is too long for a line; go on behind it, with `since` \(revision).")
+            }
             isFull = true
             return
         }

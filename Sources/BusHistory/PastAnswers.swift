@@ -41,7 +41,10 @@ package final class PastAnswers<Source: PastSource> {
     }
 
     private func refusal(_ failure: PastFailure) -> LogAnswer {
-        guard failure.kind == .gone else {
+        switch failure.kind {
+        case .gone: break
+        case .tooLarge: return .refused(code: "too_large", message: failure.message, details: [:])
+        case .damaged, .unreadable:
             return .refused(code: "unavailable", message: failure.message, details: [:])
         }
         let oldest = (try? source.snapshots().first) ?? nil

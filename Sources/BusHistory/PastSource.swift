@@ -38,6 +38,8 @@ package struct PastFailure: Error, Sendable, CustomStringConvertible {
         case unreadable
         /// Nothing of it is kept any more.
         case gone
+        /// It fits into no reply.
+        case tooLarge
     }
     package let kind: Kind
     /// One sentence that says what to do.

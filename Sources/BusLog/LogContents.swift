@@ -13,6 +13,8 @@ final class LogContents {
 
     /// Bytes of entries that are copied at once, unless one group alone has more.
     private static let batch = 1 << 20
+    /// More than any number in a log can be; with those below it sums can't overflow.
+    private static let most = 1 << 56
 
     init(_ database: Database) throws(LogFailure) {
         self.database = database
@@ -45,7 +47,10 @@ final class LogContents {
     /// The numbers of the oldest and newest group; nil if there is none.
     func numbers() throws(LogFailure) -> ClosedRange<Int>? {
         defer { ends.reset() }
-        guard try ends.next(), !ends.isNull(0), ends.integer(0) <= ends.integer(1) else { return nil }
+        guard try ends.next(), !ends.isNull(0) else { return nil }
+        guard 1...Self.most ~= ends.integer(0), ends.integer(0)...Self.most ~= ends.integer(1) else {
+            throw damaged("groups have impossible numbers")
+        }
         return ends.integer(0)...ends.integer(1)
     }
 
@@ -177,6 +182,8 @@ final class LogContents {
         var found: [SnapshotInfo] = []
         do {
             while try list.next() {
+                // A row with impossible numbers is damaged, and no snapshot.
+                guard (0..<5).allSatisfy({ 0...Self.most ~= list.integer($0) }) else { continue }
                 found.append(
                     SnapshotInfo(
                         revision: list.integer(0), time: list.integer(1), parts: list.integer(2),

@@ -151,7 +151,8 @@ import Testing
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
         try directory.query(
-            "UPDATE snapshot_parts SET records = records || 'x' WHERE revision = 40 AND part = 1")
+            "UPDATE snapshot_parts SET records = replace(records, '40', '41') WHERE revision = 40 AND part = 1"
+        )
         let file = try directory.open()
         #expect(file.lastRevision == 60)
         #expect(!file.mayHaveLost)
@@ -198,6 +199,33 @@ import Testing
         let file = try directory.open()
         #expect(file.lastRevision == 49)
         #expect(file.mayHaveLost)
+    }
+
+    /// Numbers that no log can hold lead to no arithmetic with them.
+    @Test(arguments: [
+        "UPDATE groups SET number = 9223372036854775807 WHERE number = 60",
+        "UPDATE groups SET number = -9223372036854775808 WHERE number = 1",
+        "UPDATE groups SET first = 9223372036854775807, last = 9223372036854775807 WHERE number = 60",
+        "UPDATE groups SET start = 9223372036854775807, time = -9223372036854775808 WHERE number = 60",
+        "UPDATE snapshots SET bytes = 9223372036854775807, parts = 9223372036854775807",
+        "UPDATE snapshots SET start = -9223372036854775808, time = -9223372036854775808",
+        "UPDATE snapshots SET revision = 9223372036854775807 WHERE revision = 40",
+        "UPDATE groups SET number = 'x' || number, first = NULL WHERE 0; UPDATE snapshots SET digest = '', bytes = 'many'",
+    ])
+    func impossibleNumbersAreDamage(_ change: String) throws {
+        let directory = try Scratch()
+        var groups: [Copy] = []
+        try directory.write { groups = try Self.write($0) }
+        try directory.query(change)
+        do throws(LogFailure) {
+            let file = try directory.open()
+            try Result { try Self.check(directory, file, groups, change) }.mapError {
+                $0 as? LogFailure ?? .init(.io, path: "", "\($0)")
+            }.get()
+            _ = try file.trim(Retention(commits: 1, age: 1, bytes: 1), now: 1, budget: .max)
+        } catch {
+            #expect(error.kind == .damaged, "\(change): \(error)")
+        }
     }
 
     @Test func damageBeforeTheNewestSnapshotCostsHistoryOnly() throws {

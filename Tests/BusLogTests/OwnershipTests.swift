@@ -108,6 +108,15 @@ import Testing
         #expect(failure?.kind == .lost)
     }
 
+    /// A file may come from anywhere; nothing in it runs.
+    @Test func triggersInTheFileDoNotRun() throws {
+        let directory = try Scratch()
+        try directory.write { try $0.append("{}", first: 1, last: 1, time: 1) }
+        try directory.query("CREATE TRIGGER evil AFTER INSERT ON groups BEGIN DELETE FROM groups; END")
+        try directory.write { try $0.append("{}", first: 2, last: 2, time: 1) }
+        #expect(try directory.reader().groups().count == 2)
+    }
+
     /// Somebody who holds the file's write lock stops the bus for a second, not for ever.
     @Test func strangerWhoWritesIsNamed() throws {
         let directory = try Scratch()

@@ -22,7 +22,8 @@ struct ContractMirror {
         guard let event = line["event"]?.string else { return }
         if event == "bookmark" { revision = line["revision"]?.int }
         guard event == "change" else { return }
-        if !isOpen {
+        // An event that begins anew takes the place of one that was under way.
+        if !isOpen || line["reset"] == true {
             if line["reset"] == true {
                 states = [:]
                 guard line["from"] == 0 else { throw Broken(line: line) }

@@ -39,8 +39,9 @@ package final class MemoryBus {
         self.epoch = epoch
         self.setup = setup
         log = NoteLog()
+        loadable = Loadable(setup.definitions)
         types = try Self.types(setup.natives, setup.definitions)
-        let configuration = Self.configuration(setup, epoch, log, questions)
+        let configuration = Self.configuration(setup, epoch, log, loadable, questions)
         if let written = setup.log, !written.snapshotBytes.isEmpty {
             engine = try Replayer(configuration).engine(from: written)
             engine.adopt(setup.limits)
@@ -78,6 +79,19 @@ package final class MemoryBus {
 
     private final class Questions { var open: [LogQuestion] = [] }
 
+    /// What a reload finds.
+    private final class Loadable {
+        var definitions: [String]
+        init(_ definitions: [String]) { self.definitions = definitions }
+    }
+    private let loadable: Loadable
+
+    /// YAML of types beside the samples, as the next reload finds it.
+    package var definitions: [String] {
+        get { loadable.definitions }
+        set { loadable.definitions = newValue }
+    }
+
     /// Brings groups to the log and answers to the engine; true if something happened.
     private func workWithLog() throws -> Bool {
         guard let written = setup.log, let replayer else { return false }
@@ -110,27 +124,52 @@ package final class MemoryBus {
         return isBusy
     }
 
-    /// The bus is gone without a word; another one begins with what stands in the log. Clients see the end of their
-    /// connections.
-    package func crash() throws -> MemoryBus {
+    /// The bus is gone without a word; another one begins with what stands in the log, in a copy of it, so that a test can
+    /// try several. Clients see the end of their connections. `finishingWrite`: the group that was being written stands on disk, though nobody heard of it.
+    package func crash(
+        finishingWrite: Bool = false, _ change: (inout Setup) -> Void = { _ in }
+    ) throws -> MemoryBus {
         var next = setup
+        next.log = setup.log?.copy()
+        if finishingWrite, let group = inFlight { next.log?.append(group) }
         next.stores = []
+        next.definitions = definitions
+        change(&next)
         return try MemoryBus(next, epoch: epoch)
     }
 
+    /// What stands on disk.
+    package var written: MemoryLog? { setup.log }
+
+    /// The bus at a revision, made from the log alone.
+    package func past(at revision: Int) throws -> Engine {
+        guard let written = setup.log else {
+            throw PastFailure(.gone, "This bus has no log; give its setup one.")
+        }
+        return try replay().engine(at: revision, from: written)
+    }
+
+    /// What carries the log out.
+    package func replay() throws -> Replayer {
+        guard let replayer else { throw PastFailure(.gone, "This bus has no log; give its setup one.") }
+        return replayer
+    }
+
     private static func configuration(
-        _ setup: Setup, _ epoch: String, _ log: NoteLog, _ questions: Questions = Questions()
+        _ setup: Setup, _ epoch: String, _ log: NoteLog, _ loadable: Loadable,
+        _ questions: Questions = Questions()
     ) -> EngineConfiguration {
         var configuration = EngineConfiguration(epoch: epoch, ownUID: ownUID, version: "test")
         configuration.limits = setup.limits
         configuration.tokenName = { setup.tokens[$0] }
         configuration.loadTypes = { () throws(ReloadFailure) in
-            do { return try types(setup.natives, setup.definitions) } catch {
+            do { return try types(setup.natives, loadable.definitions) } catch {
                 throw ReloadFailure(message: "\(error)")
             }
         }
         configuration.ask = { questions.open.append($0) }
         configuration.compile = { (definition) throws(ReloadFailure) in
+            if let native = setup.natives.first(where: { $0.definition == definition }) { return native }
             do { return try DeclaredType(definition: definition) } catch {
                 throw ReloadFailure(message: "\(error)")
             }
@@ -166,7 +205,7 @@ package final class MemoryBus {
 
     private func follower(of bytes: [UInt8], types: [any StateType]) throws -> Engine {
         // A daemon that begins draws an epoch of its own; what it takes over has another.
-        let configuration = Self.configuration(setup, "00000000-0000-4000-8000-000000000000", log)
+        let configuration = Self.configuration(setup, "00000000-0000-4000-8000-000000000000", log, loadable)
         let engine = Engine(configuration, types: types)
         try bytes.withUnsafeBytes { try engine.takeOver($0) }
         return engine

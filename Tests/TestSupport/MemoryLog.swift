@@ -15,6 +15,14 @@ package final class MemoryLog: PastSource {
 
     package init() {}
 
+    /// Another with the same in it.
+    package func copy() -> MemoryLog {
+        let copy = MemoryLog()
+        copy.groups = groups
+        copy.snapshotBytes = snapshotBytes
+        return copy
+    }
+
     package var lastRevision: Int { max(groups.last?.last ?? 0, snapshotBytes.keys.max() ?? 0) }
 
     /// The entries as text, one per line.
@@ -34,7 +42,7 @@ package final class MemoryLog: PastSource {
 
     /// Takes away what stands before a snapshot.
     package func forget(before revision: Int) {
-        groups.removeAll { $0.last <= revision }
+        groups.removeAll { $0.last <= revision && $0.first <= revision }
         for old in snapshotBytes.keys where old < revision { snapshotBytes[old] = nil }
     }
 

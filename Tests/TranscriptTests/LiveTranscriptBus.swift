@@ -19,7 +19,7 @@ final class LiveTranscriptBus: TranscriptBus {
             listen: ["unix:\(directory)/bus.sock"] + (speaksTCP ? ["tcp:127.0.0.1:0"] : []),
             tokens: speaksTCP ? "\(directory)/tokens" : nil, types: "\(directory)/types",
             stores: transcript.stores, limits: transcript.limitTexts,
-            log: transcript.isLogged ? "\(directory)/bus.sqlite" : nil)
+            log: transcript.hasLog ? "\(directory)/bus.sqlite" : nil)
         let setup = try ServerSetup.load(
             flags: flags, environment: ConfigurationOverrides(environment: [:]),
             defaultFile: "\(directory)/none.yaml")

@@ -6,7 +6,8 @@ import Testing
 ///
 /// A block of its lines is fenced as `transcript`:
 /// ```
-/// = stores counter/a          configured stores; also `= limits line 4096`, `= tcp B` and `= log`
+/// = stores counter/a          configured stores; also `= limits line 4096` and `= tcp B`
+/// = log                       the bus has an action log
 /// A> {"op":"ping"}            client A sends a line
 /// A< {"ok":true}              client A receives this, and nothing before it
 /// A> 1000 × {"op":"ping"}     sends it so many times
@@ -40,8 +41,8 @@ struct Transcript: Sendable, CustomTestStringConvertible {
     var limitTexts: [String] = []
     /// Clients that come over TCP.
     var tcp: Set<Character> = []
-    /// The bus keeps an action log.
-    var isLogged = false
+    /// Whether the bus has an action log.
+    var hasLog = false
     /// YAML of types beside the samples.
     var definitions: [String] = []
     var lines: [Line] = []

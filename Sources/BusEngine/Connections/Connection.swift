@@ -46,8 +46,10 @@ final class Connection {
     @exclusivity(unchecked) var question: OpenQuestion?
     /// How many of its subscriptions are told past actions.
     @exclusivity(unchecked) var behind = 0
-    /// Dispatches that wanted no answer and whose commit does not stand on disk: where in the output they came, and `id`.
-    @exclusivity(unchecked) var silent: [(place: Int, id: [UInt8])] = []
+    /// Dispatches that wanted no answer, as far as their commits may not stand on disk yet.
+    @exclusivity(unchecked) var silent: [SilentDispatch] = []
+    /// The log has heard of it: a will, or a store that goes with it. So it has to hear of its end, too.
+    @exclusivity(unchecked) var isNoted = false
     /// Stands in the list of connections with something to do.
     @exclusivity(unchecked) var isReady = false
 
@@ -56,6 +58,16 @@ final class Connection {
         self.peer = peer
         lines = LineBuffer(longest: limits.line, deepest: limits.depth)
     }
+}
+
+/// A dispatch that wants an answer only if its commit can't be written.
+struct SilentDispatch {
+    /// How much output there had been for its connection.
+    let place: Int
+    /// Its commit.
+    let revision: Int
+    /// The request's `id`, as it stood there.
+    let id: [UInt8]
 }
 
 /// Who a client is, for everything that outlives its connection.

@@ -47,7 +47,7 @@ extension Engine {
         do throws(RequestError) {
             try define(definition)
         } catch {
-            throw HandOverFailure("What was handed over \(error.message).")
+            throw HandOverFailure("What was handed over can't be used: \(error.message).")
         }
     }
 
@@ -285,9 +285,13 @@ extension Engine {
 
     private func takeDrops(_ records: [HandOverRecord], forgottenThrough: Int) throws(HandOverFailure) {
         var drops: [DropLog.Drop] = []
+        var forgottenThrough = forgottenThrough
         for record in records {
-            // A type that is gone has no subscriber left who could miss the store.
-            guard let entry = typesByName[try record.string("type")] else { continue }
+            guard let entry = typesByName[try record.string("type")] else {
+                // A mirror of all types may still hold the store: whoever resumes from before starts anew.
+                forgottenThrough = max(forgottenThrough, try record.integer("revision"))
+                continue
+            }
             drops.append(
                 .init(
                     revision: try record.integer("revision"), type: entry.index,

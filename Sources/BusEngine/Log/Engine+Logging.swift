@@ -12,6 +12,10 @@ struct CommitFacts {
     var definitions: [JSON] = []
     var undefined: [String] = []
 
+    var isEmpty: Bool {
+        key == nil && ended == nil && reverted == nil && definitions.isEmpty && undefined.isEmpty
+    }
+
     struct Reversion {
         let store: String
         let to: Int
@@ -29,7 +33,8 @@ extension Engine {
         by: [UInt8], actions: Bool, created: [Int32], dropped: [Int32], states: [Int32] = [],
         _ facts: CommitFacts
     ) {
-        gathering.add(at: now) { line in
+        let isMore = !facts.isEmpty || !created.isEmpty || !dropped.isEmpty || !states.isEmpty
+        gathering.add(at: now, alone: isMore) { line in
             appendTime(to: line)
             line.append(",\"by\":")
             by.withUnsafeBytes { line.append($0) }
@@ -125,6 +130,7 @@ extension Engine {
     /// A will has been left or taken back; who comes after a crash carries it out.
     func logWill(of connection: Connection) {
         guard isLogged else { return }
+        connection.isNoted = true
         gathering.addNote(at: now) { line in
             line.append("{\"will\":")
             line.append(jsonArray: connection.will.map(\.json))

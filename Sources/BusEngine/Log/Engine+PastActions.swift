@@ -82,11 +82,10 @@ extension Engine {
 
     private func tell(_ entries: UnsafeRawBufferPointer, after: Int, to subscription: Subscription) {
         LogLines.forEach(in: entries) { line in
-            guard let entry = (try? JSON(parsing: line))?.object, let first = entry["revision"]?.int,
-                let actions = entry["actions"]?.array, !actions.isEmpty
+            guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object,
+                let actions = entry["actions"]?.array, !actions.isEmpty,
+                let (first, last) = LogLines.revisions(of: entry), last > after
             else { return }
-            let last = first + (entry["times"]?.int ?? 1) - 1
-            guard last > after else { return }
             for revision in max(first, after + 1)...last {
                 for (index, action) in actions.enumerated() {
                     guard let action = action.object, wants(subscription.shape, action) else { continue }
@@ -109,7 +108,8 @@ extension Engine {
         for entry in types where shape.key.pattern.type.matches(entry.name) {
             guard type == "*" || UTF8Order.equal(type, entry.name) else { continue }
             if type == "*", !entry.type.actionNames.contains(action["action"]?.string ?? "") { continue }
-            if shape.wantsWholeTypes || shape.membersByType[entry.index] ?? 0 > 0 { return true }
+            // Which stores there were is not known here: one that has gone since may have seen it.
+            return true
         }
         return false
     }

@@ -215,15 +215,17 @@ extension Engine {
         }
     }
 
-    /// A dispatch that wants no answer must get one if its commit can't be written.
-    func noteSilent(_ connection: Connection) {
+    /// A dispatch that wants no answer must get one if its commit can't be written; also one that was sent again.
+    func noteSilent(_ connection: Connection, committedAt revision: Int) {
+        guard isLogged, revision > durableRevision else { return }
         takeFromCohort(connection)
         // What is written already is of no interest any more.
         if connection.silent.count >= 64 {
-            let written = connection.outbox.released
-            connection.silent.removeAll { $0.place < written }
+            let written = durableRevision
+            connection.silent.removeAll { $0.revision <= written }
         }
-        connection.silent.append((connection.outbox.total, Array(request.id)))
+        connection.silent.append(
+            SilentDispatch(place: connection.outbox.total, revision: revision, id: Array(request.id)))
     }
 }
 

@@ -30,20 +30,46 @@ extension Engine {
     package func replay(
         _ entries: UnsafeRawBufferPointer, through last: Int = .max
     ) throws(ReplayFailure) {
+        // Behind which commit the line stands; at the beginning of a group that is told by its first one.
+        var place: Int?
+        var early: [JSONObject] = []
         try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
             if let alike = entryReader.readAlike(line), let meaning = entryReader.meaning {
-                return try replay(alike, meaning, through: last)
+                if place == nil, alike.first == revision + 1 { for note in early { try replay(note: note) } }
+                early = []
+                let count = try due(alike.first, alike.first + alike.times - 1, behind: &place, through: last)
+                if count > 0 { try replay(alike, meaning, count: count) }
+                return
             }
             guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
                 throw failure("is no JSON object")
             }
-            guard let first = entry["revision"]?.int else { return try replay(note: entry) }
-            let times = entry["times"]?.int ?? 1
-            guard times >= 1, first <= revision + 1 else { throw failure("has no fitting revision") }
-            let end = min(first + times - 1, last)
-            if end > revision { try replay(entry, count: end - revision) }
-            learn(from: line, entry)
+            guard entry["revision"] != nil else {
+                // A note that belongs to another moment than the one this engine has come to is not for it.
+                if let place { if place == revision { try replay(note: entry) } } else { early.append(entry) }
+                return
+            }
+            guard let (first, end) = LogLines.revisions(of: entry) else { throw failure("has no revision") }
+            if place == nil, first == revision + 1 { for note in early { try replay(note: note) } }
+            early = []
+            let count = try due(first, end, behind: &place, through: last)
+            if count > 0 {
+                try replay(entry, count: count)
+                learn(from: line, entry)
+            }
         }
+        for note in early { try replay(note: note) }
+    }
+
+    /// How often an entry has still to be carried out.
+    private func due(
+        _ first: Int, _ end: Int, behind place: inout Int?, through last: Int
+    ) throws(ReplayFailure) -> Int {
+        guard first >= 1, end >= first, first == place.map({ $0 + 1 }) ?? first,
+            first <= revision + 1 || revision >= last
+        else { throw failure("has no fitting revision") }
+        place = end
+        return max(0, min(end, last) - revision)
     }
 
     /// Entries like this one are to be read faster.
@@ -58,12 +84,10 @@ extension Engine {
             alike.head, .init(type: step.type, action: step.action, store: step.store, actor: actor))
     }
 
-    /// Carries out an entry that is like the one before.
+    /// Carries out an entry that is like the one before, so and so often.
     private func replay(
-        _ entry: EntryReader.Entry, _ meaning: EntryReader.Meaning, through last: Int
+        _ entry: EntryReader.Entry, _ meaning: EntryReader.Meaning, count: Int
     ) throws(ReplayFailure) {
-        guard entry.times >= 1, entry.first <= revision + 1 else { throw failure("has no fitting revision") }
-        let end = min(entry.first + entry.times - 1, last)
         now = max(now, entry.time)
         do throws(RequestError) {
             let payload = try accept(entry.payload, for: meaning.action, of: meaning.type)
@@ -72,7 +96,7 @@ extension Engine {
             plan.steps.append(
                 .init(
                     type: meaning.type, action: meaning.action, payload: payload, store: meaning.store))
-            while revision < end {
+            for _ in 0..<count {
                 let matched = try perform(by: meaning.actor)
                 publish(by: [], actions: false)
                 if !entry.key.isEmpty {
@@ -86,6 +110,9 @@ extension Engine {
         }
     }
 
+    /// In seconds since 1970; no clock tells a later one.
+    private static let latestTime = 1e12
+
     private func failure(_ what: String) -> ReplayFailure {
         ReplayFailure(
             revision: revision, message: "The log's entry behind revision \(revision) \(what).")
@@ -94,7 +121,7 @@ extension Engine {
     /// Carries out one entry, so and so often.
     private func replay(_ entry: JSONObject, count: Int) throws(ReplayFailure) {
         guard let by = entry["by"]?.object, let actions = entry["actions"]?.array,
-            let time = entry["time"]?.double
+            let time = entry["time"]?.double, 0...Self.latestTime ~= time
         else { throw failure("lacks by, actions or time") }
         now = max(now, Int((time * 1000).rounded()))
         let actor = try actor(by)
@@ -103,7 +130,9 @@ extension Engine {
             if entry.members.count <= (entry["times"] == nil ? 4 : 5) {
                 for _ in 0..<count { try repeatPlan(by: actor, actions: !actions.isEmpty) }
             } else {
-                guard count == 1 else { throw RequestError(.internal, "is counted though it is not alike") }
+                guard count == 1 else {
+                    throw RequestError(.internal, "it is counted though it is not alike")
+                }
                 try carryOut(entry, by: actor, actions: !actions.isEmpty)
             }
         } catch {
@@ -128,22 +157,29 @@ extension Engine {
     private func carryOut(
         _ entry: JSONObject, by actor: Connection?, actions: Bool
     ) throws(RequestError) {
+        let isSetting = entry["states"] != nil || entry["definitions"] != nil || entry["undefined"] != nil
+        guard !isSetting || !actions && entry["created"] == nil && entry["dropped"] == nil else {
+            throw RequestError(.internal, "it sets states beside its actions")
+        }
         let matched = actions ? try perform(by: actor) : 0
         try redefine(by: entry)
         var created: [Int32] = []
         for (address, state) in entry["created"]?.object?.members.map({ ($0.key, $0.value) }) ?? [] {
-            guard let state = state.object else { throw RequestError(.internal, "has no state") }
+            guard let state = state.object else { throw RequestError(.internal, "a store has no state") }
             created.append(
                 try replayCreation(address, state, by: actor, connection: entry["connection"]?.int))
         }
         let dropped = try (entry["dropped"]?.array ?? []).map { (address) throws(RequestError) in
             try find(address.string ?? "")
         }
+        guard Set(dropped).count == dropped.count else {
+            throw RequestError(.internal, "it drops a store twice")
+        }
         let moved = try (entry["states"]?.object?.members.map { ($0.key, $0.value) } ?? []).map {
             (address, state) throws(RequestError) in
             (store: try find(address), state: state.object ?? [:])
         }
-        if entry["states"] != nil || entry["definitions"] != nil || entry["undefined"] != nil {
+        if isSetting {
             publish(moved: moved, by: [], CommitFacts())
         } else {
             publish(by: [], actions: false, created: created, dropped: dropped)
@@ -173,7 +209,7 @@ extension Engine {
         _ key: [UInt8], _ digest: UnsafeRawBufferPointer, of actor: Connection?, matched: Int, changed: Int
     ) throws(RequestError) {
         guard let actor, let digest = HandOver.digest(of: digest) else {
-            throw RequestError(.internal, "has a key without a digest")
+            throw RequestError(.internal, "its key has no digest")
         }
         keys.remember(
             .init(digest: digest, revision: revision, matched: matched, changed: changed),
@@ -198,9 +234,14 @@ extension Engine {
                 let parts = try self.requireAddress(text)
                 let entry = try self.requireType(parts.type)
                 guard self.stores.find(type: entry.index, name: parts.name) == nil else {
-                    throw RequestError(.internal, "makes a store that exists")
+                    throw RequestError(.internal, "it makes a store that exists")
                 }
-                let owner = connection.map { self.pastConnection($0, of: actor) }
+                let owner = try connection.map { (number) throws(RequestError) in
+                    guard Self.isNumber(number) else {
+                        throw RequestError(.internal, "it names no connection")
+                    }
+                    return self.pastConnection(number, of: actor)
+                }
                 return self.insert(
                     parts.name, of: entry, state, size: state.encodedSize,
                     creator: actor?.identityIndex ?? StoreRecord.configured, owner: owner)
@@ -214,7 +255,12 @@ extension Engine {
         let undefined = (entry["undefined"]?.array ?? []).compactMap(\.string)
         if definitions.isEmpty, undefined.isEmpty { return }
         for definition in definitions { try define(definition) }
-        for name in undefined { typesByName[name] = nil }
+        for name in undefined {
+            guard typesByName[name]?.count ?? 0 == 0 else {
+                throw RequestError(.internal, "it takes away a type that has stores")
+            }
+            typesByName[name] = nil
+        }
         lastType = nil
         orderTypes()
     }
@@ -230,7 +276,8 @@ extension Engine {
                 addType(type)
             }
         } catch {
-            throw RequestError(.internal, "has a definition that this version can't read (\(error.message))")
+            throw RequestError(
+                .internal, "it has a definition that this version can't read (\(error.message))")
         }
     }
 
@@ -261,20 +308,27 @@ extension Engine {
 
     /// A connection of the daemon that wrote the log, which left a will or stores behind.
     private func pastConnection(_ number: ConnectionID, of actor: Connection?) -> Connection {
-        if let known = pastConnections[number] { return known }
+        // One that has left nothing may have gone, and its number be in use again.
+        if let known = pastConnections[number], !known.will.isEmpty || !known.ephemeralStores.isEmpty {
+            return known
+        }
         let connection = Connection(
             id: number, peer: actor?.peer ?? .unix(uid: configuration.ownUID, pid: 0), limits: limits)
         connection.identity = actor?.identity
         connection.identityIndex = actor?.identityIndex ?? StoreRecord.nobody
         connection.by = actor?.by ?? Self.daemon
+        connection.isNoted = true
         pastConnections[number] = connection
         return connection
     }
 
+    /// Whether a number can be one of a connection, as a store remembers it.
+    private static func isNumber(_ number: Int) -> Bool { 0..<1 << 24 ~= number }
+
     /// Somebody who left a will, or whose stores are to come.
     func take(session: JSONObject) throws(ReplayFailure) {
         guard let will = session["will"]?.array, let number = session["connection"]?.int,
-            let by = session["by"]?.object
+            Self.isNumber(number), let by = session["by"]?.object
         else { throw failure("is no session") }
         pastConnection(number, of: try actor(by)).will = will.compactMap { WillAction($0) }
     }
@@ -283,7 +337,7 @@ extension Engine {
         if let ended = note["ended"]?.int {
             pastConnections[ended] = nil
         } else if let will = note["will"]?.array, let number = note["connection"]?.int,
-            let by = note["by"]?.object
+            Self.isNumber(number), let by = note["by"]?.object
         {
             let connection = pastConnection(number, of: try actor(by))
             connection.will = will.compactMap { WillAction($0) }

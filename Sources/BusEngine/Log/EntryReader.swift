@@ -121,7 +121,7 @@ struct EntryReader {
             (counts.times, counts.end) = times
         }
         guard let place = find(",\"time\":", in: line, from: counts.end, exactly: true),
-            let seconds = number(in: line, from: place)
+            let seconds = number(in: line, from: place), seconds.value < 1 << 40
         else { return nil }
         (counts.time, counts.end) = (seconds.value * 1000, seconds.end)
         guard counts.end < line.count, line[counts.end] == UInt8(ascii: ".") else { return counts }

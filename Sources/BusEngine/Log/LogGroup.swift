@@ -45,13 +45,14 @@ final class LogGroup {
         last = revision
     }
 
-    /// Adds the next commit; `body` writes what follows its revision, each member with a comma before it.
+    /// Adds the next commit; `body` writes what follows its revision, each member with a comma before it. One that is
+    /// `alone` is more than its actions, and shares its entry with no other.
     @inline(__always)
-    func add(at time: Int, _ body: (ByteWriter) -> Void) {
+    func add(at time: Int, alone: Bool, _ body: (ByteWriter) -> Void) {
         next.clear()
         body(next)
         self.time = time
-        if times > 0, Self.areEqual(next.bytes, latest.bytes) {
+        if times > 0, !alone, Self.areEqual(next.bytes, latest.bytes) {
             last += 1
             times += 1
             return

@@ -1,3 +1,5 @@
+import BusJSON
+
 #if canImport(Glibc)
     import Glibc
 #else
@@ -20,4 +22,15 @@ package enum LogLines {
             start = end + 1
         }
     }
+
+    /// The first and the last revision of an entry; nil when it is none of a commit.
+    package static func revisions(of entry: JSONObject) -> (first: Int, last: Int)? {
+        guard let first = entry["revision"]?.int, case let times = entry["times"]?.int ?? 1,
+            1...highest ~= first, 1...highest ~= times
+        else { return nil }
+        return (first, first + times - 1)
+    }
+
+    /// No bus gets so far, and sums of two such numbers don't overflow.
+    private static let highest = 1 << 53
 }

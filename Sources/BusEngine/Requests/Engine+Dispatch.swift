@@ -12,7 +12,11 @@ extension Engine {
         let expected = isPlain ? nil : try request.integer(.ifRevision)
         let key = isPlain ? nil : try keyed(connection)
         if !dryRun, let key, let earlier = try duplicate(key) {
-            if acknowledged { answerDispatch(connection, earlier, duplicate: true) }
+            if acknowledged {
+                answerDispatch(connection, earlier, duplicate: true)
+            } else {
+                noteSilent(connection, committedAt: earlier.revision)
+            }
             return
         }
         if !dryRun { try requireRoom() }
@@ -29,8 +33,8 @@ extension Engine {
         if let key { keys.remember(outcome, as: key.id) }
         if acknowledged {
             answerDispatch(connection, outcome, duplicate: false)
-        } else if isLogged {
-            noteSilent(connection)
+        } else {
+            noteSilent(connection, committedAt: revision)
         }
     }
 

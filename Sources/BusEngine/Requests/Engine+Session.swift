@@ -91,7 +91,9 @@ extension Engine {
 
     /// After a connection's end: its will, then the drops of its ephemeral stores, as one commit.
     func carryOutEnd(of connection: Connection) {
-        guard !connection.will.isEmpty || !connection.ephemeralStores.isEmpty else { return }
+        guard !connection.will.isEmpty || !connection.ephemeralStores.isEmpty || connection.isNoted else {
+            return
+        }
         guard trouble == nil else { return endsToCome.append(connection) }
         if isLogged { gathering.ends.append(connection) }
         plan.clear()

@@ -99,7 +99,10 @@ extension Engine {
                 creator: creator, owner: Int32(owner?.id ?? -1), touch: -1))
         entry.add(index)
         stateBytes += size
-        owner?.ephemeralStores.insert(index)
+        if let owner {
+            owner.ephemeralStores.insert(index)
+            owner.isNoted = isLogged
+        }
         if !exactShapes.isEmpty || !globShapes.isEmpty { enlist(index, address: address(of: Int(index))) }
         return index
     }

@@ -124,9 +124,10 @@ extension Engine {
 
     func shape(_ key: Shape.Key, _ pointers: [[String]]?) -> Shape {
         if let shape = shapes[key] { return shape }
+        shapeCount += 1
         let shape = Shape(
-            key: key, selection: key.actions ? nil : pointers.map { Selection($0) }, revision: revision,
-            now: now)
+            key: key, selection: key.actions ? nil : pointers.map { Selection($0) }, number: shapeCount,
+            revision: revision, now: now)
         shapes[key] = shape
         shapeBytes += key.memory
         if key.actions { actionShapeCount += 1 }
@@ -140,6 +141,9 @@ extension Engine {
         }
         return shape
     }
+
+    /// A dictionary has no order that could be relied on; what clients are told has.
+    var shapesInOrder: [Shape] { shapes.values.sorted { $0.number < $1.number } }
 
     private func findMembers(of shape: Shape) {
         let pattern = shape.key.pattern

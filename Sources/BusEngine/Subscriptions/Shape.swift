@@ -37,6 +37,8 @@ final class Shape {
 
     let key: Key
     let selection: Selection?
+    /// Counts shapes: their order, where one is needed.
+    let number: Int
 
     /// Wants every store of the types that the pattern names; else `members` are its stores.
     let wantsWholeTypes: Bool
@@ -66,8 +68,9 @@ final class Shape {
     /// Those of its subscribers that are told the same in this turn; nil before its first event.
     @exclusivity(unchecked) var cohort: Cohort?
 
-    init(key: Key, selection: Selection?, revision: Int, now: Int) {
+    init(key: Key, selection: Selection?, number: Int, revision: Int, now: Int) {
         self.key = key
+        self.number = number
         self.selection = selection
         wantsWholeTypes = key.pattern.name.isAny
         lastTold = revision

@@ -70,10 +70,10 @@ public struct Mirror: Sendable {
 
     /// The working copy a part applies to: the one its predecessors left, or a new one.
     private mutating func begin(_ event: JSONObject) throws(BusError) -> Unfinished {
-        if let begun = unfinished {
-            unfinished = nil
-            return begun
-        }
+        let begun = unfinished
+        unfinished = nil
+        // The bus may begin anew while an event is under way; only a first part says `reset`.
+        if let begun, event["reset"]?.bool != true { return begun }
         let from = try Self.integer("from", of: event)
         let isReset = event["reset"]?.bool ?? false
         guard isReset || from == revision else {

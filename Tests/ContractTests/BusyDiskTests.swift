@@ -1,0 +1,135 @@
+import BusJSON
+import TestSupport
+import Testing
+
+/// Guarantee 7, first half: nothing that was computed from a commit leaves before the commit stands on disk.
+@Suite struct BusyDiskTests {
+    /// Whatever is asked once a commit waits for the disk has to wait with it: it would tell of the commit.
+    @Test(arguments: [
+        Line.increment, #"{"op":"get","store":"counter/a"}"#, Line.sync, #"{"op":"stores"}"#,
+        #"{"op":"types"}"#,
+        #"{"op":"hello"}"#, #"{"op":"stats"}"#, #"{"op":"create","store":"counter/b"}"#,
+        #"{"op":"drop","store":"counter/a"}"#, #"{"op":"reload"}"#, #"{"op":"history"}"#,
+        #"{"op":"get","store":"counter/a","revision":1}"#,
+        #"{"op":"revert","store":"counter/a","revision":1}"#,
+        #"{"op":"subscribe","type":"counter"}"#, #"{"op":"subscribe","type":"counter","actions":true}"#,
+        #"{"op":"will","actions":[]}"#, #"{"op":"dispatch","store":"counter/x","action":"increment"}"#,
+        #"{"op":"dispatch","store":"counter/a","action":"increment","ifRevision":1}"#,
+        #"{"op":"dispatch","store":"counter/a","action":"increment","dryRun":true}"#, "no JSON",
+    ])
+    func noReplyLeavesWhileTheDiskIsBusy(_ request: String) throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let (client, other) = (bus.connect(uid: 0), bus.connect())
+        bus.disk = .isBusy
+        other.send(Line.increment)
+        #expect(try client.ask(request).isEmpty)
+        #expect(try other.all().isEmpty)
+        bus.disk = .works
+        #expect(try client.all().filter { $0["ok"] != nil }.count == 1)
+        #expect(try other.all().count == 1)
+    }
+
+    @Test(arguments: [#""format":"merge""#, #""format":"patch""#, #""format":"state""#, #""actions":true"#])
+    func noEventLeavesWhileTheDiskIsBusy(_ members: String) throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let (client, other) = (bus.connect(), bus.connect())
+        try client.ask(#"{"op":"subscribe","type":"counter",\#(members)}"#)
+        bus.disk = .isBusy
+        for _ in 0..<3 { other.send(Line.increment) }
+        #expect(try client.all().isEmpty)
+        bus.disk = .works
+        #expect(try client.all().compactMap { $0["revision"]?.int } == [2, 3, 4])
+        #expect(try other.all().compactMap { $0["revision"]?.int } == [2, 3, 4])
+    }
+
+    /// The engine does not stand still: what is committed meanwhile goes to disk as one group.
+    @Test func busGoesOnWhileTheDiskIsBusy() throws {
+        let log = MemoryLog()
+        let bus = try MemoryBus.logging("counter/a") { $0.log = log }
+        let client = bus.connect()
+        let before = log.groups.count
+        bus.disk = .isBusy
+        for _ in 0..<100 { client.send(Line.increment) }
+        #expect(bus.engine.revision == 101)
+        #expect(bus.engine.durableRevision == 1)
+        bus.disk = .works
+        #expect(log.groups.count == before + 2)
+        #expect(log.groups.suffix(2).map(\.first) == [2, 3])
+        #expect(try client.all().compactMap { $0["revision"]?.int } == Array(2...101))
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    /// What is said when everything is on disk need not wait for the next group.
+    @Test func repliesLeaveAtOnceWhenNothingWaits() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let client = bus.connect()
+        bus.disk = .isBusy
+        #expect(try client.ask(Line.sync) == [["ok": true, "revision": 1]])
+    }
+
+    /// A reply that waits for one group does not wait for the next one as well, and the next one's do not leave with it.
+    @Test func eachGroupLetsItsOwnRepliesGo() throws {
+        let log = MemoryLog()
+        let bus = try MemoryBus.logging("counter/a") { $0.log = log }
+        let (one, two) = (bus.connect(), bus.connect())
+        bus.disk = .isBusy
+        one.send(Line.increment)
+        two.send(Line.increment)
+        // The daemon that follows finds the first one only: the second waited, in another group.
+        let next = try bus.crash(finishingWrite: true)
+        #expect(next.engine.revision == 2)
+        #expect(try one.all().isEmpty && two.all().isEmpty)
+    }
+
+    @Test func goodbyeWaitsForWhatWasSaidBefore() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let client = bus.connect()
+        bus.disk = .isBusy
+        client.send(Line.increment)
+        bus.shutDown()
+        #expect(try client.all().isEmpty)
+        #expect(!client.isEnded)
+        bus.disk = .works
+        #expect(try client.all().map { $0["event"] ?? .null } == [.null, "goodbye"])
+        #expect(client.isEnded)
+    }
+
+    /// Past the bound of what may wait for the disk nobody is read.
+    @Test func whoWaitsForTheDiskIsReadAgainAfterwards() throws {
+        let (bus, client) = try full()
+        #expect(bus.engine.revision < 61)
+        bus.disk = .works
+        #expect(try client.all().compactMap { $0["revision"]?.int } == Array(2...61))
+    }
+
+    /// A loop asks before it reads, and asks again only when it is called: so also who was quiet is called.
+    @Test func whoeverMayNotBeReadIsCalledWhenItMay() throws {
+        let (bus, client) = try full()
+        let quiet = bus.connect()
+        guard case .blocked = bus.engine.status(of: quiet.connection) else {
+            Issue.record("The bus takes in more while too much waits for the disk.")
+            return
+        }
+        bus.engine.takeReady { _ in }
+        bus.engine.groupWritten()
+        _ = bus.engine.sealGroup()
+        bus.engine.groupWritten()
+        var called: Set<Int> = []
+        bus.engine.takeReady { called.insert($0) }
+        #expect(called.isSuperset(of: [quiet.connection, client.connection]))
+    }
+
+    /// A bus whose disk is so slow that it takes in no more.
+    private func full() throws -> (MemoryBus, MemoryClient) {
+        let bus = try MemoryBus.logging("value/a")
+        let client = bus.connect()
+        let text = String(repeating: "x", count: 900_000)
+        bus.disk = .isBusy
+        for index in 0..<60 {
+            client.send(
+                #"{"op":"dispatch","store":"value/a","action":"set","payload":{"value":"\#(text)\#(index)"}}"#
+            )
+        }
+        return (bus, client)
+    }
+}
