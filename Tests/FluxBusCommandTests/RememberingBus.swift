@@ -10,7 +10,7 @@ import TestSupport
 /// the hand-over certain.
 final class RememberingBus: @unchecked Sendable {
     private let lock = NSRecursiveLock()
-    private let memory: MemoryBus
+    private var memory: MemoryBus
     private let log: MemoryLog?
     private var clients: [Int: MemoryClient] = [:]
     private var socket: ScriptedBus?
@@ -83,6 +83,15 @@ final class RememberingBus: @unchecked Sendable {
         let answers = try client.ask(line)
         if snapshots.contains(revision) { log?.takeSnapshot(memory.engine) }
         return answers
+    }
+
+    /// The bus ends and begins anew with its log and other definitions beside the samples.
+    func restart(definitions: [String]) throws {
+        var setup = MemoryBus.Setup()
+        setup.definitions = definitions
+        setup.log = log
+        clients = [:]
+        memory = try MemoryBus(setup, epoch: memory.epoch)
     }
 
     /// Ends somebody's connection, with will and ephemeral stores.

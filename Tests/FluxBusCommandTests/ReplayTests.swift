@@ -107,12 +107,12 @@ struct ReplayTests {
                 == #"{"commits":\#(bus.revision - base),"different":0,"refused":0,"stores":[]}"# + "\n")
     }
 
-    @Test func aReplayGivesTheRecordedStatesByteForByte() throws {
+    @Test(arguments: [0, 12]) func aReplayGivesTheRecordedStatesByteForByte(_ base: Int) throws {
         let bus = try recordedBus()
         // A definition that keeps nothing tells every recorded state as the old side of a difference.
         let empty =
             "type: meter\ninitial: { sum: 0, last: null, seen: [] }\nactions: { add: { payload: { by: integer? } }, noted: {} }\n"
-        let run = try check(bus, with: empty)
+        let run = try check(bus, since: base, with: empty)
         #expect(run.status == .no)
         var states: [String: [String: JSON]] = [:]
         for line in try lines(run) {
@@ -123,7 +123,10 @@ struct ReplayTests {
         }
         let now = try bus.now()
         for store in ["meter/a", "meter/b"] {
-            #expect(states[store]?["/last"] == now[store]?["last"])
+            // Only the parts that differ are told.
+            let revision = states[store]?["/last/revision"] ?? states[store]?["/last"]?["revision"]
+            #expect(revision == now[store]?["last"]?["revision"])
+            if base == 0 { #expect(states[store]?["/last"] == now[store]?["last"]) }
             #expect(states[store]?["/double"] == now[store]?["double"])
         }
     }
@@ -185,6 +188,17 @@ struct ReplayTests {
         #expect(found.last?["refused"] == 1)
     }
 
+    @Test func aRefusalThatChangesNoStateIsToldToo() throws {
+        let bus = try RememberingBus(definitions: [Self.meter])
+        try bus.ask(#"{"op":"create","store":"meter/a"}"#)
+        try bus.ask(#"{"op":"dispatch","type":"meter","action":"noted"}"#)
+        let run = try check(bus, with: Self.meter.replacing("noted: {}", with: "remarked: {}"))
+        #expect(run.status == .no)
+        let found = try lines(run)
+        #expect(found.count == 2)
+        #expect(found[0]["refused"]?["code"] == "unknown_action" && found[0]["differences"] == [])
+    }
+
     @Test func aMissingTypeOrMemberIsToldAtTheBeginning() throws {
         let bus = try recordedBus()
         let narrow = Self.meter.replacing("last: ", with: "latest: ")
@@ -208,6 +222,31 @@ struct ReplayTests {
                     ["store": "meter/a", "path": "/sum", "old": 0, "new": 10],
                 ], .null,
             ])
+    }
+
+    @Test(arguments: [0, 3]) func definitionsThatChangedInTheRecordingAreInForceFromThereOn(_ base: Int)
+        throws
+    {
+        let bus = try RememberingBus(definitions: [Self.meter])
+        try bus.ask(#"{"op":"create","store":"meter/a"}"#)
+        try bus.ask(#"{"op":"dispatch","store":"meter/a","action":"add","payload":{"by":5}}"#)
+        try bus.ask(#"{"op":"dispatch","store":"meter/a","action":"noted"}"#)
+        let tenfold = Self.meter.replacing(
+            "sum: { var: payload.by }", with: #"sum: { "*": [{ var: payload.by }, 10] }"#
+        ).replacing("double: { \"*\": [{ var: sum }, 2] }", with: "double: { \"*\": [{ var: sum }, 3] }")
+        try bus.restart(definitions: [tenfold])
+        try bus.ask(#"{"op":"dispatch","store":"meter/a","action":"add","payload":{"by":1}}"#)
+        let reload = try #require(try bus.commits().first { $0["definitions"] != nil })
+        #expect(reload["states"]?["meter/a"]?["double"] == 15)
+        #expect(try bus.now()["meter/a"]?["sum"] == 15)
+        // The old ones all the way: what the new ones computed, and the dispatch after them, come out differently.
+        let old = try lines(check(bus, since: base, with: Self.meter))
+        #expect(old.compactMap { $0["revision"] } == [4, 5])
+        #expect(
+            old.first?["differences"] == [["store": "meter/a", "path": "/double", "old": 15, "new": 10]])
+        // The new ones all the way: the dispatch before them would have added 50.
+        let new = try lines(check(bus, since: base, with: tenfold))
+        #expect(new.first?["revision"] == (base == 0 ? 2 : 3))
     }
 
     @Test func peopleSeeTheFirstOnesAndASummary() throws {
