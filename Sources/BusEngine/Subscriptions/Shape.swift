@@ -37,6 +37,7 @@ final class Shape {
 
     let key: Key
     let selection: Selection?
+    let hasSelection: Bool
 
     /// Wants every store of the types that the pattern names; else `members` are its stores.
     let wantsWholeTypes: Bool
@@ -59,9 +60,7 @@ final class Shape {
     /// The last action, of all that were ever published, that it has been found to want.
     @exclusivity(unchecked) var lastAction = 0
 
-    /// Its place among the shapes of the commit being made; -1 outside one.
-    @exclusivity(unchecked) var scratch = -1
-    /// What it tells of that commit; the publication holds it.
+    /// What it tells of the commit being made, held by the publication; nil where that is nothing.
     @exclusivity(unchecked) unowned(unsafe) var content: ShapeContent?
     /// Those of its subscribers that are told the same in this turn; nil before its first event.
     @exclusivity(unchecked) var cohort: Cohort?
@@ -69,6 +68,7 @@ final class Shape {
     init(key: Key, selection: Selection?, revision: Int, now: Int) {
         self.key = key
         self.selection = selection
+        hasSelection = selection != nil
         wantsWholeTypes = key.pattern.name.isAny
         lastTold = revision
         lastToldAt = now
