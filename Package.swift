@@ -50,6 +50,8 @@ let package = Package(
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusEngine", "BusJSON"]),
+        // Load on an engine without sockets, for benchmarks and for tests that count what it costs.
+        .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
@@ -80,7 +82,8 @@ let package = Package(
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
-        .executableTarget(name: "fluxbus-bench", dependencies: ["BusJSON", "CLinux", "FluxBus", arguments]),
+        .executableTarget(
+            name: "fluxbus-bench", dependencies: ["BusJSON", "BusWork", "CLinux", "FluxBus", arguments]),
         // Small programs that show one thing each; the tests run them.
         .executableTarget(
             name: "example-counter", dependencies: ["FluxBus"], path: "Sources/Examples/Counter"),
@@ -93,6 +96,10 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic"],
             path: "Tests/TestSupport"),
+        // A malloc that counts.
+        .target(name: "CMallocCount", path: "Tests/CMallocCount"),
+        // What a commit costs, counted.
+        .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount"]),
         .testTarget(name: "TidyTests"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(

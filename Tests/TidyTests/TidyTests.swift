@@ -44,7 +44,8 @@ import Testing
         "Examples": ["FluxBus", "FluxBusDaemon"],
         "FluxBusCommand": ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusYAML", "FluxBus"],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
-        "fluxbus-bench": ["BusJSON", "CLinux", "FluxBus"],
+        "BusWork": ["BusEngine", "BusJSON", "BusLogic"],
+        "fluxbus-bench": ["BusJSON", "BusWork", "CLinux", "FluxBus"],
     ]
 
     private static func imported(_ line: String) -> String? {

@@ -6,7 +6,11 @@ final class Connection {
     let id: ConnectionID
     let peer: Peer
     /// Who it is, for `creator`, keys and permissions; nil before a TCP client's hello.
-    @exclusivity(unchecked) var identity: Identity?
+    @exclusivity(unchecked) var identity: Identity? {
+        didSet { if case .uid(let uid)? = identity { self.uid = uid } else { uid = nil } }
+    }
+    /// The user id, where the kernel told it.
+    @exclusivity(unchecked) private(set) var uid: Int?
     /// The number of the identity.
     @exclusivity(unchecked) var identityIndex: Int32 = StoreRecord.nobody
     /// `by`, written once.
