@@ -50,7 +50,7 @@ package enum Operation: String, CaseIterable, Sendable {
         case .drop: MemberSet(.op, .id, .store, .key, .after, .epoch)
         case .get: MemberSet(.op, .id, .store, .type, .match, .select, .revision, .limit, .after)
         case .stores: MemberSet(.op, .id, .match, .limit, .after)
-        case .types: MemberSet(.op, .id, .type)
+        case .types: MemberSet(.op, .id, .type, .revision)
         case .subscribe:
             MemberSet(
                 .op, .id, .store, .type, .match, .select, .format, .initial, .since, .epoch, .cause, .actions)
