@@ -189,9 +189,31 @@ package final class MemoryBus {
     /// from before. Clients keep their connections.
     package func restart(definitions: [String]? = nil) throws {
         let types = try definitions.map { try Self.types(setup.natives, $0) } ?? types
-        engine = try follower(of: handedOver(), types: types)
+        if setup.log == nil {
+            engine = try follower(of: handedOver(), types: types)
+        } else {
+            engine = try loggingFollower(types: types)
+        }
         for endpoint in endpoints { endpoint.engine = engine }
+        engine.goOnAfterTakeOver()
         settle()
+    }
+
+    /// The same with a log, on a disk that works.
+    private func loggingFollower(types: [any StateType]) throws -> Engine {
+        repeat { settle() } while engine.refuseQuestions()
+        settle()
+        let bytes = handedOver()
+        questions.open = []
+        let configuration = Self.configuration(setup, epoch, log, loadable, questions)
+        let follower = Engine(configuration, types: [])
+        follower.beginTurn(at: now)
+        try bytes.withUnsafeBytes { try follower.takeOver($0, isLogToCome: true) }
+        follower.adopt(setup.limits)
+        follower.beginLogging()
+        follower.endPastConnections()
+        follower.begin(with: types)
+        return follower
     }
 
     /// What the engine would hand over now.
