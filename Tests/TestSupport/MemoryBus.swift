@@ -82,6 +82,8 @@ package final class MemoryBus {
     /// What a reload finds.
     private final class Loadable {
         var definitions: [String]
+        /// What was compiled before: a test carries the log out many times, always with the same few types.
+        var compiled: [any StateType] = []
         init(_ definitions: [String]) { self.definitions = definitions }
     }
     private let loadable: Loadable
@@ -170,7 +172,12 @@ package final class MemoryBus {
         configuration.ask = { questions.open.append($0) }
         configuration.compile = { (definition) throws(ReloadFailure) in
             if let native = setup.natives.first(where: { $0.definition == definition }) { return native }
-            do { return try DeclaredType(definition: definition) } catch {
+            if let known = loadable.compiled.first(where: { $0.definition == definition }) { return known }
+            do {
+                let type = try DeclaredType(definition: definition)
+                loadable.compiled.append(type)
+                return type
+            } catch {
                 throw ReloadFailure(message: "\(error)")
             }
         }
