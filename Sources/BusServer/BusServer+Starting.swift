@@ -174,6 +174,7 @@ extension BusServer {
     }
 
     private func takeOver(_ inheritance: Inheritance, _ loop: EventLoop) {
+        loop.engine.goOnAfterTakeOver()
         loop.adopt(inheritance)
         // Who went while nobody was there ends now, will and all, before anybody else is let in.
         loop.wakeUp()

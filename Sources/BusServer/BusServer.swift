@@ -84,10 +84,16 @@ package final class BusServer: @unchecked Sendable {
 
     private func leave(_ loop: EventLoop) -> Bool {
         guard service.notifier.isHeard else { return false }
+        // Writing a large state takes longer than ending does.
+        service.tell(.extendTimeout(Self.timeToHandOver))
+        guard loop.prepareToLeave() else {
+            logger.error(
+                "the connections can't be handed over, because the log can't be written",
+                metadata: LogKind.notTakenOver.metadata)
+            return false
+        }
         do throws(SystemdError) {
             let count = loop.connections.count
-            // Writing a large state takes longer than ending does.
-            service.tell(.extendTimeout(Self.timeToHandOver))
             try loop.leave(to: service)
             logger.info("\(count) connections left to the next daemon")
             return true

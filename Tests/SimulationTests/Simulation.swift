@@ -280,7 +280,7 @@ final class Simulation {
         return members
     }
 
-    private static func types() throws -> [any StateType] {
+    static func types() throws -> [any StateType] {
         let actions: JSON = [
             "add": ["payload": ["by": "integer"], "increment": ["count": ["var": "payload.by"]]],
             "flip": ["toggle": ["flag"]],

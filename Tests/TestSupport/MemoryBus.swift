@@ -82,6 +82,8 @@ package final class MemoryBus {
     /// What a reload finds.
     private final class Loadable {
         var definitions: [String]
+        /// What was compiled before: a test carries the log out many times, always with the same few types.
+        var compiled: [any StateType] = []
         init(_ definitions: [String]) { self.definitions = definitions }
     }
     private let loadable: Loadable
@@ -170,7 +172,12 @@ package final class MemoryBus {
         configuration.ask = { questions.open.append($0) }
         configuration.compile = { (definition) throws(ReloadFailure) in
             if let native = setup.natives.first(where: { $0.definition == definition }) { return native }
-            do { return try DeclaredType(definition: definition) } catch {
+            if let known = loadable.compiled.first(where: { $0.definition == definition }) { return known }
+            do {
+                let type = try DeclaredType(definition: definition)
+                loadable.compiled.append(type)
+                return type
+            } catch {
                 throw ReloadFailure(message: "\(error)")
             }
         }
@@ -189,9 +196,31 @@ package final class MemoryBus {
     /// from before. Clients keep their connections.
     package func restart(definitions: [String]? = nil) throws {
         let types = try definitions.map { try Self.types(setup.natives, $0) } ?? types
-        engine = try follower(of: handedOver(), types: types)
+        if setup.log == nil {
+            engine = try follower(of: handedOver(), types: types)
+        } else {
+            engine = try loggingFollower(types: types)
+        }
         for endpoint in endpoints { endpoint.engine = engine }
+        engine.goOnAfterTakeOver()
         settle()
+    }
+
+    /// The same with a log, on a disk that works.
+    private func loggingFollower(types: [any StateType]) throws -> Engine {
+        repeat { settle() } while engine.refuseQuestions()
+        settle()
+        let bytes = handedOver()
+        questions.open = []
+        let configuration = Self.configuration(setup, epoch, log, loadable, questions)
+        let follower = Engine(configuration, types: [])
+        follower.beginTurn(at: now)
+        try bytes.withUnsafeBytes { try follower.takeOver($0, isLogToCome: true) }
+        follower.adopt(setup.limits)
+        follower.beginLogging()
+        follower.endPastConnections()
+        follower.begin(with: types)
+        return follower
     }
 
     /// What the engine would hand over now.

@@ -20,7 +20,19 @@ package final class MemoryLog: PastSource {
         let copy = MemoryLog()
         copy.groups = groups
         copy.snapshotBytes = snapshotBytes
+        copy.forgotten = forgotten
         return copy
+    }
+
+    /// What was taken away, for whoever judges the log afterwards.
+    private var forgotten: (groups: [Group], snapshots: [Int: [UInt8]]) = ([], [:])
+
+    /// Another in which nothing was forgotten.
+    package func whole() -> MemoryLog {
+        let whole = MemoryLog()
+        whole.groups = forgotten.groups + groups
+        whole.snapshotBytes = forgotten.snapshots.merging(snapshotBytes) { $1 }
+        return whole
     }
 
     package var lastRevision: Int { max(groups.last?.last ?? 0, snapshotBytes.keys.max() ?? 0) }
@@ -42,6 +54,8 @@ package final class MemoryLog: PastSource {
 
     /// Takes away what stands before a snapshot.
     package func forget(before revision: Int) {
+        forgotten.groups += groups.filter { $0.last <= revision && $0.first <= revision }
+        for old in snapshotBytes.keys where old < revision { forgotten.snapshots[old] = snapshotBytes[old] }
         groups.removeAll { $0.last <= revision && $0.first <= revision }
         for old in snapshotBytes.keys where old < revision { snapshotBytes[old] = nil }
     }

@@ -9,7 +9,11 @@ extension Engine {
     ///
     /// Connections keep their numbers. Sockets that did not come along are the caller's to `disconnect`, which carries
     /// out their wills. After a failure the engine must be thrown away.
-    package func takeOver(_ bytes: UnsafeRawBufferPointer) throws(HandOverFailure) {
+    ///
+    /// `isLogToCome`: what clients have sent waits for `goOnAfterTakeOver`, as what it commits must be logged.
+    package func takeOver(
+        _ bytes: UnsafeRawBufferPointer, isLogToCome: Bool = false
+    ) throws(HandOverFailure) {
         precondition(
             stores.count == 0 && connectionCount == 0, "Only a new engine can take over another's state.")
         var records = HandOverRecords(bytes)
@@ -36,7 +40,11 @@ extension Engine {
         try finishTaking(bus, arrival.drops)
         for record in arrival.subscriptions { try takeSubscription(record) }
         if !moved.isEmpty { publish(moved: moved, by: Self.daemon, CommitFacts()) }
-        // Whoever can go on with what waits does.
+        if !isLogToCome { goOnAfterTakeOver() }
+    }
+
+    /// Whoever can go on with what waits does.
+    package func goOnAfterTakeOver() {
         for case let connection? in connections {
             markReady(connection)
             settle(connection)
@@ -130,6 +138,8 @@ extension Engine {
         connection.inputEnded = record.flag("inputEnded")
         try takeBytes(of: record, for: connection)
         connection.isClosing = record.flag("closing")
+        // What the log has heard of it is not known here.
+        connection.isNoted = true
     }
 
     /// The output that was not sent, a reply that waited, the input that was not carried out.

@@ -19,7 +19,8 @@ extension Engine {
                 connection.behind = 0
                 break
             }
-            if tellFromMemory(subscription) { continue }
+            if connection.outbox.count <= outboxLimit / 2, tellFromMemory(subscription) { continue }
+            // It may have filled up just now.
             if connection.outbox.count > outboxLimit / 2 {
                 connection.isBlocked = true
                 return false
@@ -34,8 +35,14 @@ extension Engine {
         guard let after = subscription.toldThrough else { return }
         switch answer {
         case .entries(let entries, let through):
-            entries.withUnsafeBytes { tell($0, after: after, to: subscription) }
-            subscription.toldThrough = max(after, through)
+            guard through > after else {
+                // What is said to stand in the log does not: it can't be read any more.
+                tellGap(subscription, at: revision)
+                endPast(subscription)
+                break
+            }
+            let told = entries.withUnsafeBytes { tell($0, through: through, to: subscription) }
+            subscription.toldThrough = told
         case .gap(let oldest):
             tellGap(subscription, at: oldest)
             subscription.toldThrough = max(after, oldest)
@@ -63,7 +70,7 @@ extension Engine {
         subscription.connection.behind -= 1
     }
 
-    /// Tells what is still in memory; false when that begins too late.
+    /// Tells what is still in memory; false when that begins too late, or there is no room for all of it.
     private func tellFromMemory(_ subscription: Subscription) -> Bool {
         let after = subscription.toldThrough!
         if after < revision {
@@ -73,28 +80,43 @@ extension Engine {
             }
             gathering.closeLatest()
             for group in groups where group.last > after {
-                tell(group.entries.bytes, after: after, to: subscription)
+                let told = tell(group.entries.bytes, through: group.last, to: subscription)
+                subscription.toldThrough = told
+                if told < group.last { return false }
             }
         }
         endPast(subscription)
         return true
     }
 
-    private func tell(_ entries: UnsafeRawBufferPointer, after: Int, to subscription: Subscription) {
+    /// Tells entries while there is room for them, and gives the revision up to which that was done.
+    private func tell(
+        _ entries: UnsafeRawBufferPointer, through end: Int, to subscription: Subscription
+    ) -> Int {
+        let connection = subscription.connection
+        var told = subscription.toldThrough!
+        var isFull = false
         LogLines.forEach(in: entries) { line in
-            guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object,
+            guard !isFull, let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object,
                 let actions = entry["actions"]?.array, !actions.isEmpty,
-                let (first, last) = LogLines.revisions(of: entry), last > after
+                let (first, last) = LogLines.revisions(of: entry), last > told
             else { return }
-            for revision in max(first, after + 1)...last {
-                for (index, action) in actions.enumerated() {
-                    guard let action = action.object, wants(subscription.shape, action) else { continue }
+            let wanted = actions.enumerated().compactMap { index, action in
+                action.object.flatMap { wants(subscription.shape, $0) ? (index: index, action: $0) : nil }
+            }
+            if wanted.isEmpty { return }
+            for revision in max(first, told + 1)...last {
+                isFull = connection.outbox.count >= outboxLimit
+                if isFull { return }
+                for (index, action) in wanted {
                     tell(
                         action, of: entry, at: revision, index: actions.count > 1 ? index : nil,
                         to: subscription)
                 }
+                told = revision
             }
         }
+        return isFull ? told : max(told, end)
     }
 
     private func wants(_ shape: Shape, _ action: JSONObject) -> Bool {

@@ -230,17 +230,24 @@ extension Engine {
 }
 
 extension Engine {
-    /// Nobody will answer any more: whoever waits for a reply hears that, before the daemon goes.
-    package func refuseQuestions() {
+    /// Nobody will answer any more: whoever waits for a reply hears that, before the daemon goes. True if somebody did; then
+    /// others may have gone on, and asked in their turn.
+    package func refuseQuestions() -> Bool {
+        var isAny = false
         for case let connection? in connections {
-            guard let question = connection.question else { continue }
-            connection.question = nil
-            // What is still to be told of past actions is told by the daemon that follows.
-            if case .actions = question.purpose { continue }
-            refuse(
-                RequestError(.unavailable, "The bus restarts; ask again."), for: connection, id: question.id)
-            markReady(connection)
-            settle(connection)
+            // Behind a question there may be another one.
+            while let question = connection.question {
+                // What is still to be told of past actions is told by the daemon that follows.
+                if case .actions = question.purpose { break }
+                connection.question = nil
+                isAny = true
+                refuse(
+                    RequestError(.unavailable, "The bus restarts; ask again."), for: connection,
+                    id: question.id)
+                markReady(connection)
+                settle(connection)
+            }
         }
+        return isAny
     }
 }

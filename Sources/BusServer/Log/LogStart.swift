@@ -119,7 +119,7 @@ struct LogStart {
         let engine = Engine(configuration, types: [])
         engine.beginTurn(at: WallClock.now)
         let outcome = inheritance.state.withUnsafeBytes { bytes in
-            Result { () throws(HandOverFailure) in try engine.takeOver(bytes) }
+            Result { () throws(HandOverFailure) in try engine.takeOver(bytes, isLogToCome: true) }
         }
         if case .failure(let failure) = outcome {
             logger.error(

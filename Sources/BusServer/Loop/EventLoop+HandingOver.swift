@@ -3,19 +3,25 @@ import Systemd
 
 /// Connections that outlive the daemon: left to the next one, and taken from the one before.
 extension EventLoop {
-    /// Stops without ending a connection: what can be written is, then everything is left to the next daemon.
-    /// After an error it goes on as if nothing had been asked.
-    func leave(to service: Service) throws(SystemdError) {
+    /// What is in the log and what is handed over must be the same: brings everything to the log. False if that can't be
+    /// done; then ends may be waiting for it, which only the log can tell the next daemon of.
+    func prepareToLeave() -> Bool {
         beginTurn()
         flush()
         // Who can't hear any more ends here; who has only not heard everything yet does so from the next daemon.
         for id in connections.ids where connections[id]?.outputLost == true { close(id, .peerLost) }
         flush()
-        // What is in the log and what is handed over must be the same.
-        engine.refuseQuestions()
-        _ = keeper?.drain()
+        repeat {
+            flush()
+            _ = keeper?.drain()
+        } while engine.refuseQuestions()
         flush()
-        _ = keeper?.drain()
+        return keeper?.drain() ?? true
+    }
+
+    /// Stops without ending a connection: what can be written is, then everything is left to the next daemon.
+    /// After an error it goes on as if nothing had been asked.
+    func leave(to service: Service) throws(SystemdError) {
         let own = acceptors.map(\.listener).filter { !$0.isPassed }
         try Inheritance.leave(engine, connections, own, to: service)
         for acceptor in acceptors { acceptor.listener.leave() }

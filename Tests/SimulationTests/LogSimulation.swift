@@ -1,0 +1,211 @@
+import BusEngine
+import BusJSON
+import BusLogic
+import TestSupport
+
+/// A bus with a log, whose disk is slow, fails, and which is gone in the middle of anything; all from a seed.
+final class LogSimulation {
+    private var random: SeededGenerator
+    private var bus: MemoryBus
+    private var clients: [LogClient] = []
+    private let ledger = LogLedger()
+    /// What the states were when the bus stood at a revision that has not been taken back since.
+    private var digests: [Int: String] = [:]
+    private(set) var crashes = 0
+    private(set) var failures = 0
+    private(set) var restarts = 0
+    private(set) var snapshots = 0
+
+    init(seed: UInt64) throws {
+        random = SeededGenerator(seed: seed)
+        var setup = MemoryBus.Setup()
+        setup.log = MemoryLog()
+        setup.natives = try Self.types()
+        setup.stores = ["note/wills", "note/s1", "tree/s2"]
+        setup.limits.outbox = [2000, 6000, 4 << 20][Int(seed % 3)]
+        setup.limits.line = [3000, 1 << 20][Int(seed / 3 % 2)]
+        bus = try MemoryBus(setup)
+        for index in 0..<4 { clients.append(LogClient(uid: 1000 + index % 3, bus: bus, ledger: ledger)) }
+    }
+
+    func run(steps: Int) throws {
+        for _ in 0..<steps {
+            try step()
+            try look()
+        }
+        try finish()
+    }
+
+    private func step() throws {
+        guard let client = clients.randomElement(using: &random) else { return }
+        switch Int.random(in: 0..<200, using: &random) {
+        case 0..<130: try request(client)
+        case 130..<145: client.line.isReading.toggle()
+        case 145..<165:
+            bus.advance(milliseconds: random.oneIn(10) ? 31_000 : Int.random(in: 0..<3, using: &random))
+        case 165..<182:
+            bus.disk = [.works, .works, .isBusy, .isBusy, .fails].randomElement(using: &random) ?? .works
+        case 182..<186: try crash()
+        case 186..<190:
+            client.line.close()
+            try look()
+            try client.connect(to: bus)
+        case 190..<196: try takeSnapshot()
+        default:
+            guard case .works = bus.disk else { return }
+            try bus.restart()
+            restarts += 1
+        }
+    }
+
+    /// Everybody takes what there is, and the states are written down.
+    private func look() throws {
+        if bus.engine.trouble != nil {
+            failures += 1
+            digests = digests.filter { $0.key <= bus.engine.revision }
+        }
+        digests[bus.engine.revision] = bus.engine.stateDigest
+        for client in clients {
+            try client.takeAll(bus.engine.durableRevision)
+            if client.line.isEnded { try client.connect(to: bus) }
+        }
+    }
+
+    private func crash() throws {
+        let old = bus
+        bus = try old.crash(finishingWrite: Bool.random(using: &random))
+        crashes += 1
+        // What had left before is with the clients; the rest is gone.
+        let written = bus.engine.durableRevision
+        digests = digests.filter { $0.key <= written && $0.key <= old.engine.revision }
+        if old.engine.durableRevision > written { throw Violation("Commits on disk are gone.") }
+        // Only what was on disk is still true, as the next bus may have gone on otherwise.
+        let common = old.engine.durableRevision
+        digests = digests.filter { $0.key <= common }
+        for client in clients {
+            try client.takeAll(common)
+            try client.connect(to: bus)
+        }
+    }
+
+    private func takeSnapshot() throws {
+        guard let log = bus.written, let oldest = log.snapshotBytes.keys.min() else { return }
+        let revision = Int.random(in: oldest...bus.engine.durableRevision, using: &random)
+        log.takeSnapshot(try bus.past(at: revision))
+        snapshots += 1
+        if random.oneIn(3) { log.forget(before: revision) }
+    }
+
+    private func finish() throws {
+        bus.disk = .works
+        for client in clients { client.line.isReading = true }
+        for _ in 0..<20 {
+            try look()
+            for client in clients { client.retry() }
+        }
+        let revision = bus.engine.revision
+        for client in clients { try client.end(at: revision) }
+        if !clients.allSatisfy({ $0.toRetry.isEmpty }) { throw Violation("Retries never end.") }
+        bus.disk = .works
+        digests[bus.engine.revision] = bus.engine.stateDigest
+        let left = bus.engine.addresses(ofType: "tree").filter { $0.hasPrefix("tree/e") }
+        if !left.isEmpty { throw Violation("Their clients are gone, but there are \(left).") }
+        guard let log = bus.written?.whole() else { return }
+        try ledger.compare(with: log, hadTrouble: failures > 0)
+        try ledger.compareViews(with: log, digests: digests, from: bus)
+        let last = try bus.crash()
+        guard last.engine.stateDigest == bus.engine.stateDigest, last.engine.revision == bus.engine.revision
+        else {
+            throw Violation("The next start makes something else of the log.")
+        }
+    }
+
+    // MARK: - Requests
+
+    private func request(_ client: LogClient) throws {
+        switch Int.random(in: 0..<100, using: &random) {
+        case 0..<8:
+            client.sendOther([
+                "op": "create", "store": .string(someStore()), "ifMissing": true,
+            ])
+        case 8..<12: client.sendOther(["op": "drop", "store": .string(someStore())])
+        case 12..<15:
+            let store = "tree/e\(Int.random(in: 0..<9, using: &random))"
+            client.sendOther(["op": "create", "store": .string(store), "ephemeral": true])
+        case 15..<18: client.leaveWill(random.oneIn(3))
+        case 18..<24 where client.mirrors.count < 4:
+            client.subscribe(someSubscription(), since: nil, bus.epoch)
+        case 24..<26: client.subscribeToActions(since: nil, bus.epoch)
+        case 26..<28:
+            let since = Int.random(in: 0...max(1, client.lastSeen), using: &random)
+            client.sendOther(["op": "history", "since": .int(since), "limit": 5])
+        case 28..<30:
+            let past = Int.random(in: 0...max(1, client.lastSeen), using: &random)
+            client.sendOther(["op": "get", "type": "note", "revision": .int(past)])
+        case 30..<32:
+            let past = Int.random(in: 0...max(1, client.lastSeen), using: &random)
+            client.sendOther(["op": "revert", "store": .string(someStore()), "revision": .int(past)])
+        case 32..<35: client.sendOther(["op": "get", "match": "*/*"])
+        case 35..<37: client.sendOther(["op": "ping"])
+        case 37..<40: client.retry()
+        default:
+            let isKeyed = random.oneIn(3)
+            try client.commit(
+                someDispatch(), key: isKeyed ? "k" : nil, isSilent: !isKeyed && random.oneIn(4),
+                epoch: bus.epoch)
+        }
+    }
+
+    private func someStore() -> String {
+        "\(["note", "tree"].randomElement(using: &random) ?? "note")/s\(Int.random(in: 0..<6, using: &random))"
+    }
+
+    private func someSubscription() -> SubscriptionRequest {
+        let kinds = [
+            ("type", "note"), ("type", "tree"), ("match", "*/*"), ("match", "t*/s*"), ("store", "note/s1"),
+            ("match", "*/s2"),
+        ]
+        let (kind, text) = kinds.randomElement(using: &random) ?? kinds[0]
+        let pointers: [[String]]? =
+            [nil, nil, [["count"]], [["map", "a"], ["count"]], [["list", "0"]]]
+            .randomElement(using: &random) ?? nil
+        let format = ["merge", "patch", "state"].randomElement(using: &random) ?? "merge"
+        return SubscriptionRequest(kind: kind, text: text, pointers: pointers, format: format)
+    }
+
+    private func someDispatch() -> JSONObject {
+        let value = randomJSON(using: &random, depth: 3)
+        let key = ["a", "b", "x"].randomElement(using: &random) ?? "a"
+        let actions: [(String, JSONObject)] = [
+            ("add", ["by": .int(Int.random(in: -3..<4, using: &random))]), ("flip", [:]), ("ring", [:]),
+            ("put", ["value": value]), ("push", ["value": value]),
+            ("key", ["key": .string(key), "value": value]), ("forget", ["key": .string(key)]),
+            ("mixed", ["key": .string(key), "value": value]),
+        ]
+        let (action, payload) = actions.randomElement(using: &random) ?? actions[0]
+        var members: JSONObject = ["op": "dispatch", "action": .string(action), "payload": .object(payload)]
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: members["type"] = .string(["note", "tree"].randomElement(using: &random) ?? "note")
+        case 1: members["type"] = "*"
+        default: members["store"] = .string(someStore())
+        }
+        return members
+    }
+
+    /// Those of the other simulation; every action takes a mark that names the request.
+    private static func types() throws -> [any StateType] {
+        try Simulation.types().map { type in
+            var definition = type.definition.object ?? [:]
+            var actions = definition["actions"]?.object ?? [:]
+            for member in actions.members {
+                var action = member.value.object ?? [:]
+                var payload = action["payload"]?.object ?? [:]
+                payload["mark"] = "integer?"
+                action["payload"] = .object(payload)
+                actions[member.key] = .object(action)
+            }
+            definition["actions"] = .object(actions)
+            return try DeclaredType(definition: .object(definition))
+        }
+    }
+}
