@@ -210,6 +210,8 @@ import Testing
         "UPDATE snapshots SET bytes = 9223372036854775807, parts = 9223372036854775807",
         "UPDATE snapshots SET start = -9223372036854775808, time = -9223372036854775808",
         "UPDATE snapshots SET revision = 9223372036854775807 WHERE revision = 40",
+        "UPDATE snapshots SET bytes = 9223372036854775807 WHERE revision = 20",
+        "UPDATE snapshots SET time = -9223372036854775808, start = -9223372036854775808 WHERE revision = 20",
         "UPDATE groups SET number = 'x' || number, first = NULL WHERE 0; UPDATE snapshots SET digest = '', bytes = 'many'",
     ])
     func impossibleNumbersAreDamage(_ change: String) throws {

@@ -86,7 +86,10 @@ import Testing
         let failure = #expect(throws: LogFailure.self) {
             try LogFile(path: "/tmp/absent-directory-of-a-log/bus.sqlite", sync: .always, bootID: "boot")
         }
-        #expect(failure?.message.contains("/tmp/absent-directory-of-a-log/bus.sqlite") == true)
+        #expect(
+            failure?.message
+                == "The directory of the log /tmp/absent-directory-of-a-log/bus.sqlite does not exist; make "
+                + "it, or change log.path.")
         #expect(
             #expect(throws: LogFailure.self) { try LogReader(path: "/tmp/absent.sqlite") }?.kind == .notALog)
     }

@@ -34,6 +34,19 @@ import Testing
         #expect(try directory.query("SELECT count(*) FROM commits") == "3\n")
     }
 
+    /// Whoever asks for the schema is told what the columns mean.
+    @Test func schemaExplainsItself() throws {
+        let directory = try Scratch()
+        try directory.write { _ in }
+        let schema = try directory.query(
+            "SELECT sql FROM sqlite_schema WHERE name IN ('groups', 'snapshots')")
+        for comment in [
+            "-- one JSON object per line", "-- milliseconds since 1970, UTC", "-- of the parts, in order",
+        ] {
+            #expect(schema.contains(comment))
+        }
+    }
+
     @Test func sizesAddUp() throws {
         let directory = try Scratch()
         try directory.write {
