@@ -75,4 +75,41 @@ struct LogVerifyTests {
         try bus.directory.write("bus.sqlite", String(repeating: "no log ", count: 2000))
         #expect(try bus.verify().status == 65)
     }
+
+    /// As the README tells it: a copy is made beside the daemon, gets a new epoch, and takes the log's place.
+    @Test func aBackupTakenUnderLoadCanBeRestored() throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        let epoch = try client.epoch()
+        let request = #"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n"
+        try client.send(String(repeating: request, count: 300))
+        for _ in 0..<100 { _ = try client.line() }
+        let copy = "\(bus.directory.path)/copy.sqlite"
+        // Two hundred commits are still under way.
+        try bus.change("VACUUM INTO '\(copy)'")
+        for _ in 0..<200 { _ = try client.line() }
+        #expect(try client.ask(#"{"op":"sync"}"#) == #"{"ok":true,"revision":301}"#)
+        #expect(try bus.stop(daemon) == 0)
+        let verified = try bus.run(["--log", copy, "--verify"])
+        #expect(verified.status == 0, "\(verified.errors)")
+
+        try FileManager.default.removeItem(atPath: bus.log)
+        try? FileManager.default.removeItem(atPath: "\(bus.log)-wal")
+        try FileManager.default.moveItem(atPath: copy, toPath: bus.log)
+        let name = "5bd1a5a6-3c1f-4d0e-9d3c-0123456789ab"
+        try bus.change("UPDATE meta SET value = '\(name)' WHERE name = 'epoch'")
+        let restored = try bus.start()
+        let other = try bus.client()
+        #expect(try other.epoch() == name && name != epoch)
+        let reply = try other.ask(#"{"op":"get","store":"counter/main"}"#)
+        let (revision, count) = (Client.integer("revision", in: reply), Client.integer("count", in: reply))
+        #expect(try (101...301).contains(#require(revision)))
+        #expect(try #require(count) + 1 == #require(revision))
+        // Who goes on from where the lost daemon was is told to begin anew.
+        try other.send(
+            #"{"op":"subscribe","type":"counter","since":301,"epoch":"\#(epoch)"}"# + "\n")
+        _ = try other.line()
+        #expect(try other.line()?.contains(#""reset":true"#) == true)
+        #expect(try bus.stop(restored) == 0)
+    }
 }

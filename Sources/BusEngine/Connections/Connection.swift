@@ -52,6 +52,8 @@ final class Connection {
     @exclusivity(unchecked) var behind = 0
     /// Dispatches that wanted no answer, as far as their commits may not stand on disk yet.
     @exclusivity(unchecked) var silent: [SilentDispatch] = []
+    /// How many of them there may be before those that do are let go.
+    @exclusivity(unchecked) var silentRoom = 64
     /// The log has heard of it: a will, or a store that goes with it. So it has to hear of its end, too.
     @exclusivity(unchecked) var isNoted = false
     /// Stands in the list of connections with something to do.
