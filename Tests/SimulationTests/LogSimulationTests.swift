@@ -3,9 +3,9 @@ import Testing
 /// Guarantees 6, 7 and 9 under everything that can happen to a disk and a daemon: nobody sees what is not in the log, nothing
 /// that was acknowledged is lost or done twice, and the log makes the same states again. A failure names its seed.
 @Suite struct LogSimulationTests {
-    @Test(arguments: 0..<48) func nothingIsLostDoneTwiceOrSeenTooEarly(seed: Int) throws {
+    @Test(arguments: 0..<40) func nothingIsLostDoneTwiceOrSeenTooEarly(seed: Int) throws {
         do {
-            try LogSimulation(seed: UInt64(seed)).run(steps: 250)
+            try LogSimulation(seed: UInt64(seed)).run(steps: 180)
         } catch {
             Issue.record("Seed \(seed): \(error)")
         }
@@ -13,17 +13,17 @@ import Testing
 
     @Test func simulationReachesCrashesFailuresAndRestarts() throws {
         var (crashes, failures, restarts, snapshots) = (0, 0, 0, 0)
-        for seed in 0..<8 {
+        for seed in 40..<48 {
             let simulation = try LogSimulation(seed: UInt64(seed))
-            try simulation.run(steps: 250)
+            try simulation.run(steps: 180)
             crashes += simulation.crashes
             failures += simulation.failures
             restarts += simulation.restarts
             snapshots += simulation.snapshots
         }
-        #expect(crashes > 20)
-        #expect(failures > 20)
-        #expect(restarts > 10)
-        #expect(snapshots > 20)
+        #expect(crashes > 10)
+        #expect(failures > 10)
+        #expect(restarts > 5)
+        #expect(snapshots > 10)
     }
 }
