@@ -268,6 +268,24 @@ struct ReplayTests {
         #expect(run.lines[6].hasSuffix("0 of them refused; 2 stores differ at the end: meter/a, meter/b"))
     }
 
+    @Test func whoCameOverTCPHasNoUserID() throws {
+        let folder = Folder()
+        let file = try folder.write(
+            "export.ndjson",
+            """
+            {"fluxbus":"export","form":1,"epoch":"e","revision":7,"until":9}
+            {"definition":{"type":"guest","initial":{"who":0},"actions":{"come":{"set":{"who":{"var":"meta.uid"}}}}}}
+            {"store":"guest/a","state":{"who":0}}
+            {"revision":8,"time":1.5,"by":{"token":"panel","address":"x:1"},"actions":[{"type":"guest","action":"come","payload":{}}]}
+            {"revision":9,"time":1.5,"by":{"uid":1005,"pid":1},"actions":[{"type":"guest","action":"come","payload":{}}]}
+            """)
+        _ = try folder.write("guest.yaml", "type: guest\ninitial: { who: 0 }\nactions: { come: {} }\n")
+        let run = try CommandRun(["replay", "--check", file, "--types", folder.path])
+        let differences = try lines(run).compactMap { $0["differences"]?[0] }
+        #expect(differences.map { $0["old"] } == [.null, 1005])
+        #expect(differences.map { $0["new"] } == [0, 0])
+    }
+
     @Test func definitionsThatAreWrongAreRefusedWithTheirLine() throws {
         let bus = try recordedBus()
         let run = try check(bus, with: "type: meter\ninitial: 7\n")
