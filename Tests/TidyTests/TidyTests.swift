@@ -33,7 +33,8 @@ import Testing
         "BusEngine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
         "BusHistory": ["BusEngine", "BusJSON"],
         "BusServer": [
-            "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML", "CLinux", "Systemd",
+            "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML", "CLinux",
+            "Systemd",
         ],
         "Systemd": ["CSystemd"], "BusLog": ["CSQLite"],
         "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
