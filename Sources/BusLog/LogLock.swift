@@ -26,11 +26,6 @@ final class LogLock {
                 case ENOSPC, EDQUOT: .full
                 default: .io
                 }
-            if number == ENOENT || number == ENOTDIR {
-                throw LogFailure(
-                    .io, path: path,
-                    "The directory of the log \(path) does not exist; make it, or change log.path.")
-            }
             throw LogFailure(
                 kind, path: path,
                 "\(file) can't be written (\(String(cString: strerror(number)))); give the directory to user "

@@ -88,8 +88,8 @@ import Testing
         }
         #expect(
             failure?.message
-                == "The directory of the log /tmp/absent-directory-of-a-log/bus.sqlite does not exist; make "
-                + "it, or change log.path.")
+                == "The log /tmp/absent-directory-of-a-log/bus.sqlite has no place; make the directory for it, or "
+                + "name another file in log.path (No such file or directory).")
         #expect(
             #expect(throws: LogFailure.self) { try LogReader(path: "/tmp/absent.sqlite") }?.kind == .notALog)
     }
