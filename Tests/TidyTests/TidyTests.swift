@@ -31,7 +31,11 @@ import Testing
         "BusYAML": ["BusJSON", "BusProtocol"],
         "BusLogic": ["BusJSON", "BusProtocol", "BusState", "BusYAML"],
         "BusEngine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
-        "BusServer": ["BusEngine", "BusLogic", "BusProtocol", "BusYAML", "BusJSON", "CLinux", "Systemd"],
+        "BusHistory": ["BusEngine", "BusJSON"],
+        "BusServer": [
+            "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML", "CLinux",
+            "Systemd",
+        ],
         "Systemd": ["CSystemd"], "BusLog": ["CSQLite"],
         "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
         "FluxBus": ["BusJSON", "BusTypes", "CLinux", "Flux"],
