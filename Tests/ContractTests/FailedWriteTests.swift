@@ -254,4 +254,60 @@ import Testing
         #expect(last.contains(/"states":{"counter\/b":.*"counter\/a":/), "\(last)")
         #expect(try bus.isWhatTheLogSays())
     }
+
+    /// A reload that was not written: the old definitions hold, and the next one brings the new ones.
+    @Test func definitionsAreTheOldOnes() throws {
+        let bus = try MemoryBus.logging("lamp/l") { $0.definitions = ["type: lamp\ninitial: { on: false }"] }
+        let client = bus.connect(uid: 0)
+        bus.definitions = ["type: lamp\ninitial: { on: false, level: 3 }", "type: other\ninitial: {}"]
+        try failing(bus) { client.send(#"{"op":"reload"}"#) }
+        #expect(try client.codes() == ["unavailable"])
+        #expect(try client.state(of: "lamp/l") == ["on": false])
+        #expect(try client.code(of: #"{"op":"types","type":"other"}"#) == "unknown_type")
+        bus.disk = .works
+        try client.revision(after: #"{"op":"reload"}"#)
+        #expect(try client.state(of: "lamp/l") == ["on": false, "level": 3])
+        #expect(try client.code(of: #"{"op":"types","type":"other"}"#) == nil)
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    /// Who made a store is still who may drop it, and who is new meanwhile is nobody else.
+    @Test func storesStayTheirMakers() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let (maker, other) = (bus.connect(uid: 7), bus.connect(uid: 8))
+        try other.revision(after: Line.increment)
+        try maker.revision(after: #"{"op":"create","store":"counter/n"}"#)
+        let late = bus.connect(uid: 9)
+        try failing(bus) { late.send(#"{"op":"create","store":"counter/o"}"#) }
+        bus.disk = .works
+        let drop = #"{"op":"drop","store":"counter/n"}"#
+        for client in [other, late, bus.connect(uid: 10)] {
+            _ = try client.all()
+            #expect(try client.code(of: drop) == "forbidden")
+        }
+        #expect(try maker.code(of: drop) == nil)
+    }
+
+    /// What clients make the bus hold is counted as before.
+    @Test func memoryIsCountedAsBefore() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let (client, observer) = (bus.connect(uid: 0), bus.connect())
+        for pattern in ["counter/*", "*/*", "counter/a*", "counter/a"] {
+            try observer.ask(#"{"op":"subscribe","match":"\#(pattern)"}"#)
+        }
+        func memory() throws -> JSON? {
+            let stats = try client.reply(to: #"{"op":"stats"}"#)["stats"]
+            #expect(stats?["outboxBytes"] == 0)
+            return stats?["accountedMemory"]
+        }
+        let before = try memory()
+        try failing(bus) {
+            client.send(#"{"op":"create","store":"counter/ab","key":"k"}"#)
+            client.send(Line.increment)
+            observer.send(#"{"op":"subscribe","match":"counter/b*"}"#)
+            client.send(#"{"op":"drop","store":"counter/a"}"#)
+        }
+        _ = try client.all()
+        #expect(try memory() == before)
+    }
 }

@@ -42,6 +42,15 @@ struct MirrorTests {
         #expect(mirror.revision == 50)
     }
 
+    /// The bus may begin anew between two parts of an event; then nothing of the first ones counts.
+    @Test func aResetEndsAnEventThatIsUnderWay() throws {
+        let part = change(42, 43, ["states": ["counter/d": ["count": 4]], "more": true])
+        let anew = change(0, 42, ["reset": true, "states": ["counter/a": ["count": 2]]])
+        let mirror = try mirror(reset, part, anew)
+        #expect(mirror.states == ["counter/a": ["count": 2]])
+        #expect(mirror.revision == 42)
+    }
+
     @Test func anEmptyResetIsAnEmptyMirror() throws {
         let mirror = try mirror(change(0, 7, ["reset": true, "states": [:]]))
         #expect(mirror.states.isEmpty)

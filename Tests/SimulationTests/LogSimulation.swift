@@ -39,7 +39,8 @@ final class LogSimulation {
     private func step() throws {
         guard let client = clients.randomElement(using: &random) else { return }
         switch Int.random(in: 0..<200, using: &random) {
-        case 0..<130: try request(client)
+        case 0..<122: try request(client)
+        case 122..<130: bus.finishWrite()
         case 130..<145: client.line.isReading.toggle()
         case 145..<165:
             bus.advance(milliseconds: random.oneIn(10) ? 31_000 : Int.random(in: 0..<3, using: &random))

@@ -94,6 +94,15 @@ package final class MemoryBus {
         set { loadable.definitions = newValue }
     }
 
+    /// A busy disk is done with one group, and goes on with the next.
+    package func finishWrite() {
+        guard let group = inFlight else { return }
+        inFlight = nil
+        setup.log?.append(group)
+        engine.groupWritten()
+        settle()
+    }
+
     /// Brings groups to the log and answers to the engine; true if something happened.
     private func workWithLog() throws -> Bool {
         guard let written = setup.log, let replayer else { return false }
