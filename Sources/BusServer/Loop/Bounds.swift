@@ -15,6 +15,8 @@ enum Bounds {
     static let turnsPerWakeUp = 256
     /// Nanoseconds for which the loop looks for more before it sleeps: waking a core costs more than this.
     static let patience = 20_000
+    /// Turns after which the log is given a group although more is ready: its clients have waited long enough.
+    static let turnsPerGroup = 4
     /// Milliseconds for which the loop waits for sockets itself after something came; then Dispatch watches for it.
     static let stay = 100
     /// Times in a row that it did so in vain, after which it sleeps at once…

@@ -50,6 +50,9 @@ final class EventLoop {
     /// Counts turns, to know whose allowance of this turn is used up.
     @exclusivity(unchecked) private var turn = 0
     @exclusivity(unchecked) private var patience = Patience()
+    /// The log is given a group when nothing is ready for a moment, and not after each turn: those who were just answered
+    /// send their next requests meanwhile, and a group costs the same whatever is in it.
+    private var gathersTurns = false
     /// Others wait for the queue.
     private var givesBack = false
     let bell: Bell
@@ -78,9 +81,11 @@ final class EventLoop {
     func wakeUp() {
         var turns = 0
         givesBack = false
+        gathersTurns = true
         while turns < Bounds.turnsPerWakeUp, !givesBack {
             var count = poller.poll()
             if count == 0 {
+                keeper?.turnEnded()
                 if patience.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
                 // Being woken here takes one switch of threads less than being woken by Dispatch.
                 count = poller.poll(milliseconds: timeToStay())
@@ -90,7 +95,10 @@ final class EventLoop {
             pulse?.turnEnded(now: MonotonicClock.read())
             patience.somethingCame(now: MonotonicClock.nanoseconds())
             turns += 1
+            if turns % Bounds.turnsPerGroup == 0 { keeper?.turnEnded() }
         }
+        gathersTurns = false
+        keeper?.turnEnded()
         armTimer()
         callWhenEmpty()
     }
@@ -169,7 +177,7 @@ final class EventLoop {
             spareList.removeAll(keepingCapacity: true)
             engine.takeReady { pending.append($0) }
         }
-        keeper?.turnEnded()
+        if !gathersTurns { keeper?.turnEnded() }
     }
 
     private func write(_ id: ConnectionID) {
