@@ -50,11 +50,14 @@ let package = Package(
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusEngine", "BusJSON"]),
+        // Load on an engine without sockets, for benchmarks and for tests that count what it costs.
+        .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML", "CLinux",
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML",
+                "CLinux",
                 "Systemd", logging,
             ]),
         // The architecture inside one process; no I/O, nothing of the bus.
@@ -73,11 +76,14 @@ let package = Package(
         // The command line's code, apart from its entry point, so that tests can run it.
         .target(
             name: "FluxBusCommand",
-            dependencies: ["BusJSON", "BusLogic", "BusProtocol", "FluxBus", arguments]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusYAML", "FluxBus", arguments,
+            ]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
-        .executableTarget(name: "fluxbus-bench", dependencies: ["BusJSON", "CLinux", "FluxBus", arguments]),
+        .executableTarget(
+            name: "fluxbus-bench", dependencies: ["BusJSON", "BusWork", "CLinux", "FluxBus", arguments]),
         // Small programs that show one thing each; the tests run them.
         .executableTarget(
             name: "example-counter", dependencies: ["FluxBus"], path: "Sources/Examples/Counter"),
@@ -90,6 +96,10 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic"],
             path: "Tests/TestSupport"),
+        // A malloc that counts.
+        .target(name: "CMallocCount", path: "Tests/CMallocCount"),
+        // What a commit costs, counted.
+        .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount"]),
         .testTarget(name: "TidyTests"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(
@@ -139,7 +149,10 @@ let package = Package(
             dependencies: ["BusJSON", "FluxBus", "example-counter", "example-daemon", "example-presence"]),
         .testTarget(
             name: "FluxBusCommandTests",
-            dependencies: ["BusJSON", "FluxBus", "FluxBusCommand", "fluxbus-bench"]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLogic", "BusServer", "FluxBus", "FluxBusCommand", "TestSupport",
+                "fluxbus-bench", logging,
+            ]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),
@@ -153,7 +166,10 @@ let package = Package(
             ]),
         .testTarget(
             name: "BusServerTests",
-            dependencies: ["BusEngine", "BusJSON", "BusServer", "BusYAML", "CLinux", "fluxbusd", logging]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLog", "BusServer", "BusYAML", "CLinux", "CSQLite", "fluxbusd",
+                logging,
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

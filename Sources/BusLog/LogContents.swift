@@ -5,6 +5,7 @@
 final class LogContents {
     private let database: Database
     private let rows: Statement
+    private let search: Statement
     private let ends: Statement
     private let list: Statement
     private let part: Statement
@@ -12,6 +13,8 @@ final class LogContents {
 
     /// Bytes of entries that are copied at once, unless one group alone has more.
     private static let batch = 1 << 20
+    /// More than any number in a log can be; with those below it sums can't overflow.
+    private static let most = 1 << 56
 
     init(_ database: Database) throws(LogFailure) {
         self.database = database
@@ -19,6 +22,8 @@ final class LogContents {
             database,
             "SELECT number, first, last, time, start, digest, entries FROM groups WHERE number >= ?1 ORDER BY number"
         )
+        search = try Statement(
+            database, "SELECT number FROM groups WHERE last > ?1 OR first > ?1 ORDER BY number LIMIT 1")
         ends = try Statement(
             database, "SELECT (SELECT min(number) FROM groups), (SELECT max(number) FROM groups)")
         list = try Statement(
@@ -42,23 +47,41 @@ final class LogContents {
     /// The numbers of the oldest and newest group; nil if there is none.
     func numbers() throws(LogFailure) -> ClosedRange<Int>? {
         defer { ends.reset() }
-        guard try ends.next(), !ends.isNull(0), ends.integer(0) <= ends.integer(1) else { return nil }
+        guard try ends.next(), !ends.isNull(0) else { return nil }
+        guard 1...Self.most ~= ends.integer(0), ends.integer(0)...Self.most ~= ends.integer(1) else {
+            throw damaged("groups have impossible numbers")
+        }
         return ends.integer(0)...ends.integer(1)
     }
 
     /// The number of the oldest group that comes after a revision; one more than the newest if none does.
     ///
-    /// Groups that can't be read count as coming before it, so that damage in old ones hides no new ones. It searches
-    /// from the newest end on, where most of those who ask begin.
+    /// Bisected, which needs no index and so costs no page per append. Where that meets a group that is missing or can't
+    /// be read, all are looked through; and should that be impossible too, such groups count as coming before, so that
+    /// damage in old ones hides no new ones.
     func number(after revision: Int) throws(LogFailure) -> Int {
+        if let number = try bisect(revision, unknown: nil) { return number }
+        search.bind(1, revision)
+        defer { search.reset() }
+        do throws(LogFailure) {
+            if try search.next() { return search.integer(0) }
+        } catch {
+            guard error.kind == .damaged else { throw error }
+        }
+        return try bisect(revision, unknown: false) ?? 1
+    }
+
+    /// - Parameter unknown: What a group that is missing or can't be read counts as; nil makes the result nil.
+    private func bisect(_ revision: Int, unknown: Bool?) throws(LogFailure) -> Int? {
         guard let numbers = try numbers() else { return 1 }
-        // Everything from `after` on comes after the revision.
+        // Everything from `after` on comes after the revision. From the newest end on, where most who ask begin.
         var after = numbers.upperBound + 1
         var before = numbers.lowerBound
         var step = 1
         while after > before {
             let probe = max(before, after - step)
-            guard try comes(probe, after: revision) else {
+            guard let comes = try comes(probe, after: revision) ?? unknown else { return nil }
+            if !comes {
                 before = probe + 1
                 break
             }
@@ -67,19 +90,21 @@ final class LogContents {
         }
         while before < after {
             let middle = before + (after - before) / 2
-            if try comes(middle, after: revision) { after = middle } else { before = middle + 1 }
+            guard let comes = try comes(middle, after: revision) ?? unknown else { return nil }
+            if comes { after = middle } else { before = middle + 1 }
         }
         return after
     }
 
-    private func comes(_ number: Int, after revision: Int) throws(LogFailure) -> Bool {
+    /// Whether a group comes after a revision, at least in part; nil if it is missing or can't be read.
+    private func comes(_ number: Int, after revision: Int) throws(LogFailure) -> Bool? {
         rows.bind(1, number)
         defer { rows.reset() }
-        do {
-            guard try rows.next(), rows.integer(0) == number else { return false }
+        do throws(LogFailure) {
+            guard try rows.next(), rows.integer(0) == number else { return nil }
             return rows.integer(2) > revision || rows.integer(1) > revision
         } catch {
-            if error.kind == .damaged { return false }
+            if error.kind == .damaged { return nil }
             throw error
         }
     }
@@ -157,6 +182,8 @@ final class LogContents {
         var found: [SnapshotInfo] = []
         do {
             while try list.next() {
+                // A row with impossible numbers is damaged, and no snapshot.
+                guard (0..<5).allSatisfy({ 0...Self.most ~= list.integer($0) }) else { continue }
                 found.append(
                     SnapshotInfo(
                         revision: list.integer(0), time: list.integer(1), parts: list.integer(2),

@@ -14,10 +14,12 @@ extension LogFile {
     /// Begins a snapshot; one that was begun and not ended is forgotten.
     ///
     /// - Parameters:
-    ///   - revision: Of the states in it, at most `lastRevision`.
+    ///   - revision: Of the states in it, at most `lastRevision`. With the first of a log that holds nothing, history begins
+    ///     at any revision.
     ///   - time: Milliseconds since 1970.
     package func beginSnapshot(revision: Int, time: Int) throws(LogFailure) {
-        precondition(revision <= lastRevision, "A snapshot holds what has been appended.")
+        precondition(
+            revision <= lastRevision || number == 0, "A snapshot holds what has been appended.")
         try cancelSnapshot()
         try usable()
         let isThere =
@@ -62,6 +64,10 @@ extension LogFile {
             revision: snapshot.revision, time: snapshot.time, parts: digest.parts, bytes: digest.bytes,
             start: snapshot.start, digest: digest.text(time: snapshot.time, start: snapshot.start))
         try database.execute(info.insertion)
+        if number == 0, snapshot.revision > lastRevision {
+            lastRevision = snapshot.revision
+            oldestRevision = snapshot.revision
+        }
         pending = nil
     }
 

@@ -39,7 +39,7 @@ extension LogFile {
         // The newest stays, so that the next one's number follows it.
         let last = min(end, numbers.upperBound)
         guard last > numbers.lowerBound else { return false }
-        let step = min(last, numbers.lowerBound + budget)
+        let step = numbers.lowerBound + min(last - numbers.lowerBound, budget)
         try write("DELETE FROM groups WHERE number < \(step)")
         return step < last
     }

@@ -25,12 +25,11 @@ package final class LogFile {
     /// What was found damaged and how it was answered, in sentences for the journal.
     package let notices: [String]
     /// Of the last commit; 0 when there is none.
-    package private(set) var lastRevision: Int
+    package internal(set) var lastRevision: Int
     /// History is complete after this one: the revision of the oldest snapshot, or 0.
     package internal(set) var oldestRevision: Int
 
     let database: Database
-    private let lock: LogLock?
     private let bootID: String
     private let insertion: Statement
     let checkpoints: Checkpoints
@@ -47,6 +46,9 @@ package final class LogFile {
     var pending: PendingSnapshot?
     /// Snapshots that no longer count, and how many of their parts are left to take away.
     var orphans: [(revision: Int, parts: Int)] = []
+    private var isSyncChosen = false
+    /// Last, so that the connection is closed before somebody else can have it.
+    private let lock: LogLock?
 
     /// Opens the file for writing, and creates it, for its owner only, if there is none. What is damaged is moved aside,
     /// and what could be read of it is kept; `notices` tells.
@@ -84,9 +86,7 @@ package final class LogFile {
                 ("epoch", epoch), ("sync", mode.rawValue), ("boot", bootID), ("clean", "0"), ("failed", ""),
             ], in: database)
         self.epoch = epoch
-        // When nothing in them is new, SQLite writes nothing, and so syncs nothing.
-        isSynced = false
-        try sync()
+        isSynced = true
     }
 
     /// Writes a group: one transaction, after a throw the file is as before.
@@ -155,6 +155,13 @@ package final class LogFile {
         checkpoints.runLast()
     }
 
+    /// Pages of 4 KiB in the write-ahead log after which they are moved into the file. Tests set fewer, so that crashes
+    /// meet it.
+    package var checkpointPages: Int {
+        get { Int(checkpoints.due) }
+        set { checkpoints.due = Int32(newValue) }
+    }
+
     // MARK: - For the other parts
 
     /// Throws once the file can't be used any more, or has been taken away, which would make every promise empty.
@@ -174,7 +181,6 @@ package final class LogFile {
         isFull = full
         isSyncChosen = true
     }
-    private var isSyncChosen = false
 
     /// Tells that a transaction went without a sync.
     func wroteUnsynced() { isSynced = false }

@@ -16,6 +16,10 @@ final class LogLock {
         let descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             let number = errno
+            if number == ENOENT || number == ENOTDIR {
+                throw LogPlace.failure(
+                    "has no place; make the directory for it, or name another file in log.path", path, number)
+            }
             let kind: LogFailure.Kind =
                 switch number {
                 case EACCES, EPERM, EROFS: .readOnly

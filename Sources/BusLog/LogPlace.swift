@@ -38,7 +38,13 @@ enum LogPlace {
             throw LogFailure(
                 .notALog, path: path, "\(path) is no regular file; name another one in log.path.")
         }
-        guard access(path, R_OK | W_OK) == 0 else {
+        // SQLite takes anything shorter than its smallest page for a new file.
+        if status.st_size > 0 && status.st_size < 512 || status.st_size == 0 && exists(path + "-wal") {
+            throw LogFailure(
+                .damaged, path: path,
+                "\(path) was cut to \(status.st_size) bytes; put a copy there, or move it away.")
+        }
+        guard faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0 else {
             throw failure("can't be read and written; give it to user \(geteuid())", path, errno)
         }
     }

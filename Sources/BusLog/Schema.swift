@@ -19,13 +19,15 @@ enum Schema {
             time INTEGER NOT NULL,      -- milliseconds since 1970, UTC
             start INTEGER NOT NULL,     -- bytes of entries in all groups before
             digest TEXT NOT NULL,       -- of all other columns
-            entries TEXT NOT NULL);     -- one JSON object per line; the view commits shows them
+            entries TEXT NOT NULL       -- one JSON object per line; the view commits shows them
+        );
         CREATE TABLE snapshots( -- all states at a revision; replay begins with the newest
             revision INTEGER PRIMARY KEY,
             time INTEGER NOT NULL,   -- milliseconds since 1970, UTC
             start INTEGER NOT NULL,  -- bytes of entries in all groups before it was begun
             parts INTEGER NOT NULL, bytes INTEGER NOT NULL,
-            digest TEXT NOT NULL);   -- of the parts, in order
+            digest TEXT NOT NULL     -- of the parts, in order, and of time and start
+        );
         CREATE TABLE snapshot_parts( -- counted from 0; without a row in snapshots they do not count
             revision INTEGER, part INTEGER, records TEXT NOT NULL,
             PRIMARY KEY(revision, part)) WITHOUT ROWID;

@@ -1,17 +1,7 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import BusJSON
 
 extension String {
     /// Whether the string's UTF-8 bytes are exactly these.
-    @inlinable
-    public func hasBytes(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let text = self
-        return text.utf8Span.span.withUnsafeBytes { own in
-            own.count == bytes.count
-                && (own.isEmpty || memcmp(own.baseAddress!, bytes.baseAddress!, own.count) == 0)
-        }
-    }
+    @inlinable @inline(__always)
+    public func hasBytes(_ bytes: UnsafeRawBufferPointer) -> Bool { UTF8Order.equal(self, bytes) }
 }

@@ -62,6 +62,9 @@ extension BusServer {
         if next.configuration.listen.map(\.text) != setup.configuration.listen.map(\.text) {
             logger.notice("listen: has changed; that takes a restart")
         }
+        if next.configuration.log?.text != setup.configuration.log?.text {
+            logger.notice("log: has changed; that takes a restart")
+        }
         setup = next
         DescriptorLimit.raise(for: next.configuration.limits.connections, logger)
         loop.limits = next.configuration.limits

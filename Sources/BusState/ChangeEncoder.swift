@@ -7,17 +7,24 @@ package enum ChangeEncoder {
     package static func appendMerge(
         _ entries: DeltaEntries, of state: JSONObject, to writer: ByteWriter
     ) -> Bool {
+        if appendMember(entries, to: writer) { return true }
         let mark = writer.count
-        // Looked at where it stands: most changes are one member, and a copy of it would cost as much as the rest.
-        if entries.count == 1, entries.base[entries.startIndex].path.count == 1 {
-            writer.append(UInt8(ascii: "{"))
-            writer.append(quoted: entries.base[entries.startIndex].path[0])
-            writer.append(UInt8(ascii: ":"))
-            if appendMergeValue(entries.base[entries.startIndex], to: writer) {
-                writer.append(UInt8(ascii: "}"))
-                return true
-            }
-        } else if appendMerge(entries, depth: 0, in: .object(state), to: writer) {
+        if appendMerge(entries, depth: 0, in: .object(state), to: writer) { return true }
+        writer.truncate(to: mark)
+        return false
+    }
+
+    /// Writes a merge patch if it is one member of the state that changed, as it mostly is. False, with nothing written,
+    /// for anything else.
+    package static func appendMember(_ entries: DeltaEntries, to writer: ByteWriter) -> Bool {
+        // Looked at where it stands: a copy of it would cost as much as the rest.
+        guard entries.count == 1, entries.base[entries.startIndex].path.count == 1 else { return false }
+        let mark = writer.count
+        writer.append(UInt8(ascii: "{"))
+        writer.append(quoted: entries.base[entries.startIndex].path[0])
+        writer.append(UInt8(ascii: ":"))
+        if appendMergeValue(entries.base[entries.startIndex], to: writer) {
+            writer.append(UInt8(ascii: "}"))
             return true
         }
         writer.truncate(to: mark)

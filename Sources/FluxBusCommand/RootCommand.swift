@@ -15,7 +15,8 @@ package struct RootCommand: ParsableCommand {
 
             On a terminal results are tables; in a pipe, or with --json, they are one JSON object per line.
 
-            Exit codes: 0 success; 1 unknown store, exists already, conflict, or a condition is false; 64 wrong \
+            Exit codes: 0 success; 1 unknown store, exists already, conflict, a condition is false, or \
+            something differs; 64 wrong \
             usage; 65 refused data; 69 the bus can't be reached; 70 internal error; 75 time-out, unavailable or \
             over a limit; 77 not allowed.
             """,
@@ -34,6 +35,7 @@ package struct RootCommand: ParsableCommand {
                 name: "Time travel",
                 subcommands: [
                     LogCommand.self, AtCommand.self, DiffCommand.self, BlameCommand.self, RevertCommand.self,
+                    ExportCommand.self, ImportCommand.self, ReplayCommand.self,
                 ]),
             CommandGroup(
                 name: "Bus",

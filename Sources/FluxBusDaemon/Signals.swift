@@ -15,6 +15,8 @@ struct Signals {
         // Threads that are started from now on inherit this; Dispatch takes the signals from a descriptor.
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signal(SIGPIPE, SIG_IGN)
+        // A log that may not grow any more is like a full disk: told to clients, and survived.
+        signal(SIGXFSZ, SIG_IGN)
 
         let queue = DispatchQueue(label: "fluxbus.signals")
         sources = Self.handled.map { DispatchSource.makeSignalSource(signal: $0, queue: queue) }

@@ -26,6 +26,8 @@ struct BenchCommand: ParsableCommand {
               fanout     one store, 100 and 1000 subscribers
               latency    one action at a time, the next when its reply and its delivery are in
               stores     one action over 1000 stores, with a subscriber
+              engine     the parts of the daemon inside this process, without a bus: nanoseconds of CPU each
+              growth     the same for one commit, as stores, idle subscribers, state and history grow a thousandfold
               client     what the client library costs: the same load from this program's loop of prepared lines, from \
             one task with startDispatch, and from that with keys; then the shares of the first that the others reach
 
@@ -41,7 +43,10 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "Where the bus listens: unix:/PATH or tcp:HOST:PORT; as for fluxbus by default.")
     var address: String?
 
-    @Option(help: "A set of runs: dispatch, fanout, latency, stores, client or all.")
+    @Option(
+        help:
+            "A set of runs: dispatch, fanout, latency, stores, client, engine, growth or all (that need a bus)."
+    )
     var scenario: Scenario?
 
     @Option(name: .shortAndLong, help: "Connections that dispatch. (default: 50)")
@@ -83,12 +88,18 @@ struct BenchCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per run.")
     var json = false
 
+    @Option(help: "With --scenario growth: a file for the picture of its curves (SVG).")
+    var picture: String?
+
     func validate() throws {
         for (name, value) in [("connections", connections), ("pipeline", pipeline), ("stores", stores)] {
             guard value ?? 1 >= 1 else { throw ValidationError("--\(name) must be at least 1.") }
         }
         guard subscribers ?? 0 >= 0 else { throw ValidationError("--subscribers can't be negative.") }
         guard requests ?? 1 >= 1 else { throw ValidationError("--requests must be at least 1.") }
+        guard picture == nil || scenario == .growth else {
+            throw ValidationError("--picture goes with --scenario growth.")
+        }
         guard duration > 0, duration <= 86_400 else {
             throw ValidationError("--duration must be above 0 and at most a day.")
         }
@@ -99,6 +110,8 @@ struct BenchCommand: ParsableCommand {
 
     func run() throws {
         signal(SIGPIPE, SIG_DFL)
+        if scenario == .engine { return try measureEngine() }
+        if scenario == .growth { return try measureGrowth() }
         Self.raiseDescriptorLimit()
         let loads = (scenario?.loads ?? [Load(name: "custom", connections: 50, pipeline: 64)]).map(overridden)
         var distinct: [Load] = []
@@ -121,6 +134,26 @@ struct BenchCommand: ParsableCommand {
             _ = message.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
             throw ExitCode(Self.status(of: error))
         }
+    }
+
+    private func measureEngine() throws {
+        try EngineBench(duration: duration).run { figures in
+            print(json ? figures.json.encoded : figures.text)
+            fflush(nil)
+        }
+    }
+
+    private func measureGrowth() throws {
+        let curves = try GrowthBench(duration: duration).run { curve in
+            print(json ? curve.json.encoded : curve.text)
+            fflush(nil)
+        }
+        guard let picture else { return }
+        guard let file = fopen(picture, "w") else {
+            throw ValidationError("\(picture) can't be written; name a file in a directory that is yours.")
+        }
+        fputs(GrowthPicture(curves: curves).svg, file)
+        fclose(file)
     }
 
     private func overridden(_ load: Load) -> Load {

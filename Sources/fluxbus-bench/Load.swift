@@ -33,7 +33,7 @@ struct Load: Equatable {
 
 /// Named sets of runs.
 enum Scenario: String, ExpressibleByArgument, CaseIterable {
-    case dispatch, fanout, latency, stores, client, all
+    case dispatch, fanout, latency, stores, client, engine, growth, all
 
     var loads: [Load] {
         switch self {
@@ -61,6 +61,8 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
                     name: "client, library with keys", connections: 1, pipeline: 256, sender: .libraryWithKeys
                 ),
             ]
+        // These need no bus.
+        case .engine, .growth: []
         case .all: [Self.dispatch, .fanout, .latency, .stores, .client].flatMap(\.loads)
         }
     }

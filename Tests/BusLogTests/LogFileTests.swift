@@ -52,6 +52,26 @@ import Testing
         }
     }
 
+    /// Whoever reads may take its time: what it was given is a copy, and the write-ahead log is used again meanwhile.
+    @Test func pausedReaderDoesNotLetTheWriteAheadLogGrow() throws {
+        let directory = try Scratch()
+        let file = try directory.open(.never)
+        try file.begin(epoch: "e")
+        let text = String(decoding: [UInt8](repeating: 0x78, count: 1 << 20), as: UTF8.self)
+        try file.append("{}", first: 1, last: 1, time: 1)
+        var seen = 0
+        try directory.reader().forEachGroup(after: 0) { group throws(LogFailure) in
+            seen += 1
+            if group.first == 1 {
+                for revision in 2...40 { try file.append(text, first: revision, last: revision, time: 1) }
+            }
+            return true
+        }
+        #expect(seen == 40)
+        let ahead = Scratch.read(directory.path + "-wal").count
+        #expect(ahead < 16 << 20, "\(ahead)")
+    }
+
     @Test func snapshotIsThereWholeOnlyOnceItHasEnded() throws {
         let directory = try Scratch()
         try directory.write { file in

@@ -30,6 +30,23 @@ import Testing
         var history = History(seed: 3000 + seed, mode: mode)
         for _ in 0..<5 { try history.runUntilKilled() }
     }
+
+    /// What a killed run had not synced is with the kernel only. The next one answers for it from its beginning on, also
+    /// when what it notes of itself is what stood there already.
+    @Test(arguments: 0..<10)
+    func beginMakesEarlierRunsDurable(_ seed: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let first = SimulatedDisk()
+        let run = try LogFile(path: "log", sync: .interval, bootID: "boot", vfs: first.name)
+        try run.begin(epoch: "e")
+        for revision in 1...5 { try run.append("{}", first: revision, last: revision, time: 1) }
+        let second = first.killed()
+        let next = try LogFile(path: "log", sync: .interval, bootID: "boot", vfs: second.name)
+        try next.begin(epoch: "e")
+        let third = second.restarted(using: &generator)
+        let last = try LogFile(path: "log", sync: .interval, bootID: "boot", vfs: third.name)
+        #expect(last.lastRevision == 5)
+    }
 }
 
 /// One log through many crashes, with a model of what has to be in it.
@@ -76,6 +93,7 @@ struct History {
     @discardableResult
     private mutating func work(steps: Int) throws -> LogFile {
         let file = try LogFile(path: "log", sync: mode, bootID: "boot \(boot)", vfs: disk.name)
+        file.checkpointPages = Int.random(in: 10...200, using: &generator)
         try file.begin(epoch: "e")
         hasBegun = true
         sure = groups.count

@@ -1,4 +1,5 @@
 import BusLog
+import CSQLite
 import Glibc
 
 /// A directory of its own for one test's log, which goes with it.
@@ -14,9 +15,11 @@ final class Scratch {
 
     deinit {
         chmod(directory, 0o700)
-        for name in names { unlink(directory + "/" + name) }
+        removeAll()
         rmdir(directory)
     }
+
+    func removeAll() { for name in names { unlink(directory + "/" + name) } }
 
     /// Of all files in it, sorted.
     var names: [String] {
@@ -44,6 +47,50 @@ final class Scratch {
         try file.begin(epoch: "e")
         try body(file)
         try file.close()
+    }
+
+    /// Runs SQL on the file as another program would, and gives its rows, a line each.
+    @discardableResult
+    func query(_ sql: String) throws -> String {
+        var database: OpaquePointer?
+        defer { sqlite3_close(database) }
+        var rows = ""
+        let code = withUnsafeMutablePointer(to: &rows) { rows in
+            sqlite3_open(path, &database) == SQLITE_OK
+                ? sqlite3_exec(
+                    database, sql,
+                    { rows, count, values, _ in
+                        let cells = (0..<Int(count)).map { values?[$0].map { String(cString: $0) } ?? "" }
+                        rows?.assumingMemoryBound(to: String.self).pointee +=
+                            cells.joined(separator: "|") + "\n"
+                        return 0
+                    }, rows, nil) : SQLITE_CANTOPEN
+        }
+        guard code == SQLITE_OK else {
+            throw LogFailure(.io, path: path, String(cString: sqlite3_errmsg(database)))
+        }
+        return rows
+    }
+
+    /// All bytes of the file itself.
+    var bytes: [UInt8] {
+        get { Self.read(path) }
+        set { Self.write(newValue, to: path) }
+    }
+
+    static func read(_ path: String) -> [UInt8] {
+        guard let file = fopen(path, "r") else { return [] }
+        defer { fclose(file) }
+        var status = stat()
+        stat(path, &status)
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        return fread(&bytes, 1, bytes.count, file) == bytes.count ? bytes : []
+    }
+
+    static func write(_ bytes: [UInt8], to path: String) {
+        guard let file = fopen(path, "w") else { return }
+        fwrite(bytes, 1, bytes.count, file)
+        fclose(file)
     }
 
     func mode(of name: String) -> UInt32 {

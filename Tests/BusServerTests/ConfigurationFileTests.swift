@@ -98,7 +98,6 @@ struct ConfigurationFileTests {
         ("listen:\n  - unix: s\n  - unix: s", "3:11", "stands here twice"),
         ("listen: [{ unix: s }]\ntypes: nowhere", "2:8", "No such file or directory"),
         ("listen: [{ unix: s }]\ntokens: nowhere", "2:9", "No such file or directory"),
-        ("listen: [{ unix: s }]\nlog: { path: x }", "2:1", "no action log"),
         ("listen: [{ unix: s }]\ntypes: types\nstores: [count/x]", "3:10", "did you mean counter?"),
         ("listen: [{ unix: s }]\ntypes: types\nstores: [counter]", "3:10", "write TYPE/NAME"),
         ("listen: [{ unix: s }]\ntypes: types\nstores: [counter/a, counter/a]", "3:21", "twice"),

@@ -42,6 +42,19 @@ import Testing
         #expect(try other.all().compactMap { $0["revision"]?.int } == [2, 3, 4])
     }
 
+    /// Equal commits take no room in the log, and silent ones none in an outbox; a slow disk lets only so many of them wait.
+    @Test(.timeLimit(.minutes(1))) func onlySoManyCommitsWaitForTheDisk() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let client = bus.connect()
+        bus.disk = .isBusy
+        let line = #"{"op":"dispatch","store":"counter/a","action":"increment","ack":false}"#
+        let lines = Array(repeating: line, count: 1000).joined(separator: "\n")
+        for _ in 0..<300 { client.send(lines) }
+        #expect((250_000..<270_000).contains(bus.engine.revision), "\(bus.engine.revision)")
+        bus.disk = .works
+        #expect(try client.ask(Line.sync).last?["revision"]?.int == 300_001)
+    }
+
     /// The engine does not stand still: what is committed meanwhile goes to disk as one group.
     @Test func busGoesOnWhileTheDiskIsBusy() throws {
         let log = MemoryLog()

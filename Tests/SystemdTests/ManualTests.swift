@@ -28,6 +28,35 @@ import Testing
         }
     }
 
+    @Test func everyFlagVariableAndExitCodeOfTheDaemonStandsInItsManual() throws {
+        let page = try page("fluxbusd.8")
+        let source = try text("Sources/FluxBusDaemon/DaemonCommand.swift")
+        let flags = source.matches(of: /@(?:Option|Flag)\((?:.|\n)*?\n    var ([A-Za-z]+)/).map { match in
+            "--" + match.1.replacing(/[A-Z]/) { "-" + $0.output.lowercased() }
+        }
+        #expect(flags.count >= 11)
+        for flag in flags {
+            #expect(page.contains(".BI \(flag) ") || page.contains(".B \(flag)\n"), "\(flag)")
+        }
+        let variables = source.matches(of: /(?m)^ +(FLUXBUS_[A-Z_]+) {2}/).map { String($0.1) }
+        #expect(variables.count >= 9)
+        for variable in variables { #expect(page.contains(".B \(variable)\n"), "\(variable)") }
+        let codes = source.matches(of: /(?m)^ +([0-9]+) {3}/).map { String($0.1) }
+        #expect(codes.count >= 7)
+        for code in codes { #expect(page.contains(".TP\n.B \(code)\n"), "exit code \(code)") }
+    }
+
+    @Test func everySettingOfTheSampleStandsInTheManual() throws {
+        let page = try page("fluxbusd.yaml.5")
+        let sample = try text("config/fluxbusd.yaml")
+        let settings = sample.matches(of: /(?m)^(?:# )?([a-z]+):/).map { String($0.1) }
+        #expect(Set(settings) == ["listen", "tokens", "types", "stores", "log", "limits"])
+        for setting in settings { #expect(page.contains(".TP\n.B \(setting)\n"), "\(setting)") }
+        for member in sample.matches(of: /#   (path|sync|retain):/) {
+            #expect(page.contains("\(member.1):"), "log.\(member.1)")
+        }
+    }
+
     @Test func everyLimitOfTheSampleStandsInTheManual() throws {
         let page = try page("fluxbusd.yaml.5")
         let sample = try text("config/fluxbusd.yaml")

@@ -43,9 +43,10 @@ import Testing
             "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
         ],
         "Examples": ["FluxBus", "FluxBusDaemon"],
-        "FluxBusCommand": ["BusJSON", "BusLogic", "BusProtocol", "FluxBus"],
+        "FluxBusCommand": ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusYAML", "FluxBus"],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
-        "fluxbus-bench": ["BusJSON", "CLinux", "FluxBus"],
+        "BusWork": ["BusEngine", "BusJSON", "BusLogic"],
+        "fluxbus-bench": ["BusJSON", "BusWork", "CLinux", "FluxBus"],
     ]
 
     private static func imported(_ line: String) -> String? {

@@ -18,7 +18,8 @@ final class LiveTranscriptBus: TranscriptBus {
         let flags = ConfigurationOverrides(
             listen: ["unix:\(directory)/bus.sock"] + (speaksTCP ? ["tcp:127.0.0.1:0"] : []),
             tokens: speaksTCP ? "\(directory)/tokens" : nil, types: "\(directory)/types",
-            stores: transcript.stores, limits: transcript.limitTexts)
+            stores: transcript.stores, limits: transcript.limitTexts,
+            log: transcript.hasLog ? "\(directory)/bus.sqlite" : nil)
         let setup = try ServerSetup.load(
             flags: flags, environment: ConfigurationOverrides(environment: [:]),
             defaultFile: "\(directory)/none.yaml")

@@ -12,6 +12,7 @@ final class MemoryTranscriptBus: TranscriptBus {
         setup.stores = transcript.stores
         setup.definitions = transcript.definitions
         setup.tokens = Transcript.tokens
+        if transcript.hasLog { setup.log = MemoryLog() }
         bus = try MemoryBus(setup)
     }
 

@@ -7,6 +7,7 @@ import Testing
 /// A block of its lines is fenced as `transcript`:
 /// ```
 /// = stores counter/a          configured stores; also `= limits line 4096` and `= tcp B`
+/// = log                       the bus has an action log
 /// A> {"op":"ping"}            client A sends a line
 /// A< {"ok":true}              client A receives this, and nothing before it
 /// A> 1000 × {"op":"ping"}     sends it so many times
@@ -40,6 +41,8 @@ struct Transcript: Sendable, CustomTestStringConvertible {
     var limitTexts: [String] = []
     /// Clients that come over TCP.
     var tcp: Set<Character> = []
+    /// Whether the bus has an action log.
+    var hasLog = false
     /// YAML of types beside the samples.
     var definitions: [String] = []
     var lines: [Line] = []

@@ -102,6 +102,7 @@ struct TranscriptPage {
     private mutating func takeSetup(_ words: [String]) throws {
         switch (words.first, words.dropFirst()) {
         case ("stores", let stores): current.stores += stores
+        case ("log", let rest) where rest.isEmpty: current.hasLog = true
         case ("tcp", let clients): current.tcp.formUnion(clients.map { Character($0) })
         case ("limits", let rest) where rest.count == 2:
             guard let limit = Self.limits[words[1]], let value = Int(words[2]) else { fallthrough }

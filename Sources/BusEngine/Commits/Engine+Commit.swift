@@ -8,16 +8,17 @@ extension Engine {
     /// Carries out the plan and gives how many stores saw it. Everything stays open to be taken back until
     /// `publish`; after an error everything has been taken back.
     func perform(by connection: Connection?) throws(RequestError) -> Int {
+        let context = context!
         context.time = Double(now) / 1000
         context.revision = revision + 1
-        if case .uid(let uid)? = connection?.identity { context.uid = uid } else { context.uid = nil }
+        context.uid = connection?.uid
         context.budget = Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes)
         let before = stateBytes
         do throws(RequestError) {
             if plan.actions.count == 1, plan.steps.count == 1 {
-                try perform(plan.steps[0])
+                try perform(plan.steps[0], in: context)
             } else {
-                try performBatch()
+                try performBatch(in: context)
             }
             guard stateBytes <= before || accountedMemory <= limits.memory else {
                 throw RequestError(
@@ -31,12 +32,12 @@ extension Engine {
         return touches.count
     }
 
-    private func performBatch() throws(RequestError) {
+    private func performBatch(in context: CommitContext) throws(RequestError) {
         let several = plan.actions.count > 1
         for (index, action) in plan.actions.elements.enumerated() {
             for step in action.steps {
                 do throws(RequestError) {
-                    try perform(plan.steps[step])
+                    try perform(plan.steps[step], in: context)
                 } catch {
                     throw several ? error.with("index", .int(index)) : error
                 }
@@ -44,9 +45,9 @@ extension Engine {
         }
     }
 
-    private func perform(_ step: DispatchPlan.Step) throws(RequestError) {
+    private func perform(_ step: DispatchPlan.Step, in context: CommitContext) throws(RequestError) {
         // What is the same for all stores is taken up once: counting references is most of a small commit.
-        let (type, context, journal) = (step.type.type, context!, journal)
+        let (type, journal) = (step.type.type, journal)
         let (action, payload) = (step.action, step.payload)
         if step.store >= 0 {
             let record = stores.pointer(step.store)

@@ -24,12 +24,12 @@ extension Engine {
         }
         for subscription in publication.ordered {
             let shape = subscription.shape
-            guard shape.scratch >= 0 else {
+            guard let content = shape.content else {
                 writeBookmark(to: subscription)
                 continue
             }
             let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
-            deliver(publication.contents[shape.scratch], cause, to: subscription)
+            deliver(content, cause, to: subscription, on: subscription.connection)
         }
     }
 
@@ -37,23 +37,30 @@ extension Engine {
         if shape.subscribers.count > 1, !shape.key.actions {
             return deliverTogether(content, cause, to: shape)
         }
-        for subscription in shape.subscribers { deliver(content, cause, toOneOf: subscription) }
+        for place in shape.subscribers.indices {
+            deliver(content, cause, toOneOf: shape.subscribers[place])
+        }
     }
 
     /// Tells one subscription, or notes it for later, where its connection has others.
     func deliver(_ content: ShapeContent, _ cause: ByteWriter?, toOneOf subscription: Subscription) {
-        if subscription.connection.subscriptions.count > 1 {
+        let connection = subscription.connection
+        if connection.subscriptions.count > 1 {
             publication.ordered.append(subscription)
         } else {
-            deliver(content, cause, to: subscription)
+            deliver(content, cause, to: subscription, on: connection)
         }
     }
 
     /// Tells one subscription alone.
-    private func deliver(_ content: ShapeContent, _ cause: ByteWriter?, to subscription: Subscription) {
+    @inline(__always)
+    private func deliver(
+        _ content: ShapeContent, _ cause: ByteWriter?, to subscription: Subscription,
+        on connection: Connection
+    ) {
         if subscription.shape.key.actions { return deliverActions(content, to: subscription) }
-        guard canTake(subscription) else { return }
-        write(to: subscription.connection) { writer in
+        guard canTake(subscription, connection) else { return }
+        write(to: connection) { writer in
             self.appendEvent(
                 content, cause, number: subscription.number, from: subscription.from, to: writer)
         }
@@ -63,9 +70,8 @@ extension Engine {
 
     /// Whether a subscription takes live changes; one whose outbox is full begins to lag here.
     @inline(__always)
-    private func canTake(_ subscription: Subscription) -> Bool {
+    private func canTake(_ subscription: Subscription, _ connection: Connection) -> Bool {
         if subscription.catchUp != nil { return false }
-        let connection = subscription.connection
         if connection.isClosing { return false }
         // While one subscription of a connection lags, all do: else a later commit would overtake an earlier.
         if connection.outbox.count < outboxLimit, connection.lagging == 0 { return true }

@@ -28,15 +28,15 @@ extension Engine {
         statistics.commits += 1
         sequenceBefore = sequence
         publication.changed = 0
-        if !publication.shapes.isEmpty { publication.shapes.removeAll(keepingCapacity: true) }
+        publication.shapes.clear()
         publication.cause = nil
     }
 
     func finishPublication(by: [UInt8], actions: Bool) {
         let due = shapesDueForBookmark()
         deliver(by: by, actions: actions, bookmarking: due)
-        for (index, shape) in publication.shapes.enumerated() {
-            shape.scratch = -1
+        for index in publication.shapes.indices {
+            let shape = publication.shapes[index]
             shape.content = nil
             publication.contents[index].relax()
         }
@@ -120,7 +120,6 @@ extension Engine {
         if let content = shape.content { return content }
         guard shape.hasLiveSubscribers else { return nil }
         let index = publication.shapes.count
-        shape.scratch = index
         publication.shapes.append(shape)
         if index == publication.contents.count { publication.contents.append(ShapeContent()) }
         let content = publication.contents[index]
@@ -133,7 +132,7 @@ extension Engine {
         of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
     ) {
         if shape.key.actions { return }
-        if shape.selection == nil {
+        if !shape.hasSelection {
             guard let content = content(of: shape) else { return }
             return encode(entries.elements[...], of: record, type, for: shape, into: content)
         }
@@ -154,7 +153,8 @@ extension Engine {
         case .merge:
             let start = beginItem(changes, record, type)
             changes.bytes.append(UInt8(ascii: ":"))
-            if ChangeEncoder.appendMerge(entries, of: record.pointee.state, to: changes.bytes),
+            if ChangeEncoder.appendMember(entries, to: changes.bytes)
+                || ChangeEncoder.appendMerge(entries, of: record.pointee.state, to: changes.bytes),
                 changes.bytes.count - start <= partLimit
             {
                 return changes.itemEnded(startingAt: start, limit: partLimit)

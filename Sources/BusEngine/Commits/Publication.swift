@@ -1,4 +1,5 @@
 import BusJSON
+import BusState
 
 /// What one commit tells: per touched shape the encoded changes, kept until all subscribers have them. Its
 /// storage serves all commits.
@@ -6,9 +7,9 @@ final class Publication {
     /// How many stores differ at the commit's end.
     @exclusivity(unchecked) var changed = 0
     /// The shapes that have something to tell, in the order they were touched.
-    @exclusivity(unchecked) var shapes: [Shape] = []
+    let shapes = Stack<Shape>()
     /// What each of them tells; reused, so there may be more than shapes.
-    @exclusivity(unchecked) var contents: [ShapeContent] = []
+    let contents = Stack<ShapeContent>()
     /// `"cause":{…}`, made when the first subscriber wants it.
     @exclusivity(unchecked) var cause: ByteWriter?
     /// Subscriptions of connections that have several, to be served in order of their numbers.

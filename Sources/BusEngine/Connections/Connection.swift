@@ -6,7 +6,11 @@ final class Connection {
     let id: ConnectionID
     let peer: Peer
     /// Who it is, for `creator`, keys and permissions; nil before a TCP client's hello.
-    @exclusivity(unchecked) var identity: Identity?
+    @exclusivity(unchecked) var identity: Identity? {
+        didSet { if case .uid(let uid)? = identity { self.uid = uid } else { uid = nil } }
+    }
+    /// The user id, where the kernel told it.
+    @exclusivity(unchecked) private(set) var uid: Int?
     /// The number of the identity.
     @exclusivity(unchecked) var identityIndex: Int32 = StoreRecord.nobody
     /// `by`, written once.
@@ -48,6 +52,8 @@ final class Connection {
     @exclusivity(unchecked) var behind = 0
     /// Dispatches that wanted no answer, as far as their commits may not stand on disk yet.
     @exclusivity(unchecked) var silent: [SilentDispatch] = []
+    /// How many of them there may be before those that do are let go.
+    @exclusivity(unchecked) var silentRoom = 64
     /// The log has heard of it: a will, or a store that goes with it. So it has to hear of its end, too.
     @exclusivity(unchecked) var isNoted = false
     /// Stands in the list of connections with something to do.

@@ -5,8 +5,15 @@ extension Engine {
     /// How much may be gathered while a group is being written; then nothing more is read.
     static let gatheringLimit = 32 << 20
 
+    /// How many commits may be, since equal ones take no room in the log, but each may take some elsewhere.
+    static let gatheringCommits = 1 << 18
+
     /// Whether too much waits for the disk to take in more.
-    var isLogFull: Bool { isLogged && gathering.size > Self.gatheringLimit }
+    var isLogFull: Bool {
+        isLogged
+            && (gathering.size > Self.gatheringLimit
+                || gathering.last - gathering.before >= Self.gatheringCommits)
+    }
 
     /// The output that was written for a connection leaves when everything it could tell of is on disk.
     @inline(__always)

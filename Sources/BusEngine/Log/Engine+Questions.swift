@@ -219,10 +219,12 @@ extension Engine {
     func noteSilent(_ connection: Connection, committedAt revision: Int) {
         guard isLogged, revision > durableRevision else { return }
         takeFromCohort(connection)
-        // What is written already is of no interest any more.
-        if connection.silent.count >= 64 {
+        // What is written already is of no interest any more; looked for each time the list has doubled, because a slow
+        // disk lets it grow long.
+        if connection.silent.count >= connection.silentRoom {
             let written = durableRevision
             connection.silent.removeAll { $0.revision <= written }
+            connection.silentRoom = max(64, 2 * connection.silent.count)
         }
         connection.silent.append(
             SilentDispatch(place: connection.outbox.total, revision: revision, id: Array(request.id)))

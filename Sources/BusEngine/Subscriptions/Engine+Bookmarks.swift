@@ -9,7 +9,7 @@ extension Engine {
         var due: [Shape] = []
         for shape in bookmarks.take(at: revision) {
             // It may have been told something since.
-            let tells = shape.scratch >= 0
+            let tells = shape.content != nil
             let isDue = shape.lastTold + Limits.bookmarkCommits <= revision
             if isDue && !tells { due.append(shape) }
             bookmarks.add(shape, due: (isDue ? revision : shape.lastTold) + Limits.bookmarkCommits)

@@ -39,6 +39,7 @@ final class Shape {
     let selection: Selection?
     /// Counts shapes: their order, where one is needed.
     let number: Int
+    let hasSelection: Bool
 
     /// Wants every store of the types that the pattern names; else `members` are its stores.
     let wantsWholeTypes: Bool
@@ -61,9 +62,7 @@ final class Shape {
     /// The last action, of all that were ever published, that it has been found to want.
     @exclusivity(unchecked) var lastAction = 0
 
-    /// Its place among the shapes of the commit being made; -1 outside one.
-    @exclusivity(unchecked) var scratch = -1
-    /// What it tells of that commit; the publication holds it.
+    /// What it tells of the commit being made, held by the publication; nil where that is nothing.
     @exclusivity(unchecked) unowned(unsafe) var content: ShapeContent?
     /// Those of its subscribers that are told the same in this turn; nil before its first event.
     @exclusivity(unchecked) var cohort: Cohort?
@@ -72,6 +71,7 @@ final class Shape {
         self.key = key
         self.number = number
         self.selection = selection
+        hasSelection = selection != nil
         wantsWholeTypes = key.pattern.name.isAny
         lastTold = revision
         lastToldAt = now

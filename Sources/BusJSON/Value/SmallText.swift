@@ -31,6 +31,7 @@ struct SmallText {
     }
 
     /// Takes at most 15 bytes of ASCII, without a look at what stands behind them.
+    @usableFromInline
     init(ascii bytes: UnsafeRawBufferPointer) {
         let count = bytes.count
         var low: UInt64 = 0

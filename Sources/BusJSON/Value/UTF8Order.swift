@@ -20,6 +20,24 @@ public enum UTF8Order {
         return equalInMemory(left, right)
     }
 
+    /// True when the string's UTF-8 bytes are these.
+    @inlinable
+    public static func equal(_ text: String, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        if let small = SmallText(text), bytes.count <= SmallText.longest {
+            let other = SmallText(ascii: bytes)
+            return small.count == bytes.count && small.low == other.low && small.rest == other.rest
+        }
+        return equalInMemory(text, bytes)
+    }
+
+    @usableFromInline
+    static func equalInMemory(_ text: String, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        text.withBytes { own in
+            own.count == bytes.count
+                && (own.isEmpty || memcmp(own.baseAddress!, bytes.baseAddress!, own.count) == 0)
+        }
+    }
+
     /// True when the bytes of `left` sort before those of `right`.
     @inlinable
     public static func precedes(_ left: String, _ right: String) -> Bool {

@@ -56,24 +56,32 @@ struct LogStart {
             logger.error(
                 "an older snapshot is used: \(failure.message)", metadata: LogKind.logTrouble.metadata)
         }
-        let handedOver = try take(inheritance, file)
+        let isNew = try isNew(file)
+        let handedOver = take(inheritance, file, isNew: isNew)
         let engine: Engine
         if let handedOver {
             engine = handedOver
-        } else if file.epoch == nil {
+        } else if isNew {
             engine = Engine(configuration, types: types)
         } else {
             engine = try replay(replayer, file)
         }
-        return try begin(engine, file, Snapshots.Recipe(replayer: replayer), handedOver != nil)
+        return try begin(
+            engine, file, Snapshots.Recipe(replayer: replayer), isNew: isNew, hasTakenOver: handedOver != nil)
+    }
+
+    /// Whether the file has nothing to begin with: nobody has used it, or the first start was cut short before its snapshot.
+    private func isNew(_ file: LogFile) throws(LogFailure) -> Bool {
+        if file.epoch == nil { return true }
+        guard file.lastRevision == 0 else { return false }
+        return try LogReader(path: file.path).snapshots().isEmpty
     }
 
     /// From here on everything goes into the log.
     private func begin(
-        _ engine: Engine, _ file: LogFile, _ recipe: Snapshots.Recipe, _ hasTakenOver: Bool
+        _ engine: Engine, _ file: LogFile, _ recipe: Snapshots.Recipe, isNew: Bool, hasTakenOver: Bool
     ) throws(LogFailure) -> Outcome {
         let mailbox = LogMailbox(bell)
-        let isNew = file.epoch == nil
         if file.mayHaveLost, !isNew, !hasTakenOver {
             engine.epoch = Epoch.random()
             logger.warning(
@@ -99,10 +107,10 @@ struct LogStart {
     }
 
     /// What the daemon before handed over, if it is what the log says.
-    private func take(_ inheritance: Inheritance?, _ file: LogFile) throws(LogFailure) -> Engine? {
+    private func take(_ inheritance: Inheritance?, _ file: LogFile, isNew: Bool) -> Engine? {
         guard let inheritance else { return nil }
         let summary = inheritance.summary
-        if file.epoch != nil, file.epoch != summary.epoch || file.lastRevision != summary.revision {
+        if !isNew, file.epoch != summary.epoch || file.lastRevision != summary.revision {
             logger.error(
                 "the clients of the daemon before are let go: its state is not that of the log \(file.path)",
                 metadata: LogKind.notTakenOver.metadata)

@@ -18,10 +18,10 @@ package enum LogKind: String, Sendable, CaseIterable {
     case storeCreated = "7ba2a3ccd47c4b73b63c568db62ed803"
     case storeDropped = "4bcb5470fecb4ea5b1790f980484d3fc"
     case committed = "f190463ffbd341caaf6c4adbad93d440"
-    case logRead = "0c0d5a1f3b7e4a6f9d1c8e2b5a7f4c31"
-    case logTrouble = "7d9e4b2a6c8f4e0d8b3a1f5c9e7d2b64"
-    case logRecovered = "3f6a8c1d5e7b4d2f9c0e4a6b8d1f3e57"
-    case newEpoch = "a4e2c6f8b1d34f7a8e5c9b0d2f6a4c18"
+    case logRead = "4f2761df0af9463495751949216160db"
+    case logTrouble = "5fbde6c93e9242c38120fcfff8ef95a5"
+    case logRecovered = "3cff9e861b864b8eafe01458174db0e1"
+    case newEpoch = "4c5161f48baa4d1db439ed7ccfd8f8c7"
 
     /// The key under which an entry's metadata holds its kind.
     package static let key = "message-id"

@@ -1,10 +1,7 @@
-import BusEngine
-
-/// What the server knows of one socket. Buffers are the engine's: an idle connection costs the server this
-/// struct and nothing else.
+/// What the server knows of one socket. Buffers are the engine's, and it knows the peer: an idle connection costs
+/// the server these few numbers, and handing them around counts no references.
 struct Connection {
     let descriptor: Int32
-    let peer: Peer
     /// Tells this connection from earlier ones with the same number.
     let generation: UInt32
     /// What epoll waits for on its behalf.

@@ -10,11 +10,11 @@ struct ConnectionTable {
     private(set) var count = 0
 
     /// Numbers are small: the engine reuses them.
-    mutating func insert(_ id: ConnectionID, descriptor: Int32, peer: Peer) -> UInt64 {
+    mutating func insert(_ id: ConnectionID, descriptor: Int32) -> UInt64 {
         while slots.count <= id { slots.append(nil) }
         precondition(slots[id] == nil, "The engine gave the number of a connection that is still open.")
         generation &+= 1
-        slots[id] = Connection(descriptor: descriptor, peer: peer, generation: generation)
+        slots[id] = Connection(descriptor: descriptor, generation: generation)
         count += 1
         return token(of: id, generation)
     }

@@ -39,7 +39,7 @@ extension EventLoop {
             return SystemCall.close(descriptor)
         }
         let id = engine.connect(peer)
-        let token = connections.insert(id, descriptor: descriptor, peer: peer)
+        let token = connections.insert(id, descriptor: descriptor)
         do throws(SystemError) {
             try poller.add(descriptor, .input, token: token)
         } catch {

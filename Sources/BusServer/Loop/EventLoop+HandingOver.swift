@@ -35,7 +35,7 @@ extension EventLoop {
     func adopt(_ inheritance: Inheritance) {
         for id in inheritance.summary.connections {
             guard let socket = inheritance.sockets[id] else { continue }
-            let token = connections.insert(id, descriptor: socket, peer: engine.peer(of: id))
+            let token = connections.insert(id, descriptor: socket)
             do throws(SystemError) {
                 try poller.add(socket, .input, token: token)
                 if !engine.isIdentified(id) {

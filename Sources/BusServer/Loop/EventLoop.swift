@@ -22,9 +22,10 @@ final class EventLoop {
     let poller: Poller
     var limits: Limits
 
-    var connections = ConnectionTable()
+    // The queue is serial, so the checks of exclusive access that every turn would pay for find nothing.
+    @exclusivity(unchecked) var connections = ConnectionTable()
     var acceptors: [Acceptor] = []
-    var wall = WallClock()
+    @exclusivity(unchecked) var wall = WallClock()
     var deadlines: Deadlines
     var timer: DeadlineTimer?
     /// What the log says on behalf of clients.
@@ -36,19 +37,19 @@ final class EventLoop {
     /// Whether clients are asked for their units: only where the daemon is a unit itself.
     var asksForUnits = false
     /// What the service manager hears of the turns.
-    var pulse: Pulse?
+    @exclusivity(unchecked) var pulse: Pulse?
     /// The way to the action log, where there is one.
-    var keeper: LogKeeper?
+    @exclusivity(unchecked) var keeper: LogKeeper?
 
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
     private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
     /// Connections to be written to, or looked at, at the end of this turn.
-    private var pending: [ConnectionID] = []
+    @exclusivity(unchecked) private var pending: [ConnectionID] = []
     /// An empty list with room, so that turns need not allocate one.
-    private var spareList: [ConnectionID] = []
+    @exclusivity(unchecked) private var spareList: [ConnectionID] = []
     /// Counts turns, to know whose allowance of this turn is used up.
-    private var turn = 0
-    private var patience = Patience()
+    @exclusivity(unchecked) private var turn = 0
+    @exclusivity(unchecked) private var patience = Patience()
     /// Others wait for the queue.
     private var givesBack = false
     let bell: Bell
@@ -232,8 +233,9 @@ final class EventLoop {
         guard let connection = connections.remove(id) else { return }
         if reason.drains { drain(connection.descriptor) }
         SystemCall.close(connection.descriptor)
+        let peer = engine.peer(of: id)
         engine.disconnect(id)
-        clientLog.debug("connection closed", connection.peer, reason: reason.words)
+        clientLog.debug("connection closed", peer, reason: reason.words)
     }
 
     /// Throws away what is unread: closing a socket over it would make the peer's end of file a reset.

@@ -24,13 +24,15 @@ enum BusCompletion {
         return ask(request, arguments)?["stores"]?.array?.compactMap { $0["store"]?.string } ?? []
     }
 
-    /// The actions of the type whose name, or store's address, stands before.
+    /// The actions of the type whose name, or store's address, stands before; of all types where none does.
     @Sendable static func actions(arguments: [String], index: Int, prefix: String) -> [String] {
-        guard let start = arguments.lastIndex(of: "dispatch") else { return [] }
+        guard let start = arguments.lastIndex(where: { $0 == "dispatch" || $0 == "log" }) else { return [] }
         let words = arguments[(start + 1)...].filter { !$0.hasPrefix("-") }
-        guard let type = words.first?.split(separator: "/").first else { return [] }
-        let reply = ask(BusRequest("types", ["type": .string(String(type))]), arguments)
-        return reply?["types"]?[0]?["actions"]?.object?.keys ?? []
+        let type = words.first?.split(separator: "/").first.map(String.init)
+        if type == nil, arguments[start] == "dispatch" { return [] }
+        let reply = ask(BusRequest("types", ["type": type.map(JSON.string)]), arguments)
+        let names = (reply?["types"]?.array ?? []).flatMap { $0["actions"]?.object?.keys ?? [] }
+        return Array(Set(names)).sorted(by: UTF8Order.precedes)
     }
 
     private static func ask(_ request: BusRequest, _ arguments: [String]) -> JSONObject? {

@@ -40,6 +40,9 @@ package struct BlameCommand: BusCommand {
         }
     }
 
+    /// A longer action would push the values off the screen; whoever asks for one value sees all of it.
+    private static let widestAction = 48
+
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let connection = try session.connect()
         let newest = try HistoryReader(session, connection).newest()
@@ -67,7 +70,8 @@ package struct BlameCommand: BusCommand {
                 table.add(
                     .init(commit["revision"]?.encoded ?? "≤ \(floor)", .address),
                     .init(CommitText.time(of: commit), .faint),
-                    .init(CommitText.identity(of: commit), .faint), .init(action(of: finding)),
+                    .init(CommitText.identity(of: commit), .faint),
+                    .init(ScreenText.cut(action(of: finding), to: Self.widestAction)),
                     .init("\(name) \(finding.value?.encoded ?? "")"))
             }
             try console.table(table)

@@ -63,7 +63,7 @@ final class CommitLog {
         let shown = commits.prefix(remaining ?? .max)
         if let left = remaining { remaining = left - shown.count }
         switch session.console.form {
-        case .lines: for commit in shown { try session.console.line(commit) }
+        case .lines: for commit in shown { try session.console.line(CommitText.line(of: commit)) }
         case .text:
             let lines = text.lines(Array(shown), width: session.console.width)
             for line in lines { try session.console.line(line) }

@@ -42,9 +42,13 @@ package enum CommitText {
                     target: reverted["store"]?.string ?? "", name: "revert", detail: "to revision \(revision)"
                 ))
         }
-        if let definitions = commit["definitions"]?.array {
-            let names = definitions.compactMap { $0["type"]?.string }
-            steps.append(Step(target: "", name: "reload", detail: names.joined(separator: ", ")))
+        let defined = (commit["definitions"]?.array ?? []).compactMap { $0["type"]?.string }
+        let undefined = (commit["undefined"]?.array ?? []).compactMap(\.string)
+        if !defined.isEmpty || !undefined.isEmpty {
+            let gone = undefined.isEmpty ? [] : ["without " + undefined.joined(separator: ", ")]
+            let names = defined.isEmpty ? [] : [defined.joined(separator: ", ")]
+            steps.append(
+                Step(target: "", name: "reload", detail: (names + gone).joined(separator: " ")))
         }
         return steps
     }
@@ -58,6 +62,19 @@ package enum CommitText {
         let steps = steps(of: commit)
         let relevant = store.map { store in steps.filter { $0.concerns(store) } } ?? []
         return (relevant.isEmpty ? steps : relevant).map(\.text).joined(separator: "; ")
+    }
+
+    /// The commit as one line for programs: first what every commit has, in the order in which people read it.
+    package static func line(of commit: JSON) -> String {
+        guard var rest = commit.object else { return commit.encoded }
+        var members: [String] = []
+        for name in ["revision", "time", "by", "actions"] {
+            guard let value = rest[name] else { continue }
+            members.append("\"\(name)\":\(value.encoded)")
+            rest[name] = nil
+        }
+        members += rest.map { "\(JSON.string($0.key).encoded):\($0.value.encoded)" }
+        return "{" + members.joined(separator: ",") + "}"
     }
 
     package static func time(of commit: JSON) -> String {

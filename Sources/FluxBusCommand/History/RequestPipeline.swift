@@ -39,6 +39,12 @@ final class RequestPipeline {
     /// Waits until everything has been answered.
     func finish() throws { try takeReplies(leaving: 0) }
 
+    /// Forgets who waits for replies: those closures may hold whoever holds this.
+    func abandon() {
+        pending = []
+        settled = 0
+    }
+
     private func takeReplies(leaving left: Int) throws {
         try connection.flush(until: session.replyDeadline)
         while unanswered > left { try takeLine() }

@@ -21,9 +21,12 @@ final class DaemonProcess {
         return URL(fileURLWithPath: path).deletingLastPathComponent().appendingPathComponent("fluxbusd")
     }
 
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
-        process.executableURL = Self.executable
-        process.arguments = arguments
+    /// - Parameter through: A command that becomes the daemon, such as one that takes rights away before: its words stand
+    ///   before the daemon's own.
+    init(_ arguments: [String], environment: [String: String] = [:], through: [String] = []) throws {
+        let words = through + [Self.executable.path] + arguments
+        process.executableURL = URL(fileURLWithPath: words[0])
+        process.arguments = Array(words.dropFirst())
         process.environment = environment
         process.standardError = errors
         process.standardOutput = output
@@ -39,8 +42,10 @@ final class DaemonProcess {
     }
 
     /// Runs it until it exits by itself.
-    static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Outcome {
-        let daemon = try DaemonProcess(arguments, environment: environment)
+    static func run(
+        _ arguments: [String], environment: [String: String] = [:], through: [String] = []
+    ) throws -> Outcome {
+        let daemon = try DaemonProcess(arguments, environment: environment, through: through)
         return try daemon.wait()
     }
 

@@ -5,9 +5,7 @@ import Testing
 extension BusTests {
     @Test func clientsUnderLoadSurviveTenRestarts() throws {
         let setup = try host.connect()
-        for index in 0..<Herd.storeCount {
-            _ = try setup.ask(#"{"op":"create","store":"counter/\#(Herd.store(index))"}"#)
-        }
+        try Herd.makeStores(setup)
         let herd = try Herd(clients: 200, path: host.harness.path(BusHost.socket))
         var processes: Set<String> = [try host.property("MainPID")]
         for _ in 0..<10 {
@@ -69,6 +67,7 @@ extension BusTests {
             Type=notify
             RuntimeDirectory=lone
             RuntimeDirectoryPreserve=restart
+            Environment=FLUXBUS_LOG=/run/lone/bus.sqlite
             FileDescriptorStoreMax=4
             ExecStart=/usr/bin/fluxbusd --listen unix:/run/lone/bus.sock
             ExecStop=-/bin/kill -s USR1 $MAINPID

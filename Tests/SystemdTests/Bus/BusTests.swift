@@ -29,6 +29,7 @@ import Testing
             [Service]
             Type=notify
             RuntimeDirectory=own
+            Environment=FLUXBUS_LOG=/run/own/bus.sqlite
             ExecStart=/usr/bin/fluxbusd --listen unix:/run/own/bus.sock
             """)
         try host.harness.check("systemctl", "daemon-reload")

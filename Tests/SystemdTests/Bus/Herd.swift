@@ -7,6 +7,14 @@ final class Herd: Sendable {
     static let storeCount = 20
     static func store(_ index: Int) -> String { "herd\(index)" }
 
+    /// Makes the counters anew: those of a herd before outlive it.
+    static func makeStores(_ client: ProbeConnection) throws {
+        for index in 0..<storeCount {
+            _ = try client.ask(#"{"op":"drop","store":"counter/\#(store(index))"}"#)
+            _ = try client.ask(#"{"op":"create","store":"counter/\#(store(index))"}"#)
+        }
+    }
+
     /// What became of it.
     struct Report: Sendable {
         var acknowledged = 0

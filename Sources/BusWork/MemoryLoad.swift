@@ -1,0 +1,110 @@
+import BusEngine
+import BusJSON
+import BusLogic
+
+/// Load on a bus in memory: an engine without sockets, turns of requests, and readers that take everything at once.
+///
+/// Benchmarks measure how long a turn takes, and tests count what it takes of memory; both mean the same turns.
+package final class MemoryLoad {
+    /// How the bus is furnished before the first turn.
+    package struct Setting: Equatable, Sendable {
+        /// Stores of the type; requests go to all of them, or to the first, `counter/s0`.
+        package var stores = 1
+        /// Connections that are told of every change of the type.
+        package var subscribers = 0
+        /// Connections that subscribe to stores of their own, which do not change.
+        package var idleSubscribers = 0
+        /// Members of each state beside the one that changes, about 20 bytes each.
+        package var members = 0
+        /// Whether requests name the first store only.
+        package var isInstance = false
+        package init() {}
+    }
+
+    private static let start = 1_795_000_000_000
+
+    private let engine: Engine
+    private let sender: ConnectionID
+    private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 64)
+    private var now = MemoryLoad.start
+    private let setting: Setting
+    /// Bytes that readers took.
+    package private(set) var bytesTaken = 0
+
+    /// Throws when the definition is refused, which a test would see.
+    package init(_ setting: Setting) throws {
+        self.setting = setting
+        let configuration = EngineConfiguration(
+            epoch: "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90", ownUID: 0, version: "work")
+        engine = Engine(
+            configuration, types: [try DeclaredType(definition: Self.definition(setting.members))])
+        engine.beginTurn(at: now)
+        sender = engine.connect(.unix(uid: 1000, pid: 1))
+        for store in 0..<setting.stores {
+            send(#"{"op":"create","store":"counter/s\#(store)"}"#, from: sender)
+        }
+        take()
+        for _ in 0..<setting.subscribers { subscribe(#"{"op":"subscribe","type":"counter"}"#) }
+        for reader in 0..<setting.idleSubscribers {
+            subscribe(#"{"op":"subscribe","store":"counter/quiet\#(reader)"}"#)
+        }
+    }
+
+    deinit { pieces.deallocate() }
+
+    private static func definition(_ members: Int) -> JSON {
+        var initial: JSONObject = ["count": 0]
+        for member in 0..<members { initial["member\(member)"] = .string("value\(member)") }
+        return [
+            "type": "counter", "initial": .object(initial),
+            "actions": [
+                "increment": [
+                    "payload": ["by": ["type": "integer", "default": 1]],
+                    "increment": ["count": ["var": "payload.by"]],
+                ]
+            ],
+        ]
+    }
+
+    private func subscribe(_ request: String) {
+        send(request, from: engine.connect(.unix(uid: 1000, pid: 2)))
+        take()
+    }
+
+    private func send(_ line: String, from connection: ConnectionID) {
+        var line = line + "\n"
+        line.withUTF8 { engine.receive(connection, UnsafeRawBufferPointer($0)) }
+    }
+
+    /// The bytes of so many requests, to be given to `turn`.
+    package func requests(_ count: Int) -> [UInt8] {
+        let target = setting.isInstance ? #""store":"counter/s0""# : #""type":"counter""#
+        let lines = (0..<count).map { number in
+            #"{"op":"dispatch","id":\#(100_000 + number),\#(target),"action":"increment","payload":{"by":1}}"#
+                + "\n"
+        }
+        return Array(lines.joined().utf8)
+    }
+
+    /// One turn: requests are carried out, and everybody takes what there is for them.
+    package func turn(_ requests: [UInt8]) {
+        now += 1
+        engine.beginTurn(at: now)
+        engine.tick()
+        requests.withUnsafeBytes { engine.receive(sender, $0) }
+        take()
+    }
+
+    private func take() {
+        engine.takeReady { connection in
+            while true {
+                let filled = engine.output(of: connection, into: pieces)
+                var count = 0
+                for index in 0..<filled { count += pieces[index].count }
+                if count == 0 { break }
+                bytesTaken += count
+                engine.sent(connection, count)
+            }
+        }
+    }
+}

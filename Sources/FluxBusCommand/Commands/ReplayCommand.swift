@@ -1,0 +1,80 @@
+import ArgumentParser
+import BusLogic
+import BusYAML
+
+/// `fluxbus replay`: an exported file, carried out on a bus, or in memory with other definitions.
+package struct ReplayCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract:
+            "Carry an exported file out again, or check what changed definitions would have made of it.",
+        discussion: """
+            Examples:
+              fluxbus replay --check house.ndjson --types /etc/fluxbus/types
+              fluxbus replay --check house.ndjson --types draft --json | jq .differences
+              fluxbus replay house.ndjson                   the same as fluxbus import
+
+            With --check no bus is needed and none is changed: every recorded commit is carried out in memory, at its \
+            time and under its revision, once with the recorded definitions and once with those in --types, and what \
+            comes out differently is told, commit by commit. The code is 0 when all comes out the same, and 1 when \
+            something does not. What was refused when it was recorded is not in the file. Types compiled into a \
+            daemon keep their mutations to themselves: their actions change nothing here.
+            """)
+
+    @Flag(help: "Compare in memory what --types would have made of it, and change nothing.")
+    package var check = false
+
+    @Argument(help: "The file; “-” for standard input, unless it is checked.", completion: .file())
+    package var file: String
+
+    @Option(
+        help: ArgumentHelp("The directory of definitions to check.", valueName: "directory"),
+        completion: .directory)
+    package var types: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Show at most so many commits that differ. Default: 20 for people, all for programs.",
+            valueName: "number"))
+    package var limit: Int?
+
+    @Flag(help: "Without --check: tell what the file holds and what the bus has of it, and change nothing.")
+    package var dryRun = false
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func validate() throws {
+        guard check == (types != nil) else {
+            throw ValidationError("--check and --types belong together: it checks the definitions in there.")
+        }
+        if check && file == "-" { throw ValidationError("A check reads the file twice: name a file.") }
+        if check && dryRun { throw ValidationError("A check changes nothing: leave --dry-run out.") }
+        guard limit ?? 1 >= 0 else { throw ValidationError("--limit must be at least 0.") }
+        if limit != nil && !check { throw ValidationError("--limit goes with --check.") }
+    }
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        guard let types else { return try ImportCommand.run(file, isDryRun: dryRun, in: session) }
+        let candidates: [DeclaredType]
+        do {
+            candidates = try TypeCatalog(directory: types).types
+        } catch {
+            throw CommandFailure(.refused, error.description)
+        }
+        var preview = try RecordingReader(file, input: session.context.input)
+        let reverts = try RevertedStates(&preview)
+        var reader = try RecordingReader(file, input: session.context.input)
+        let comparison = ReplayComparison(reader.header, types: candidates, reverts: reverts)
+        var report = ReplayReport(
+            console: session.console, limit: limit ?? (session.console.form == .text ? 20 : nil))
+        while let entry = try reader.next() {
+            if let deviation = try comparison.take(entry) {
+                try report.show(deviation, base: reader.header.base)
+            }
+        }
+        try report.summarize(comparison)
+        return comparison.isEqual ? .success : .no
+    }
+}

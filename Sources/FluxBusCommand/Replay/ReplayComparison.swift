@@ -1,0 +1,161 @@
+import BusJSON
+import BusLogic
+import BusYAML
+
+/// Carries a recorded history out twice, with the definitions that it had and with others, and tells after each commit
+/// what has come out differently.
+final class ReplayComparison {
+    /// What one commit, or the beginning, made different from what was recorded.
+    struct Deviation {
+        /// Nil at the beginning.
+        let commit: RecordedCommit?
+        /// Why it would have been refused; nil when it would not.
+        let refusal: ReplayBus.Refusal?
+        /// The parts of states that differ, and did not differ so before.
+        let stores: [(address: String, differences: [StateDifference])]
+    }
+
+    private let header: Recording.Header
+    private let reverts: RevertedStates
+    private var definitions: [DeclaredType] = []
+    private var recorded: ReplayBus?
+    private let candidate: ReplayBus
+    /// How stores differ now; those that do not are left out.
+    private var differing: [String: [StateDifference]] = [:]
+
+    private(set) var commits = 0
+    private(set) var deviating = 0
+    private(set) var refused = 0
+
+    /// The stores that differ now, ascending.
+    var differingStores: [String] { differing.keys.sorted(by: UTF8Order.precedes) }
+    /// Nothing has come out differently at any time.
+    var isEqual: Bool { deviating == 0 }
+
+    /// Compares with what `types` give. `reverts` names the old states that will be wanted again.
+    init(_ header: Recording.Header, types: [DeclaredType], reverts: RevertedStates) {
+        self.header = header
+        self.reverts = reverts
+        candidate = ReplayBus(types: types, epoch: header.epoch)
+    }
+
+    /// Takes the file's next line; gives what it made different, if it did.
+    func take(_ entry: Recording.Entry) throws -> Deviation? {
+        switch entry {
+        case .definition(let definition):
+            definitions.append(try Self.compile(definition, of: header.base))
+            return nil
+        case .store(let address, let state): return try begin(with: address, state)
+        case .commit(let commit): return try carryOut(commit)
+        }
+    }
+
+    private static func compile(_ definition: JSON, of revision: Int) throws -> DeclaredType {
+        do {
+            return try DeclaredType(definition: definition)
+        } catch {
+            throw CommandFailure(
+                .refused,
+                "A definition of revision \(revision) is none that this fluxbus can replay (\(error.message)): "
+                    + "use a fluxbus of the daemon's version.")
+        }
+    }
+
+    private func bus() -> ReplayBus {
+        if let recorded { return recorded }
+        let bus = ReplayBus(types: definitions, epoch: header.epoch)
+        recorded = bus
+        return bus
+    }
+
+    // MARK: - The beginning
+
+    private func begin(with address: String, _ state: JSONObject) throws -> Deviation? {
+        if let refusal = bus().begin(with: address, .object(state)) {
+            throw damage(header.base, refusal)
+        }
+        let refusal = candidate.begin(with: address, .object(plain(state, at: address)))
+        reverts.note([address], at: header.base, in: candidate)
+        return deviation(nil, refusal, at: [address])
+    }
+
+    // MARK: - Commits
+
+    private func carryOut(_ commit: RecordedCommit) throws -> Deviation? {
+        let recorded = bus()
+        commits += 1
+        var reloaded: [DeclaredType]?
+        if commit.redefines {
+            let new = try commit.definitions.map { try Self.compile($0, of: commit.revision) }
+            let gone = Set(new.map(\.name) + commit.undefined)
+            definitions = definitions.filter { !gone.contains($0.name) } + new
+            reloaded = definitions
+        }
+        let (store, target) = commit.reverted ?? ("", 0)
+        let then = commit.states[store]
+        let own = recorded.carryOut(
+            commit, created: commit.created, revertedState: then, definitions: reloaded)
+        if let own { throw damage(commit.revision, own) }
+        let before = then?.object.map { JSON.object(plain($0, at: store)) }
+        let refusal = candidate.carryOut(
+            commit, created: wanted(commit.created),
+            revertedState: target < header.base ? before : reverts.state(of: store, at: target),
+            definitions: nil)
+        reverts.note(at: commit.revision, in: candidate)
+        // A store may exist on one side only.
+        let touched = recorded.addresses(touchedBy: commit).union(candidate.addresses(touchedBy: commit))
+        return deviation(commit, refusal, at: touched.sorted(by: UTF8Order.precedes))
+    }
+
+    // MARK: - States of the recorded definitions
+
+    /// A recorded state without what its type computes, which is the other definition's to compute.
+    private func plain(_ state: JSONObject, at address: String) -> JSONObject {
+        var state = state
+        for name in type(of: address)?.definition["computed"]?.object?.keys ?? [] { state[name] = nil }
+        return state
+    }
+
+    /// The states that stores were asked to begin with. The log has whole states; members that are as the type's own
+    /// initial state has them count as not asked for, so that another initial state takes effect.
+    private func wanted(_ created: JSONObject) -> JSONObject {
+        var wanted: JSONObject = [:]
+        for member in created {
+            let initial = type(of: member.key)?.initial ?? [:]
+            let state = plain(member.value.object ?? [:], at: member.key)
+            let given = state.members.filter { initial[$0.key] != $0.value }
+            wanted[member.key] = .object(JSONObject(sorted: given))
+        }
+        return wanted
+    }
+
+    private func type(of address: String) -> DeclaredType? {
+        definitions.first { address.hasPrefix($0.name + "/") }
+    }
+
+    private func deviation(
+        _ commit: RecordedCommit?, _ refusal: ReplayBus.Refusal?, at addresses: [String]
+    ) -> Deviation? {
+        var stores: [(address: String, differences: [StateDifference])] = []
+        for address in addresses {
+            let before = differing[address] ?? []
+            let now = StateDifference.between(bus().state(at: address), candidate.state(at: address))
+            differing[address] = now.isEmpty ? nil : now
+            let fresh = now.filter { !before.contains($0) }
+            if !fresh.isEmpty { stores.append((address, fresh)) }
+        }
+        guard refusal != nil || !stores.isEmpty else { return nil }
+        deviating += 1
+        if refusal != nil { refused += 1 }
+        return Deviation(commit: commit, refusal: refusal, stores: stores)
+    }
+
+    private func damage(_ revision: Int, _ refusal: ReplayBus.Refusal) -> CommandFailure {
+        CommandFailure(
+            .refused,
+            refusal.message.endingSentence(
+                with:
+                    "revision \(revision) can't be replayed with its own definitions; export anew, with a fluxbus of the daemon's version"
+            ))
+    }
+}

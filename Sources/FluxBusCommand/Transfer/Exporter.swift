@@ -1,0 +1,71 @@
+import BusJSON
+import FluxBus
+
+/// Writes what a bus was at a revision, and every commit from there to the one that is newest when it begins.
+struct Exporter {
+    let session: CommandSession
+    let connection: BusConnection
+    let output: Channel
+
+    /// Exports from `since`, or from as far back as the log reaches. Gives what was exported.
+    func export(since: RevisionArgument?) throws -> Recording.Header {
+        let reader = HistoryReader(session, connection)
+        let hello = try connection.hello(client: "fluxbus", until: session.replyDeadline)
+        guard let epoch = hello["epoch"]?.string, let newest = hello["revision"]?.int else {
+            throw CommandFailure(.internal, "The bus does not tell its epoch: use a fluxbus of its version.")
+        }
+        let base = try since?.resolved(newest: newest) ?? reader.oldest()
+        guard base <= newest else {
+            throw CommandFailure(
+                .no, "The bus is at revision \(newest): nothing can be exported from \(base) on.")
+        }
+        let header = Recording.Header(epoch: epoch, base: base, last: newest)
+        try write(header)
+        try writeDefinitions(at: base)
+        try writeStates(at: base)
+        try writeCommits(header, from: reader)
+        try output.flush()
+        return header
+    }
+
+    private func write(_ header: Recording.Header) throws {
+        // In this order, so that `head -1` and `file` show first what it is.
+        let epoch = JSON.string(header.epoch).encoded
+        try output.write(
+            "{\"fluxbus\":\"export\",\"form\":\(Recording.form),\"epoch\":\(epoch),\"revision\":\(header.base),"
+                + "\"until\":\(header.last)}\n")
+    }
+
+    private func writeDefinitions(at base: Int) throws {
+        let reply = try session.ask(BusRequest("types", ["revision": .int(base)]), on: connection)
+        for definition in reply["types"]?.array ?? [] {
+            try output.write(line: .object(["definition": definition]))
+        }
+    }
+
+    private func writeStates(at base: Int) throws {
+        let states = StateReader(session, connection, .match("*/*"), revision: base)
+        while let (address, state) = try states.next() {
+            try output.write(line: .object(["store": .string(address), "state": state]))
+        }
+    }
+
+    private func writeCommits(_ header: Recording.Header, from reader: HistoryReader) throws {
+        var revision = header.base
+        try reader.forEach(after: header.base, through: header.last) { line in
+            guard let commit = RecordedCommit(line), commit.revision == revision + 1 else {
+                throw CommandFailure(
+                    .internal, "The log has a hole after revision \(revision): look at the daemon's journal.")
+            }
+            revision = commit.revision
+            try output.write(CommitText.line(of: line) + "\n")
+            return true
+        }
+        guard revision == header.last else {
+            throw CommandFailure(
+                .internal,
+                "The log ends with revision \(revision) instead of \(header.last): look at the daemon's journal."
+            )
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import BusJSON
+import FluxBus
+
+/// One request of an import, with the place that it has in the file.
+struct ImportStep {
+    /// Where in an import a request stands: the recorded commit's revision, and which of its requests it is. The same
+    /// file, and any other export of the same history, gives the same places.
+    struct Place: Comparable {
+        let revision: Int
+        let part: Int
+
+        static func < (left: Place, right: Place) -> Bool {
+            (left.revision, left.part) < (right.revision, right.part)
+        }
+
+        /// The key that a request has at this place.
+        func key(in epoch: String) -> String { "\(Self.prefix(epoch))\(revision).\(part)" }
+
+        /// What the keys of every import of one history begin with.
+        static func prefix(_ epoch: String) -> String { "import:\(epoch):" }
+
+        init(revision: Int, part: Int) {
+            self.revision = revision
+            self.part = part
+        }
+
+        /// The place that a key stands for; nil for a key that is none of an import of this history.
+        init?(key: String, epoch: String) {
+            let prefix = Self.prefix(epoch)
+            guard key.hasPrefix(prefix) else { return nil }
+            let numbers = key.dropFirst(prefix.count).split(separator: ".").map { Int($0) }
+            guard numbers.count == 2, let revision = numbers[0], let part = numbers[1] else { return nil }
+            self.init(revision: revision, part: part)
+        }
+    }
+
+    let place: Place
+    var request: BusRequest
+
+    /// What a recorded commit becomes: its actions as one batch, then stores that it made, dropped or gave an old state.
+    ///
+    /// A revert is carried out as a drop and a new creation with that state: the revision that it went back to has
+    /// another number here, or lies before the file.
+    static func steps(of commit: RecordedCommit, epoch: String) -> [ImportStep] {
+        var requests: [BusRequest] = []
+        if !commit.actions.isEmpty {
+            requests.append(BusRequest("dispatch", ["actions": .array(commit.actions)]))
+        }
+        for member in commit.created {
+            var request = create(member.key, member.value)
+            // What the configuration listed there, it may list here.
+            if commit.isByDaemon { request.set("ifMissing", true) }
+            requests.append(request)
+        }
+        for address in commit.dropped { requests.append(BusRequest("drop", ["store": .string(address)])) }
+        if let (store, _) = commit.reverted, let state = commit.states[store] {
+            requests.append(BusRequest("drop", ["store": .string(store)]))
+            requests.append(create(store, state))
+        }
+        return requests.enumerated().map { part, request in
+            ImportStep(.init(revision: commit.revision, part: part), request, epoch)
+        }
+    }
+
+    /// The creation of the file's store number `index`, as it was at the file's base. One that is there is left alone.
+    static func base(_ index: Int, _ address: String, _ state: JSONObject, in header: Recording.Header)
+        -> ImportStep
+    {
+        var request = create(address, .object(state))
+        request.set("ifMissing", true)
+        return ImportStep(.init(revision: header.base, part: index), request, header.epoch)
+    }
+
+    private init(_ place: Place, _ request: BusRequest, _ epoch: String) {
+        self.place = place
+        self.request = request
+        self.request.set("key", .string(place.key(in: epoch)))
+    }
+
+    private static func create(_ address: String, _ state: JSON) -> BusRequest {
+        BusRequest("create", ["store": .string(address), "state": state])
+    }
+}

@@ -1,0 +1,170 @@
+import BusJSON
+import FluxBus
+
+/// Carries an exported file out on a running bus, as new commits.
+///
+/// Every request has a key made of the recorded epoch and revision, so that an import which was cut off can be repeated:
+/// what was committed is not committed again. Where the bus has a log, the log tells how far an earlier import came,
+/// however long ago, and only what lies behind is sent.
+final class Importer {
+    private let session: CommandSession
+    private let connection: BusConnection
+    private let header: Recording.Header
+    private let isDryRun: Bool
+    private let pipeline: RequestPipeline
+    /// How far an earlier import came; nil when there was none.
+    private var progress: ImportStep.Place?
+    /// The definitions that the bus has, by name.
+    private var present: [String: JSON] = [:]
+    private(set) var tally = ImportTally()
+    private(set) var status = CommandStatus.success
+
+    init(_ session: CommandSession, header: Recording.Header, isDryRun: Bool) throws {
+        self.session = session
+        self.header = header
+        self.isDryRun = isDryRun
+        connection = try session.connect()
+        pipeline = RequestPipeline(session, connection)
+    }
+
+    /// Reads the file to its end and sends what it says.
+    func run(_ reader: inout RecordingReader) throws {
+        defer { pipeline.abandon() }
+        try refuseOwnHistory()
+        try findProgress()
+        for definition in try session.ask(BusRequest("types"), on: connection)["types"]?.array ?? [] {
+            present[definition["type"]?.string ?? ""] = definition
+        }
+        while let entry = try reader.next() {
+            switch entry {
+            case .definition(let definition): try check([definition], of: header.base)
+            case .store(let address, let state): try takeStore(address, state)
+            case .commit(let commit): try take(commit)
+            }
+        }
+        try pipeline.finish()
+    }
+
+    // MARK: - Before
+
+    /// On the bus that the file came from, every commit would happen a second time.
+    private func refuseOwnHistory() throws {
+        let hello = try connection.hello(client: "fluxbus", until: session.replyDeadline)
+        guard hello["epoch"]?.string != header.epoch else {
+            throw CommandFailure(
+                .refused,
+                "This bus is the one that was exported: import into another one, or use fluxbus revert."
+            )
+        }
+    }
+
+    /// Asks the log of the bus how far an earlier import came. Without a log the keys alone have to do, of which a bus
+    /// remembers the newest hundred thousand.
+    private func findProgress() throws {
+        let history = HistoryReader(session, connection)
+        let epoch = header.epoch
+        func place(of commit: JSON) -> ImportStep.Place? {
+            commit["key"]?.string.flatMap { ImportStep.Place(key: $0, epoch: epoch) }
+        }
+        do {
+            let newest = try history.newest(1, through: history.newest()) { place(of: $0) != nil }
+            progress = newest.first.flatMap(place)
+        } catch let error as BusError where error.code == .unavailable {
+            return
+        }
+        if let progress {
+            try session.console.note(
+                "The bus has this history up to revision \(progress.revision) already; going on behind it.")
+        }
+    }
+
+    /// Every type that is needed is there, or it goes no further: without it everything would be refused.
+    private func check(_ definitions: [JSON], of revision: Int) throws {
+        let missing = definitions.compactMap { $0["type"]?.string }.filter { present[$0] == nil }
+        guard missing.isEmpty else {
+            let list = missing.joined(separator: ", ")
+            throw CommandFailure(
+                .refused,
+                "The bus has no state type \(list), which revision \(revision) needs: put the definition into its "
+                    + "types directory, reload, and import again.")
+        }
+        let changed = definitions.filter { present[$0["type"]?.string ?? ""] != $0 }
+        guard !changed.isEmpty else { return }
+        let list = changed.compactMap { $0["type"]?.string }.joined(separator: ", ")
+        try session.console.note(
+            "The bus has another definition of \(list) than revision \(revision); states may come out differently."
+        )
+    }
+
+    // MARK: - Stores and commits
+
+    /// Creates a store that is missing. One that is there keeps its state, and it is said when that is another one.
+    private func takeStore(_ address: String, _ state: JSONObject) throws {
+        let step = ImportStep.base(tally.stores, address, state, in: header)
+        tally.stores += 1
+        if let progress, step.place <= progress { return }
+        var found: JSON?
+        try pipeline.send(BusRequest("get", ["store": .string(address)])) { reply in
+            if case .success(let members) = reply { found = members["states"]?[address] }
+            if self.isDryRun { try self.note(found, at: address, wanted: state) }
+        }
+        guard !isDryRun else { return }
+        try send(step) { reply in
+            if reply["created"]?.bool == false { try self.note(found, at: address, wanted: state) }
+        }
+    }
+
+    private func note(_ found: JSON?, at address: String, wanted: JSONObject) throws {
+        guard let found else { return }
+        tally.present += 1
+        if found != .object(wanted) {
+            try session.console.note("\(address) is there already, with another state than in the file.")
+        }
+    }
+
+    private func take(_ commit: RecordedCommit) throws {
+        tally.count(commit)
+        try check(commit.definitions, of: commit.revision)
+        for step in ImportStep.steps(of: commit, epoch: header.epoch) {
+            if let progress, step.place <= progress {
+                tally.repeated += 1
+            } else if !isDryRun {
+                try send(step) { _ in }
+            }
+        }
+    }
+
+    private func send(_ step: ImportStep, _ settled: @escaping (JSONObject) throws -> Void) throws {
+        tally.sent += 1
+        try pipeline.send(step.request) { reply in
+            switch reply {
+            case .success(let members):
+                if members["duplicate"]?.bool == true { self.tally.repeated += 1 }
+                try settled(members)
+            case .failure(let error): try self.report(error, of: step)
+            }
+        }
+    }
+
+    /// Says what was refused, and goes on: what follows may not hang on it. But for a bus that can take nothing now.
+    private func report(_ error: BusError, of step: ImportStep) throws {
+        if error.code == .unavailable {
+            throw CommandFailure(
+                .temporary,
+                error.message.endingSentence(
+                    with: "the import stopped at revision \(step.place.revision); repeat it to go on"))
+        }
+        tally.refused += 1
+        status = status.worse(CommandStatus(error.code))
+        if session.console.form == .text {
+            try session.console.line(
+                "revision \(step.place.revision): \(step.request.op) refused: \(ScreenText.safe(error.message))"
+            )
+        } else {
+            try session.console.row([
+                "revision": .int(step.place.revision), "op": .string(step.request.op),
+                "error": ["code": .string(error.code.rawValue), "message": .string(error.message)],
+            ])
+        }
+    }
+}

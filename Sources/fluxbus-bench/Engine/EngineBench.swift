@@ -1,0 +1,97 @@
+import BusJSON
+import BusWork
+
+/// What the parts of the daemon cost without sockets, in this process: nanoseconds of CPU for one thing each.
+struct EngineBench {
+    /// How long each part is measured, in seconds.
+    let duration: Double
+
+    struct Figures {
+        let name: String
+        let nanoseconds: Double
+        let unit: String
+
+        var text: String { "  \(Figure.decimal(nanoseconds, 1)) ns per \(unit): \(name)" }
+
+        var json: JSON {
+            [
+                "scenario": "engine", "name": .string(name), "unit": .string(unit),
+                "nanoseconds": .double(nanoseconds),
+            ]
+        }
+    }
+
+    private static let requestsPerTurn = 64
+
+    func run(_ tell: (Figures) -> Void) throws {
+        for figures in try json() { tell(figures) }
+        tell(try engine("one store, nobody watches"))
+        tell(try engine("one store, 1 subscriber") { $0.subscribers = 1 })
+        tell(
+            try engine("one of 100 000 stores, 1 subscriber") {
+                $0.stores = 100_000
+                $0.isInstance = true
+                $0.subscribers = 1
+            })
+        tell(try engine("one store, 100 subscribers", per: 100, "delivery") { $0.subscribers = 100 })
+        tell(
+            try engine("one action over 1000 stores, 1 subscriber", per: 1000, "store") {
+                $0.stores = 1000
+                $0.subscribers = 1
+            })
+    }
+
+    private func json() throws -> [Figures] {
+        var object: JSONObject = [:]
+        for member in 0..<32 {
+            object["member\(member)"] = ["text": .string("value \(member)"), "number": .int(member * 1001)]
+        }
+        let bytes = Array(object.encoded.utf8)
+        let writer = ByteWriter(capacity: bytes.count + 1)
+        let reading = try measure { _ = try JSON(parsing: bytes) }
+        let writing = measure {
+            writer.clear()
+            writer.append(jsonObject: object)
+        }
+        return [
+            Figures(
+                name: "reading, an object of \(bytes.count) bytes",
+                nanoseconds: reading / Double(bytes.count), unit: "byte"),
+            Figures(name: "writing, the same", nanoseconds: writing / Double(bytes.count), unit: "byte"),
+        ]
+    }
+
+    /// The cost of dispatches in turns of 64, divided by `parts`.
+    func engine(
+        _ name: String, per parts: Int = 1, _ unit: String = "dispatch", commitsBefore: Int = 0,
+        _ furnish: (inout MemoryLoad.Setting) -> Void = { _ in }
+    ) throws -> Figures {
+        var setting = MemoryLoad.Setting()
+        furnish(&setting)
+        let load = try MemoryLoad(setting)
+        let requests = load.requests(Self.requestsPerTurn)
+        for _ in 0..<max(10, commitsBefore / Self.requestsPerTurn) { load.turn(requests) }
+        let nanoseconds = measure { load.turn(requests) }
+        return Figures(
+            name: name, nanoseconds: nanoseconds / Double(Self.requestsPerTurn * parts), unit: unit)
+    }
+
+    /// The CPU time of one call in nanoseconds: the best of five series, since whatever disturbs makes it longer.
+    private func measure<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) -> Double {
+        var calls = 1
+        var best = Double.infinity
+        var series = 0
+        while series < 5 {
+            let start = ProcessUsage.ownSeconds()
+            for _ in 0..<calls { try body() }
+            let seconds = ProcessUsage.ownSeconds() - start
+            if seconds < duration / 10, calls < 1 << 30 {
+                calls *= 2
+                continue
+            }
+            best = min(best, seconds * 1e9 / Double(calls))
+            series += 1
+        }
+        return best
+    }
+}

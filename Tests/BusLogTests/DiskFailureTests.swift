@@ -1,0 +1,126 @@
+import BusLog
+import CSQLite
+import Synchronization
+import TestStorage
+import TestSupport
+import Testing
+
+/// A disk that is full or fails: what was acknowledged stays, what threw leaves nothing, and it goes on when there is
+/// room again.
+@Suite struct DiskFailureTests {
+    private static func open(_ disk: SimulatedDisk, _ mode: SyncMode = .always) throws(LogFailure) -> LogFile
+    {
+        let file = try LogFile(path: "log", sync: mode, bootID: "boot", vfs: disk.name)
+        try file.begin(epoch: "e")
+        return file
+    }
+
+    /// Counts down from several threads.
+    private final class Countdown: Sendable {
+        private let left: Atomic<Int>
+        init(_ count: Int) { left = Atomic(count) }
+        func next() -> Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
+    }
+
+    /// Lets so many operations go well, and fails all after them.
+    private static func fail(_ disk: SimulatedDisk, after count: Int, _ code: Int32) {
+        let countdown = Countdown(count)
+        disk.fail { _, _ in countdown.next() ? nil : code }
+    }
+
+    /// Wherever within an append it happens: in a write, in its sync, in the growth of shared memory.
+    @Test(arguments: [SQLITE_FULL, SQLITE_IOERR], 0..<12)
+    func failedAppendLeavesNothingBehind(_ code: Int32, _ operation: Int) throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk)
+        try file.append("{\"revision\":1}", first: 1, last: 1, time: 1)
+        Self.fail(disk, after: operation, code)
+        // Several, so that each place is met; each fails for good or is there.
+        var written = 1
+        var failure: LogFailure?
+        for _ in 0..<12 {
+            do throws(LogFailure) {
+                try file.append("{}", first: written + 1, last: written + 1, time: 2)
+                written += 1
+            } catch {
+                failure = error
+            }
+        }
+        #expect(failure?.kind == (code == SQLITE_FULL ? .full : .io))
+        #expect(file.lastRevision == written)
+        #expect(throws: LogFailure.self) { try file.probe() }
+        disk.fail(nil)
+        try file.probe()
+        try file.append("{\"later\":true}", first: written + 1, last: written + 1, time: 3)
+        let killed = disk.killed()
+        let next = try Self.open(killed)
+        #expect(next.lastRevision == written + 1)
+        #expect(try LogReader(path: "log", vfs: disk.name).groups().last?.entries == "{\"later\":true}")
+    }
+
+    /// When only the sync failed, the whole transaction stands behind the last good one. It must not come back.
+    @Test func appendWhoseSyncFailedDoesNotComeBackAfterAKill() throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk)
+        try file.append("{\"revision\":1}", first: 1, last: 1, time: 1)
+        disk.fail { operation, _ in operation == .sync ? SQLITE_IOERR | 4 << 8 : nil }
+        #expect(throws: LogFailure.self) { try file.append("{\"revision\":2}", first: 2, last: 2, time: 2) }
+        disk.fail(nil)
+        let killed = disk.killed()
+        let next = try LogFile(path: "log", sync: .always, bootID: "boot", vfs: killed.name)
+        #expect(next.lastRevision == 1)
+    }
+
+    /// What the kernel did not bring to disk it forgets to be missing: the next sync would succeed and lie.
+    @Test func failedSyncIsNotBelievedLater() throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk, .interval)
+        try file.append("{\"revision\":1}", first: 1, last: 1, time: 1)
+        disk.fail { operation, _ in operation == .sync ? SQLITE_IOERR | 4 << 8 : nil }
+        let first = #expect(throws: LogFailure.self) { try file.sync() }
+        #expect(first?.kind == .lost)
+        disk.fail(nil)
+        let second = #expect(throws: LogFailure.self) { try file.sync() }
+        #expect(second?.kind == .lost)
+        #expect(throws: LogFailure.self) { try file.append("{}", first: 2, last: 2, time: 2) }
+        let killed = disk.killed()
+        let next = try LogFile(path: "log", sync: .interval, bootID: "boot", vfs: killed.name)
+        #expect(next.mayHaveLost)
+    }
+
+    /// Nothing can be moved into the file, but the write-ahead log has room: the bus goes on.
+    @Test func failedCheckpointCostsNoAppend() throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk)
+        disk.fail { operation, path in operation == .write && path == "log" ? SQLITE_FULL : nil }
+        let text = String(decoding: [UInt8](repeating: 0x78, count: 1 << 20), as: UTF8.self)
+        for revision in 1...24 { try file.append(text, first: revision, last: revision, time: 1) }
+        #expect(disk.bytes(of: "log-wal").count > 24 << 20)
+        disk.fail(nil)
+        for revision in 25...60 { try file.append(text, first: revision, last: revision, time: 1) }
+        // It was moved into the file and used again from its beginning.
+        #expect(disk.bytes(of: "log-wal").count < 48 << 20)
+        #expect(try LogReader(path: "log", vfs: disk.name).groups().count == 60)
+    }
+
+    @Test func intervalSyncsOnlyWhenAsked() throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk, .interval)
+        try file.append("{}", first: 1, last: 1, time: 1)
+        let before = disk.counts.syncs
+        for revision in 2...50 { try file.append("{}", first: revision, last: revision, time: 1) }
+        #expect(disk.counts.syncs == before)
+        try file.sync()
+        try file.sync()
+        #expect(disk.counts.syncs == before + 1)
+    }
+
+    @Test func alwaysSyncsOncePerAppend() throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk)
+        try file.append("{}", first: 1, last: 1, time: 1)
+        let before = disk.counts.syncs
+        for revision in 2...50 { try file.append("{}", first: revision, last: revision, time: 1) }
+        #expect(disk.counts.syncs == before + 49)
+    }
+}

@@ -1,0 +1,149 @@
+import BusLog
+import CSQLite
+import Glibc
+import Testing
+
+/// One daemon owns a log; everybody may read it meanwhile. And whatever else may stand at its path gets a sentence.
+@Suite struct OwnershipTests {
+    @Test func secondDaemonIsRefusedAndTheFirstGoesOn() throws {
+        let directory = try Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        let failure = #expect(throws: LogFailure.self) { try directory.open() }
+        #expect(failure?.kind == .inUse)
+        #expect(failure?.message.contains("process \(getpid())") == true)
+        try file.append("{}", first: 1, last: 1, time: 1)
+        #expect(throws: LogFailure.self) { try directory.open() }
+    }
+
+    @Test func anotherNameOfTheLogIsTheSameLog() throws {
+        let directory = try Scratch()
+        let file = try directory.open()
+        symlink(directory.path, directory.directory + "/other")
+        let failure = #expect(throws: LogFailure.self) {
+            try LogFile(path: directory.directory + "/other", sync: .always, bootID: "boot")
+        }
+        #expect(failure?.kind == .inUse)
+        withExtendedLifetime(file) {}
+    }
+
+    /// The lock goes with the owner, and a file left by an earlier one is no lock.
+    @Test func nextDaemonOwnsItOnceTheFirstIsGone() throws {
+        let directory = try Scratch()
+        try directory.write { try $0.append("{}", first: 1, last: 1, time: 1) }
+        #expect(directory.names.contains("bus.sqlite-lock"))
+        #expect(try directory.open().lastRevision == 1)
+    }
+
+    @Test func readersComeAndGoWithoutDisturbingTheOwner() throws {
+        let directory = try Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        for revision in 1...20 {
+            try file.append("{}", first: revision, last: revision, time: 1)
+            // Its end closes descriptors of the file in this process, with which locks could go.
+            #expect(try directory.reader().groups().count == revision)
+        }
+        #expect(throws: LogFailure.self) { try directory.open() }
+        #expect(try directory.query("PRAGMA integrity_check") == "ok\n")
+    }
+
+    @Test func logIsReadableWithoutADaemon() throws {
+        let directory = try Scratch()
+        try directory.write { try $0.append("{}", first: 1, last: 1, time: 1) }
+        #expect(try directory.reader().groups().count == 1)
+        #expect(try directory.reader().epoch() == "e")
+        #expect(try directory.open().lastRevision == 1)
+    }
+
+    @Test func fileOfAnotherProgramIsLeftAlone() throws {
+        let directory = try Scratch()
+        _ = try directory.query("CREATE TABLE other(a); PRAGMA application_id = 7")
+        let before = directory.bytes
+        let failure = #expect(throws: LogFailure.self) { try directory.open() }
+        #expect(failure?.kind == .notALog)
+        #expect(directory.bytes == before)
+        #expect(throws: LogFailure.self) { try directory.reader() }
+    }
+
+    @Test func garbageIsNoLog() throws {
+        let directory = try Scratch()
+        directory.bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        #expect(#expect(throws: LogFailure.self) { try directory.open() }?.kind == .notALog)
+        #expect(#expect(throws: LogFailure.self) { try directory.reader() }?.kind == .notALog)
+    }
+
+    @Test func directoryIsNoLog() throws {
+        let directory = try Scratch()
+        let failure = #expect(throws: LogFailure.self) {
+            try LogFile(path: directory.directory, sync: .always, bootID: "boot")
+        }
+        unlink(directory.directory + "-lock")
+        #expect(failure?.kind == .notALog)
+    }
+
+    @Test func absentDirectoryIsNamed() throws {
+        let failure = #expect(throws: LogFailure.self) {
+            try LogFile(path: "/tmp/absent-directory-of-a-log/bus.sqlite", sync: .always, bootID: "boot")
+        }
+        #expect(
+            failure?.message
+                == "The log /tmp/absent-directory-of-a-log/bus.sqlite has no place; make the directory for it, or "
+                + "name another file in log.path (No such file or directory).")
+        #expect(
+            #expect(throws: LogFailure.self) { try LogReader(path: "/tmp/absent.sqlite") }?.kind == .notALog)
+    }
+
+    @Test func laterFormIsRefused() throws {
+        let directory = try Scratch()
+        try directory.write { _ in }
+        _ = try directory.query("PRAGMA user_version = 2")
+        #expect(#expect(throws: LogFailure.self) { try directory.open() }?.kind == .newerForm)
+        #expect(#expect(throws: LogFailure.self) { try directory.reader() }?.kind == .newerForm)
+    }
+
+    @Test func fileThatIsTakenAwayAcceptsNothingMore() throws {
+        let directory = try Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        rename(directory.path, directory.path + "-elsewhere")
+        let failure = #expect(throws: LogFailure.self) { try file.append("{}", first: 1, last: 1, time: 1) }
+        #expect(failure?.kind == .lost)
+    }
+
+    /// A file may come from anywhere; nothing in it runs.
+    @Test func triggersInTheFileDoNotRun() throws {
+        let directory = try Scratch()
+        try directory.write { try $0.append("{}", first: 1, last: 1, time: 1) }
+        try directory.query("CREATE TRIGGER evil AFTER INSERT ON groups BEGIN DELETE FROM groups; END")
+        try directory.write { try $0.append("{}", first: 2, last: 2, time: 1) }
+        #expect(try directory.reader().groups().count == 2)
+    }
+
+    /// Somebody who holds the file's write lock stops the bus for a second, not for ever.
+    @Test func strangerWhoWritesIsNamed() throws {
+        let directory = try Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        var stranger: OpaquePointer?
+        #expect(sqlite3_open(directory.path, &stranger) == SQLITE_OK)
+        defer { sqlite3_close(stranger) }
+        #expect(sqlite3_exec(stranger, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
+        let failure = #expect(throws: LogFailure.self) { try file.append("{}", first: 1, last: 1, time: 1) }
+        #expect(failure?.kind == .inUse)
+        sqlite3_exec(stranger, "ROLLBACK", nil, nil, nil)
+        try file.append("{}", first: 1, last: 1, time: 1)
+    }
+
+    /// Root may write everything, so only others can try it.
+    @Test(.enabled(if: geteuid() != 0), arguments: [true, false])
+    func whatMayNotBeWrittenIsNamed(_ isDirectory: Bool) throws {
+        let directory = try Scratch()
+        try directory.write { _ in }
+        if isDirectory { unlink(directory.path + "-lock") }
+        chmod(isDirectory ? directory.directory : directory.path, isDirectory ? 0o500 : 0o400)
+        let failure = #expect(throws: LogFailure.self) { try directory.open() }
+        #expect(failure?.kind == .readOnly)
+        #expect(failure?.message.contains("user \(geteuid())") == true)
+    }
+}

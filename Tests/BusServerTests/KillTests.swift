@@ -1,0 +1,163 @@
+import CLinux
+import Dispatch
+import Foundation
+import Synchronization
+import Testing
+
+/// The daemon is killed again and again under load. Clients that send again with a key and `after` lose nothing, and
+/// nothing is done twice; the history goes on in its epoch.
+@Suite(.timeLimit(.minutes(3))) struct KillTests {
+    /// One client on a thread: a window of keyed increments of its own store, sent again after each lost connection.
+    final class Sender: Sendable {
+        struct Report: Sendable {
+            var acknowledged = 0
+            var duplicates = 0
+            var connections = 0
+            var problems: [String] = []
+        }
+        let number: Int
+        private let address: String
+        private let window: Int
+        private let report = Mutex(Report())
+        private let isFinishing = Atomic<Bool>(false)
+        private let done = DispatchSemaphore(value: 0)
+        /// Signalled for each acknowledgement.
+        private let progress: DispatchSemaphore
+        /// Signalled when a daemon listens again.
+        let comesBack = DispatchSemaphore(value: 0)
+
+        init(_ number: Int, _ address: String, window: Int, _ progress: DispatchSemaphore) {
+            (self.number, self.address, self.window, self.progress) = (number, address, window, progress)
+            Thread.detachNewThread { [self] in
+                run()
+                done.signal()
+            }
+        }
+
+        func finish() -> Report? {
+            isFinishing.store(true, ordering: .relaxed)
+            comesBack.signal()
+            guard done.wait(timeout: .now() + 60) == .success else { return nil }
+            return report.withLock { $0 }
+        }
+
+        private func note(_ problem: String) {
+            report.withLock { $0.problems.append("\(number): \(problem)") }
+        }
+
+        private func run() {
+            var epoch: String?
+            var seen = 0
+            var next = 0
+            var open: [(number: Int, line: String)] = []
+            while true {
+                guard let client = try? Client(address) else {
+                    comesBack.wait()
+                    continue
+                }
+                do {
+                    report.withLock { $0.connections += 1 }
+                    let now = try client.epoch()
+                    if let epoch, epoch != now { note("The epoch was \(epoch) and is \(now).") }
+                    epoch = now
+                    for request in open { try client.send(request.line) }
+                    while true {
+                        let finishing = isFinishing.load(ordering: .relaxed)
+                        if finishing, open.isEmpty { return }
+                        while !finishing, open.count < window {
+                            next += 1
+                            let line =
+                                #"{"id":\#(next),"op":"dispatch","store":"counter/c\#(number)","action":"increment","#
+                                + #""key":"\#(number)-\#(next)","after":\#(seen),"epoch":"\#(now)"}"# + "\n"
+                            open.append((next, line))
+                            try client.send(line)
+                        }
+                        guard let line = try client.line() else { break }
+                        // A daemon that is stopped in order says so; these are killed.
+                        guard take(line, of: open[0].number, &seen) else { return }
+                        open.removeFirst()
+                    }
+                } catch {
+                    // The connection is lost; what is open is sent again.
+                }
+                client.close()
+                comesBack.wait()
+            }
+        }
+
+        /// The reply to the oldest open request; false when it is not what was promised.
+        private func take(_ line: String, of number: Int, _ seen: inout Int) -> Bool {
+            guard line.hasPrefix(#"{"id":\#(number),"ok":true,"#), line.contains(#""changed":1"#),
+                let revision = Client.integer("revision", in: line)
+            else {
+                note("\(number) was answered \(line)")
+                return false
+            }
+            if revision <= seen { note("Revision \(revision) came after \(seen).") }
+            seen = revision
+            report.withLock { report in
+                report.acknowledged += 1
+                if line.contains("duplicate") { report.duplicates += 1 }
+            }
+            progress.signal()
+            return true
+        }
+    }
+
+    @Test(arguments: [("always", 16), ("interval", 10), ("never", 10)])
+    func nothingIsLostOrDoneTwice(sync: String, kills: Int) throws {
+        let bus = try LoggedDaemon()
+        let progress = DispatchSemaphore(value: 0)
+        var daemon = try bus.start(["--sync", sync, "--log-level", "error"])
+        let setup = try bus.client()
+        let epoch = try setup.epoch()
+        for number in 0..<4 { _ = try setup.ask(#"{"op":"create","store":"counter/c\#(number)"}"#) }
+        let senders = (0..<4).map { Sender($0, bus.address, window: [1, 4, 16, 64][$0], progress) }
+
+        var lastRevision = 5
+        for round in 0..<kills {
+            // Some acknowledgements between any two kills, in ever other numbers.
+            while progress.wait(timeout: .now()) == .success {}
+            for _ in 0..<(20 + round * 37 % 200) {
+                try #require(progress.wait(timeout: .now() + 30) == .success)
+            }
+            daemon.signal(SIGKILL)
+            _ = try daemon.wait()
+            if round % 4 == 3 {
+                // Another one is killed wherever in its start it is.
+                let unlucky = try DaemonProcess(bus.arguments(["--sync", sync]))
+                if round % 8 == 3 { _ = unlucky.waitFor("fluxbusd") }
+                unlucky.signal(SIGKILL)
+                _ = try unlucky.wait()
+            }
+            daemon = try bus.start(["--sync", sync, "--log-level", "error"])
+            let client = try bus.client()
+            #expect(try client.epoch() == epoch)
+            let revision = Client.integer("revision", in: try client.ask(#"{"op":"sync"}"#)) ?? 0
+            #expect(revision > lastRevision)
+            lastRevision = revision
+            for sender in senders { sender.comesBack.signal() }
+        }
+
+        var total = 0
+        var duplicates = 0
+        for sender in senders {
+            let report = try #require(sender.finish())
+            #expect(report.problems == [])
+            // Each saw most of the kills; it may have slept through two that came fast.
+            #expect(report.connections > kills / 2)
+            let state = try bus.client().ask(#"{"op":"get","store":"counter/c\#(sender.number)"}"#)
+            #expect(Client.integer("count", in: state) == report.acknowledged, "\(state)")
+            total += report.acknowledged
+            duplicates += report.duplicates
+        }
+        // Some replies were lost after their commits were on disk: these are what keys are for.
+        #expect(duplicates > 0)
+        // Every commit is one that was acknowledged; counter/main and c0 to c3 took five.
+        #expect(try bus.client().ask(#"{"op":"sync"}"#) == #"{"ok":true,"revision":\#(total + 5)}"#)
+        #expect(try bus.stop(daemon) == 0)
+        let verified = try bus.verify()
+        #expect(verified.status == 0, "\(verified.errors)")
+        #expect(verified.output.contains("revision \(total + 5): 5 stores"))
+    }
+}

@@ -1,0 +1,163 @@
+import CLinux
+import Foundation
+import Testing
+
+/// A log that can't grow: nothing is promised that is not on disk, what is there is still served, and the bus goes on by
+/// itself when there is room again.
+@Suite(.timeLimit(.minutes(2))) struct LogTroubleTests {
+    private let bus: LoggedDaemon
+    init() throws { bus = try LoggedDaemon() }
+
+    private static func succeeds(_ words: String...) -> Bool {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: words[0])
+        process.arguments = Array(words.dropFirst())
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }
+
+    private static let canMount = succeeds(
+        "/usr/bin/unshare", "--mount", "--propagation", "private", "mount", "-t", "tmpfs", "tmpfs", "/mnt")
+
+    /// What became of a burst of dispatches.
+    private struct Burst {
+        var acknowledged = 0
+        var unavailable = 0
+        var others: [String] = []
+        /// A refusal came before an acknowledgement.
+        var isMixed = false
+    }
+
+    /// Many at once, so that groups are under way and being gathered when the disk fails.
+    private func increment(_ count: Int, _ client: Client, padding: Int = 0) throws -> Burst {
+        let text = String(repeating: "x", count: padding)
+        let note =
+            padding == 0
+            ? "" : #",{"store":"counter/pad","action":"write","payload":{"text":"\#(text)"}}"#
+        let request =
+            #"{"op":"dispatch","actions":[{"store":"counter/main","action":"increment"}\#(note)]}"# + "\n"
+        try client.send(String(repeating: request, count: count))
+        var burst = Burst()
+        for _ in 0..<count {
+            let line = try client.line() ?? "the end"
+            if line.contains(#""ok":true"#) {
+                burst.acknowledged += 1
+                if burst.unavailable > 0 { burst.isMixed = true }
+            } else if line.contains(#""code":"unavailable""#) {
+                burst.unavailable += 1
+            } else {
+                burst.others.append(line)
+            }
+        }
+        return burst
+    }
+
+    /// Dispatches until nothing is taken any more; gives how much was acknowledged.
+    private func useUpRoom(_ client: Client) throws -> Int {
+        var acknowledged = 0
+        for _ in 0..<1000 {
+            let burst = try increment(20, client, padding: 2000)
+            #expect(burst.others == [])
+            #expect(!burst.isMixed)
+            acknowledged += burst.acknowledged
+            if burst.unavailable > 0 { return acknowledged }
+        }
+        throw Client.Failure(description: "The room was not used up.")
+    }
+
+    private func count(_ client: Client) throws -> Int? {
+        Client.integer("count", in: try client.ask(#"{"op":"get","store":"counter/main"}"#))
+    }
+
+    /// What holds while the log can't be written, then after `makeRoom`. Gives how much was acknowledged in all.
+    private func suffer(_ daemon: DaemonProcess, makeRoom: () throws -> Void) throws -> Int {
+        let client = try bus.client()
+        let watcher = try bus.client()
+        _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","select":["/count"],"initial":false}"#)
+        var acknowledged = try useUpRoom(client)
+        #expect(daemon.waitFor("are taken back"))
+
+        // What is on disk is served, the past as well; nothing else is.
+        #expect(try count(client) == acknowledged)
+        #expect(try client.ask(#"{"op":"history","limit":1}"#).contains(#""ok":true"#))
+        let refusal = try client.ask(#"{"op":"create","store":"counter/refused"}"#)
+        #expect(refusal.contains(#""code":"unavailable""#) && refusal.contains("bus.sqlite"), "\(refusal)")
+        let dry = #"{"op":"dispatch","store":"counter/main","action":"increment","dryRun":true}"#
+        #expect(try client.ask(dry).contains(#""ok":true"#))
+
+        try makeRoom()
+        #expect(daemon.waitFor("can be written again"))
+        let burst = try increment(10, client)
+        #expect(burst.acknowledged == 10)
+        acknowledged += 10
+        #expect(try count(client) == acknowledged)
+        #expect(try client.ask(#"{"op":"get","match":"counter/refused"}"#).contains(#""states":{}"#))
+
+        // Whoever watched has the truth, and never more than that.
+        var seen = 0
+        while seen < acknowledged {
+            let event = try #require(try watcher.line())
+            let count = try #require(Client.integer("count", in: event), "\(event)")
+            #expect(count >= seen && count <= acknowledged, "\(event)")
+            seen = count
+        }
+        return acknowledged
+    }
+
+    @Test(.enabled(if: canMount, "A small disk can be mounted by root in a mount namespace of its own only."))
+    func aFullDiskIsSurvived() throws {
+        let folder = "\(bus.directory.path)/disk"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let daemon = try bus.start(
+            ["--log", "\(folder)/bus.sqlite", "--store", "counter/pad"],
+            through: [
+                "/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-c",
+                #"mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@""#, folder,
+            ])
+        let filler = "/proc/\(daemon.process.processIdentifier)/root\(folder)/filler"
+        try Data(count: 6 << 20).write(to: URL(fileURLWithPath: filler))
+        _ = try suffer(daemon) { try FileManager.default.removeItem(atPath: filler) }
+        let verified = try DaemonProcess.run(
+            bus.arguments(["--log", "\(folder)/bus.sqlite", "--verify"]),
+            through: ["/usr/bin/nsenter", "-t", "\(daemon.process.processIdentifier)", "-m"])
+        #expect(verified.status == 0, "\(verified.errors)")
+        #expect(try bus.stop(daemon) == 0)
+    }
+
+    @Test func aLimitOnFilesIsLikeAFullDisk() throws {
+        // The system's signal for it would end a process that does not know of it.
+        let daemon = try bus.start(
+            ["--store", "counter/pad"], through: ["/usr/bin/env", "--default-signal=XFSZ"])
+        let process = "\(daemon.process.processIdentifier)"
+        try #require(Self.succeeds("/usr/bin/prlimit", "--pid", process, "--fsize=300000:"))
+        let acknowledged = try suffer(daemon) {
+            try #require(Self.succeeds("/usr/bin/prlimit", "--pid", process, "--fsize=unlimited:"))
+        }
+        daemon.signal(SIGKILL)
+        _ = try daemon.wait()
+        let next = try bus.start(["--store", "counter/pad"])
+        #expect(try count(try bus.client()) == acknowledged)
+        #expect(try bus.verify().status == 0)
+        #expect(try bus.stop(next) == 0)
+    }
+
+    @Test func aLogThatIsTakenAwayEndsTheDaemon() throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        _ = try client.ask(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
+        try FileManager.default.moveItem(atPath: bus.log, toPath: "\(bus.log).away")
+        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n")
+        // Nobody hears of a commit that went into a file without a name.
+        #expect(try client.rest().allSatisfy { !$0.contains(#""ok":true"#) })
+        let outcome = try daemon.wait()
+        #expect(outcome.status == 74)
+        #expect(outcome.errors.contains("was moved or deleted while in use; put it back"))
+        // What was acknowledged is in the file and in its write-ahead log, which stayed.
+        try FileManager.default.moveItem(atPath: "\(bus.log).away", toPath: bus.log)
+        let next = try bus.start()
+        #expect(try count(try bus.client()) == 1)
+        #expect(try bus.stop(next) == 0)
+    }
+}

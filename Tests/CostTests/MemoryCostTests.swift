@@ -1,0 +1,77 @@
+import BusWork
+import CMallocCount
+import Testing
+
+/// What a commit takes of the system's memory, counted and not timed: a change that makes every dispatch allocate is
+/// seen here on any machine, however busy.
+@Suite("The memory a commit takes") struct MemoryCostTests {
+    private static let requestsPerTurn = 64
+    private static let turns = 32
+
+    /// How often memory is taken per dispatch, once all that is kept for reuse has been made.
+    private func allocations(_ setting: MemoryLoad.Setting) throws -> Double {
+        let load = try MemoryLoad(setting)
+        let requests = load.requests(Self.requestsPerTurn)
+        for _ in 0..<Self.turns { load.turn(requests) }
+        let before = malloc_count()
+        for _ in 0..<Self.turns { load.turn(requests) }
+        return Double(malloc_count() - before) / Double(Self.turns * Self.requestsPerTurn)
+    }
+
+    /// Another one of this program's own, so that a count of nothing can't pass for thrift.
+    @Test func countingSeesAnAllocation() {
+        let before = malloc_count()
+        let array = [UInt8](repeating: 1, count: 100_000 + Int(before & 1))
+        #expect(array.count >= 100_000)
+        #expect(malloc_count() > before)
+    }
+
+    @Test func dispatchTakesNoMemory() throws {
+        let taken = try allocations(MemoryLoad.Setting())
+        #expect(taken < Cost.perDispatch)
+    }
+
+    @Test func dispatchToASubscriberTakesNoMemory() throws {
+        var setting = MemoryLoad.Setting()
+        setting.subscribers = 1
+        let taken = try allocations(setting)
+        #expect(taken < Cost.perDispatch)
+    }
+
+    @Test func dispatchToOneStoreOfManyTakesNoMemory() throws {
+        var setting = MemoryLoad.Setting()
+        setting.stores = 1000
+        setting.isInstance = true
+        setting.subscribers = 1
+        let taken = try allocations(setting)
+        #expect(taken < Cost.perDispatch)
+    }
+
+    /// What 100 subscribers take belongs to the turn, not to each of its 64 commits.
+    @Test func subscribersTakeMemoryPerTurnOnly() throws {
+        var setting = MemoryLoad.Setting()
+        setting.subscribers = 100
+        let taken = try allocations(setting)
+        #expect(taken < 2 * Cost.perDispatch)
+    }
+
+    @Test func storesOfOneActionTakeNoMemory() throws {
+        var setting = MemoryLoad.Setting()
+        setting.stores = 100
+        setting.subscribers = 1
+        let taken = try allocations(setting)
+        #expect(taken < Cost.perDispatch + 100 * Cost.perStore)
+    }
+}
+
+/// How often memory may be taken. What a turn takes as a whole is spread over its 64 requests.
+enum Cost {
+    // Without the optimiser many values are put into memory that would never be there.
+    #if DEBUG
+        static let perDispatch = 250.0
+        static let perStore = 100.0
+    #else
+        static let perDispatch = 0.25
+        static let perStore = 0.0
+    #endif
+}

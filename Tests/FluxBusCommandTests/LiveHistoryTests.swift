@@ -1,0 +1,124 @@
+import BusJSON
+import BusServer
+import FluxBusCommand
+import Foundation
+import Logging
+import Testing
+
+/// A daemon in this process with a log on disk, in a directory of its own.
+private final class LoggedBus {
+    let directory: String
+    private let server: BusServer
+
+    init(types: [String: String]) throws {
+        var template = Array("/tmp/flux-XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        for (name, text) in types {
+            let file = URL(filePath: "\(directory)/types/\(name).yaml")
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: file)
+        }
+        let setup = try ServerSetup.load(
+            flags: ConfigurationOverrides(
+                listen: ["unix:\(directory)/s"], types: "\(directory)/types", stores: ["counter/main"],
+                log: "\(directory)/bus.sqlite"),
+            environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml")
+        server = BusServer(setup, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        _ = try server.start()
+    }
+
+    deinit {
+        server.stop()
+        server.waitUntilStopped()
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    var address: String { "unix:\(directory)/s" }
+
+    @discardableResult
+    func run(_ arguments: String..., input: String = "") throws -> CommandRun {
+        try CommandRun(arguments, bus: address, input: input)
+    }
+}
+
+@Suite("Time travel with a daemon")
+struct LiveHistoryTests {
+    private static let counter = """
+        type: counter
+        initial: { count: 0 }
+        actions:
+          add:
+            payload: { by: { type: integer, default: 1 } }
+            require:
+              - if: { "<=": [{ var: payload.by }, 50] }
+                else: by must be at most 50
+            increment: { count: { var: payload.by } }
+        """
+
+    private func revisions(_ run: CommandRun) -> [Int] {
+        run.lines.compactMap { (try? JSON(parsing: $0))?["revision"]?.int }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func thePastOfADaemonIsReadComparedBlamedAndBroughtBack() throws {
+        let bus = try LoggedBus(types: ["counter": Self.counter])
+        for number in [3, 40, 7] {
+            #expect(try bus.run("dispatch", "counter/main", "add", "by:=\(number)").status == .success)
+        }
+        let all = revisions(try bus.run("log", "--since", "0"))
+        let last = try #require(all.last)
+        #expect(all == Array(1...last))
+        #expect(try bus.run("at", "now-1", "--human", "counter/main").lines.contains("  \"count\": 43"))
+        let diff = try bus.run("diff", "now-2", "now")
+        #expect(diff.output == #"{"new":50,"old":3,"path":"/count","store":"counter/main"}"# + "\n")
+        let blame = try JSON(parsing: try bus.run("blame", "counter/main", "/count", "--at", "now-1").output)
+        #expect(blame["revision"] == .int(last - 1) && blame["old"] == 3 && blame["new"] == 43)
+        #expect(try bus.run("revert", "counter/main", "--to", "now-2").status == .success)
+        #expect(
+            try bus.run("get", "counter").output == #"{"store":"counter/main","state":{"count":3}}"# + "\n")
+        #expect(try bus.run("log", "-n", "1", "--action", "revert").lines.count == 1)
+        #expect(try bus.run("at", "\(last + 9)").status == .no)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func anExportIsCheckedAndImportedElsewhere() throws {
+        let bus = try LoggedBus(types: ["counter": Self.counter])
+        try bus.run("create", "counter/a", "count:=5")
+        let lines = (1...600).map { #"{"type":"counter","action":"add","payload":{"by":\#($0 % 50)}}"# }
+        try bus.run("dispatch", "-", input: lines.joined(separator: "\n"))
+        try bus.run("drop", "counter/a")
+        let file = bus.directory + "/export.ndjson"
+        #expect(try bus.run("export", "-o", file).status == .success)
+
+        let same = try bus.run("replay", "--check", file, "--types", bus.directory + "/types")
+        #expect(same.status == .success, "\(same.output)\(same.messages)")
+        let strict = try LoggedBus(types: ["counter": Self.counter.replacing("50", with: "48")])
+        let check = try bus.run(
+            "replay", "--check", file, "--types", strict.directory + "/types", "--json", "--limit", "0")
+        #expect(check.status == .no)
+        // Every fiftieth dispatch added 49.
+        #expect(try JSON(parsing: check.output)["refused"] == 12)
+
+        let other = try LoggedBus(types: ["counter": Self.counter])
+        let imported = try other.run("import", file)
+        #expect(imported.status == .success, "\(imported.output)\(imported.messages)")
+        #expect(try other.run("get").output == bus.run("get").output)
+        let before = try other.run("log", "-n", "1").output
+        #expect(try other.run("import", file).status == .success)
+        #expect(try other.run("log", "-n", "1").output == before)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aFollowerSeesWhatOthersCommitMeanwhile() throws {
+        let bus = try LoggedBus(types: ["counter": Self.counter])
+        let first = try #require(revisions(try bus.run("log", "-n", "1")).last)
+        let address = bus.address
+        let writers = (0..<3).map { _ in
+            Thread {
+                for _ in 0..<50 { _ = try? CommandRun(["dispatch", "counter", "add"], bus: address) }
+            }
+        }
+        writers.forEach { $0.start() }
+        let run = try bus.run("log", "--follow", "--since", "\(first)", "--limit", "150")
+        #expect(revisions(run) == Array(first + 1...first + 150))
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import Testing
+
+/// The action log of the installed service: what survives, and what is told when it is in trouble.
+extension BusTests {
+    private func epoch(_ client: ProbeConnection) throws -> String {
+        let reply = try client.ask(#"{"op":"hello"}"#)
+        return try String(#require(reply.firstMatch(of: /"epoch":"([^"]+)"/)?.output.1))
+    }
+
+    private func message(_ identifier: String) throws -> [String: Any]? {
+        try host.journal("MESSAGE_ID=\(identifier)", "_SYSTEMD_UNIT=\(BusHost.service)").last
+    }
+
+    @Test func installedBusKeepsALog() throws {
+        _ = try host.connect().ask(#"{"op":"ping"}"#)
+        #expect(try host.harness.check("stat", "-c", "%U %a", "/var/lib/fluxbus/bus.sqlite") == "fluxbus 600")
+        #expect(try message("4f2761df0af9463495751949216160db")?["MESSAGE"] != nil)
+    }
+
+    @Test func statesOutliveAKillAndAStop() throws {
+        let client = try host.connect()
+        let epoch = try epoch(client)
+        _ = try client.ask(#"{"op":"create","store":"counter/outlives","state":{"count":40}}"#)
+        for (number, end) in ["kill --signal=KILL --kill-whom=main", "stop"].enumerated() {
+            let reply = try host.connect().ask(
+                #"{"op":"dispatch","store":"counter/outlives","action":"increment"}"#)
+            #expect(reply.contains(#""changed":1"#))
+            let process = try host.property("MainPID")
+            try host.harness.check(
+                ["systemctl"] + end.split(separator: " ").map(String.init) + [BusHost.service])
+            // It is started by the next connection at the latest.
+            let next = try host.connect()
+            #expect(try self.epoch(next) == epoch)
+            #expect(
+                try next.ask(#"{"op":"get","store":"counter/outlives"}"#).contains("\"count\":\(41 + number)")
+            )
+            #expect(try host.property("MainPID") != process)
+        }
+        _ = try host.connect().ask(#"{"op":"drop","store":"counter/outlives"}"#)
+    }
+
+    /// A restart hands states and clients over, and the log must say the same: else the next daemon lets the clients go.
+    @Test func logAndHandOverAgree() throws {
+        let setup = try host.connect()
+        let epoch = try epoch(setup)
+        try Herd.makeStores(setup)
+        let herd = try Herd(clients: 40, path: host.harness.path(BusHost.socket))
+        for _ in 0..<3 {
+            herd.waitForMore(acknowledged: 200)
+            try host.systemctl("restart")
+        }
+        herd.waitForMore(acknowledged: 200)
+        // In the end one that nobody hands anything over to.
+        let report = herd.finish()
+        #expect(report.problems == [])
+        #expect(report.broken == 0)
+        try host.systemctl("kill", "--signal=KILL", "--kill-whom=main")
+        #expect(try setup.line() == nil)
+        let next = try host.connect()
+        #expect(try self.epoch(next) == epoch)
+        for index in 0..<Herd.storeCount {
+            let state = try next.ask(#"{"op":"get","store":"counter/\#(Herd.store(index))"}"#)
+            #expect(state.contains(#""count":\#(report.counts[index])"#), "\(state)")
+        }
+        let verified = try host.harness.run("fluxbusd", "--verify")
+        #expect(verified.status == 0, "\(verified.errors)")
+        // The kill was followed by a start of the manager's own.
+        #expect(try host.property("NRestarts") != "0")
+    }
+
+    @Test func troubleWithTheLogIsTold() throws {
+        let client = try host.connect()
+        _ = try client.ask(#"{"op":"create","store":"counter/trouble","ifMissing":true}"#)
+        let process = try host.property("MainPID")
+        /// Changes the limit as the daemon's own user, who may do that without any capability.
+        func limitFiles(to size: String) throws {
+            try host.harness.check(
+                "setpriv", "--reuid", "fluxbus", "--regid", "fluxbus", "--clear-groups", "prlimit", "--pid",
+                process, "--fsize=\(size):")
+        }
+        try limitFiles(to: "0")
+        let dispatch = #"{"op":"dispatch","store":"counter/trouble","action":"increment"}"#
+        #expect(try client.ask(dispatch).contains(#""code":"unavailable""#))
+        #expect(
+            try host.comesTrue {
+                try host.property("StatusText").hasPrefix("The log /var/lib/fluxbus/bus.sqlite ")
+            })
+        let entry = try message("5fbde6c93e9242c38120fcfff8ef95a5")
+        #expect(entry?["PRIORITY"] as? String == "3")
+        #expect((entry?["MESSAGE"] as? String)?.contains("are taken back") == true)
+        try limitFiles(to: "unlimited")
+        #expect(try host.comesTrue { try message("3cff9e861b864b8eafe01458174db0e1") != nil })
+        #expect(try client.ask(dispatch).contains(#""changed":1"#))
+        #expect(try client.ask(#"{"op":"get","store":"counter/trouble"}"#).contains(#""count":1"#))
+        #expect(
+            try host.comesTrue { try host.property("StatusText").wholeMatch(of: /[0-9]+ stores, .*/) != nil })
+        #expect(try host.property("MainPID") == process)
+    }
+
+    @Test func aLogThatIsConfiguredLaterIsBegunByARestart() throws {
+        try host.harness.write("/run/late.yaml", "types: /etc/fluxbus/types\n")
+        try host.harness.write(
+            "/run/systemd/system/late.service",
+            """
+            [Service]
+            Type=notify
+            RuntimeDirectory=late
+            RuntimeDirectoryPreserve=yes
+            FileDescriptorStoreMax=4
+            EnvironmentFile=-/run/late.conf
+            ExecStart=/usr/bin/fluxbusd --config /run/late.yaml --listen unix:/run/late/bus.sock
+            ExecStop=-/bin/kill -s USR1 $MAINPID
+            """)
+        try host.harness.check("systemctl", "daemon-reload")
+        try host.harness.check("systemctl", "start", "late.service")
+        let path = host.harness.path("/run/late/bus.sock")
+        let client = try ProbeConnection(path)
+        let before = try epoch(client)
+        _ = try client.ask(#"{"op":"create","store":"counter/late"}"#)
+        for _ in 0..<5 { _ = try client.ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#) }
+        #expect(try client.ask(#"{"op":"history"}"#).contains("unavailable"))
+
+        try host.harness.write("/run/late.conf", "FLUXBUS_LOG=/run/late/bus.sqlite\n")
+        try host.harness.check("systemctl", "restart", "late.service")
+        // The same connection, in the same history, which is written down from here on.
+        #expect(
+            try client.ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#)
+                == #"{"ok":true,"revision":7,"matched":1,"changed":1}"#)
+        #expect(try client.ask(#"{"op":"history"}"#).contains(#""oldest":6"#))
+        try host.harness.check("systemctl", "kill", "--signal=KILL", "--kill-whom=main", "late.service")
+        #expect(try client.line() == nil)
+        #expect(
+            try host.comesTrue { try host.harness.property("ActiveState", of: "late.service") != "active" })
+        try host.harness.check("systemctl", "reset-failed", "late.service")
+        try host.harness.check("systemctl", "start", "late.service")
+        let next = try ProbeConnection(path)
+        #expect(try epoch(next) == before)
+        #expect(try next.ask(#"{"op":"get","store":"counter/late"}"#).contains(#""count":6"#))
+        try host.harness.check("systemctl", "stop", "late.service")
+        let verified = try host.harness.run(
+            "fluxbusd", "--config", "/run/late.yaml", "--listen", "unix:/run/x", "--log",
+            "/run/late/bus.sqlite", "--verify")
+        #expect(verified.status == 0, "\(verified.errors)")
+    }
+}
