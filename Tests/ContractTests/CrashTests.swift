@@ -28,6 +28,8 @@ import Testing
             #"{"op":"dispatch","store":"door/d","action":"open"}"#, #"{"op":"create","store":"counter/c"}"#,
             will,
         ] {
+            // Mutations may look at the time.
+            bus.advance(milliseconds: 1234)
             let reply = try client.reply(to: line)
             #expect(reply["ok"] == true || line.contains("reset"), "\(line) \(reply)")
         }
@@ -177,6 +179,35 @@ import Testing
         let client = try bus.crash().connect()
         let commits = try #require(try client.reply(to: #"{"op":"history","since":4}"#)["commits"]?.array)
         #expect(commits.map { $0["by"]?["uid"] } == [6])
+    }
+
+    /// Wherever a snapshot was taken, also between a will and its end in one group: it is carried out once.
+    @Test func willIsCarriedOutOnceFromAnySnapshot() throws {
+        let bus = try MemoryBus.logging("counter/left", "counter/a")
+        let (client, observer) = (bus.connect(uid: 5), bus.connect())
+        bus.disk = .isBusy
+        observer.send(Line.increment)
+        observer.send(Line.increment)
+        client.send(will)
+        client.send(#"{"op":"create","store":"counter/mine","ephemeral":true}"#)
+        observer.send(Line.increment)
+        client.close()
+        observer.send(Line.increment)
+        bus.disk = .works
+        for revision in 2...bus.engine.revision {
+            let log = try #require(bus.written).copy()
+            log.takeSnapshot(try bus.past(at: revision))
+            log.snapshotBytes = log.snapshotBytes.filter { $0.key == revision }
+            let next = try bus.crash { $0.log = log }
+            let late = next.connect()
+            #expect(next.engine.revision == bus.engine.revision, "from \(revision)")
+            #expect(try late.state(of: "counter/left")?["count"] == 1)
+            #expect(try late.code(of: #"{"op":"get","store":"counter/mine"}"#) == "unknown_store")
+            // And of who was there at that moment, if the log ended there.
+            log.groups = []
+            let there = try bus.crash { $0.log = log }.connect()
+            #expect(try there.state(of: "counter/left")?["count"] == (revision < 4 ? 0 : 1))
+        }
     }
 
     /// A will that was rejected is over; so is one that was carried out.

@@ -229,9 +229,11 @@ import Testing
         let bus = try MemoryBus.logging("counter/a", "door/d")
         let (client, other) = (bus.connect(), bus.connect())
         try client.ask(#"{"op":"subscribe","type":"door","initial":false}"#)
+        for _ in 0..<990 { other.send(Line.increment) }
         try failing(bus) {
-            for _ in 0..<400 { other.send(Line.increment) }
+            for _ in 0..<8 { other.send(Line.increment) }
             other.send(#"{"op":"dispatch","type":"door","action":"open"}"#)
+            for _ in 0..<20 { other.send(Line.increment) }
         }
         bus.disk = .works
         let start = try #require(try client.all().last { $0["event"] == "change" }?["revision"]?.int)

@@ -136,7 +136,7 @@ import Testing
         let line = try #require(client.nextLine())
         #expect(line.utf8.count < 4096)
         for since in 0..<bus.engine.revision {
-            client.send(#"{"op":"history","id":"\#(String(repeating: "i", count: 900))","since":\#(since)}"#)
+            client.send(#"{"op":"history","id":"\#(String(repeating: "i", count: 1500))","since":\#(since)}"#)
             let line = try #require(client.nextLine())
             #expect(line.utf8.count < 4096, "since \(since)")
             let reply = try JSON(parsing: line)

@@ -66,6 +66,20 @@ import Testing
         #expect(try client.isUsable())
     }
 
+    /// The same where the log was just being asked.
+    @Test func questionForPastActionsIsAskedAgain() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let (client, other) = (bus.connect(), bus.connect())
+        for _ in 2...60 { try other.increment() }
+        bus.answersPast = false
+        client.send(#"{"op":"subscribe","type":"counter","actions":true,"since":1,"epoch":"\#(bus.epoch)"}"#)
+        try bus.restart()
+        bus.answersPast = true
+        let told = try client.all().filter { $0["event"] == "action" }.compactMap { $0["revision"]?.int }
+        #expect(told == Array(2...60))
+        #expect(try client.isUsable())
+    }
+
     /// Wills and stores of who was handed over are theirs, whichever daemon ends.
     @Test func endsComeOnceAcrossARestartAndACrash() throws {
         let bus = try MemoryBus.logging("counter/left")

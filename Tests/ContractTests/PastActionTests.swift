@@ -30,7 +30,7 @@ import Testing
         let bus = try MemoryBus.logging("counter/a", "door/d")
         let (live, other) = (bus.connect(), bus.connect())
         live.send(#"{"op":"subscribe","type":"counter","actions":true}"#)
-        let deep = String(repeating: "[", count: 58) + String(repeating: "]", count: 58)
+        let deep = String(repeating: "[", count: 62) + String(repeating: "]", count: 62)
         for line in [
             Line.increment, #"{"op":"dispatch","type":"counter","action":"reset"}"#,
             #"{"op":"dispatch","type":"door","action":"rang"}"#,
@@ -66,10 +66,14 @@ import Testing
         #expect(try revisions(client) == [2, 3])
     }
 
-    @Test func slowReaderIsToldEverythingAsItReads() throws {
+    /// From the log, or from one large group that is still in memory.
+    @Test(arguments: [true, false]) func slowReaderIsToldEverythingAsItReads(inOneGroup: Bool) throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.outbox = 4096 }
         let (client, other) = (bus.connect(), bus.connect())
-        for _ in 2...400 { try other.increment() }
+        if inOneGroup { bus.disk = .isBusy }
+        for index in 2...400 { other.send(Line.increment(id: index, #","ack":false"#)) }
+        bus.disk = .works
+        _ = try other.all()
         client.isReading = false
         subscribe(client, bus, since: 1)
         for _ in 401...410 { try other.increment() }

@@ -73,6 +73,10 @@ package final class MemoryBus {
     package var disk = Disk.works {
         didSet { settle() }
     }
+    /// Whether questions about the past find somebody who answers; otherwise they wait.
+    package var answersPast = true {
+        didSet { settle() }
+    }
     private var replayer: Replayer?
     private let questions = Questions()
     private var inFlight: SealedGroup?
@@ -126,7 +130,7 @@ package final class MemoryBus {
             engine.resumeCommits()
             isBusy = true
         }
-        for question in questions.open where question.needed <= engine.durableRevision {
+        for question in questions.open where answersPast && question.needed <= engine.durableRevision {
             questions.open.removeAll { $0.number == question.number }
             let answers = PastAnswers(written, replayer, limits: setup.limits)
             engine.answer(question, with: answers.answer(question))
@@ -220,11 +224,12 @@ package final class MemoryBus {
         repeat { settle() } while engine.refuseQuestions()
         settle()
         let bytes = handedOver()
-        questions.open = []
         let configuration = Self.configuration(setup, epoch, log, loadable, questions)
         let follower = Engine(configuration, types: [])
         follower.beginTurn(at: now)
         try bytes.withUnsafeBytes { try follower.takeOver($0, isLogToCome: true) }
+        // Neither the old daemon's questions nor any before there is a log reach anybody.
+        questions.open = []
         follower.adopt(setup.limits)
         follower.beginLogging()
         follower.endPastConnections()
