@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 /// The real `fluxbusd`, run as a process of its own.
@@ -49,7 +50,12 @@ final class DaemonProcess {
         return try daemon.wait()
     }
 
+    /// Waits for its end; one that does not come to it is killed after a minute, and gives -1.
     func wait() throws -> Outcome {
+        let identifier = process.processIdentifier
+        let net = DispatchWorkItem { kill(identifier, SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 60, execute: net)
+        defer { net.cancel() }
         let output = try output.fileHandleForReading.readToEnd() ?? Data()
         let errors = try errors.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
@@ -59,9 +65,12 @@ final class DaemonProcess {
             errors: collected + String(decoding: errors, as: UTF8.self))
     }
 
-    /// Reads its messages until one has this text; false when it ended before.
+    /// Reads its messages until one has this text; false when it ended before, or says nothing for half a minute.
     func waitFor(_ text: String) -> Bool {
         while !collected.contains(text) {
+            var news = pollfd(
+                fd: errors.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&news, 1, 30_000) == 1 else { return false }
             let data = errors.fileHandleForReading.availableData
             if data.isEmpty { return false }
             collected += String(decoding: data, as: UTF8.self)
