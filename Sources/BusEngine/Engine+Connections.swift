@@ -245,15 +245,19 @@ extension Engine {
     }
 
     /// Takes away what was sent. What had to wait for room goes on, so there may be more output now.
-    package func sent(_ id: ConnectionID, _ count: Int) {
+    /// True: there is nothing more to send, and nothing keeps it from being read on.
+    @discardableResult
+    package func sent(_ id: ConnectionID, _ count: Int) -> Bool {
         let connection = connection(id)
         connection.outbox.sent(count, spareWriters)
         outboxBytes -= count
         statistics.bytesOut += count
-        if connection.isClosing { return }
+        if connection.isClosing { return false }
         if connection.isBlocked {
             settle(connection)
             countHeld(connection)
+            return false
         }
+        return connection.outbox.isEmpty && connection.lagging == 0 && !connection.inputEnded && !isLogFull
     }
 }

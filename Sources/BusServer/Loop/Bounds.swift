@@ -22,7 +22,7 @@ enum Bounds {
     /// Times in a row that it did so in vain, after which it sleeps at once…
     static let timesInVain = 8
     /// …until it is woken within so many nanoseconds: about what being woken takes, and looking would have paid.
-    static let soonAgain = 60_000
+    static let soonAgain = 40_000
     /// Bytes thrown away from a connection that is being closed, so that its peer sees an end and no reset.
     static let drained = 1 << 20
 

@@ -16,4 +16,9 @@ struct Connection {
     var mustEndBy: Int?
     /// A TCP client that nothing was written to yet: only a `hello` makes the engine answer.
     var awaitsHello = false
+
+    /// It is read and written, and nothing is to be noted about it.
+    var isAsUsual: Bool {
+        interest == .input && !inputEnded && !outputLost && mustEndBy == nil && !awaitsHello
+    }
 }

@@ -198,7 +198,9 @@ final class EventLoop {
                 }
             }
             if written > 0 {
-                engine.sent(id, written)
+                let isDone = engine.sent(id, written)
+                // So it mostly ends: all is sent, and everything is as it was before.
+                if isDone, connection.isAsUsual { return }
                 allowance -= written
                 connection.awaitsHello = false
             }
