@@ -17,7 +17,7 @@ extension Engine {
             let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
             deliver(content, cause, to: shape)
         }
-        for shape in due { bookmark(shape) }
+        for shape in due { bookmark(shape, atOnce: true) }
         if publication.ordered.isEmpty { return }
         publication.ordered.sort {
             ($0.connection.id, $0.number) < ($1.connection.id, $1.number)

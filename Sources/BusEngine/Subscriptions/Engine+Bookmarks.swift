@@ -41,11 +41,18 @@ extension Engine {
     }
 
     /// Notes a shape's subscriptions for a bookmark, to be written in the order of events.
-    func bookmark(_ shape: Shape) {
+    func bookmark(_ shape: Shape, atOnce: Bool = false) {
         endCohort(of: shape)
         shape.lastTold = revision
         shape.lastToldAt = now
-        publication.ordered.append(contentsOf: shape.subscribers)
+        for subscription in shape.subscribers {
+            // Where a connection has no other there is no order to keep.
+            if atOnce, subscription.connection.subscriptions.count == 1 {
+                writeBookmark(to: subscription)
+            } else {
+                publication.ordered.append(subscription)
+            }
+        }
     }
 
     func writeBookmark(to subscription: Subscription) {
