@@ -127,6 +127,13 @@ let package = Package(
         // A disk in memory under SQLite, which fails and loses its power when told to.
         .target(name: "TestStorage", dependencies: ["CSQLite"], path: "Tests/TestStorage"),
         .testTarget(name: "BusLogTests", dependencies: ["BusLog", "CSQLite", "TestStorage", "TestSupport"]),
+        // A whole bus on a disk that loses its power.
+        .testTarget(
+            name: "DurabilityTests",
+            dependencies: [
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusServer", "TestStorage",
+                "TestSupport",
+            ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux"]),
         .testTarget(
             name: "BusTypesTests",

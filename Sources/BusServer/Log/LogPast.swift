@@ -2,10 +2,10 @@ import BusHistory
 import BusLog
 
 /// The log's file as the past that is told.
-struct LogPast: PastSource {
-    let reader: LogReader
+package struct LogPast: PastSource {
+    private let reader: LogReader
 
-    init(_ reader: LogReader) { self.reader = reader }
+    package init(_ reader: LogReader) { self.reader = reader }
 
     init(path: String) throws(PastFailure) {
         do throws(LogFailure) {
@@ -15,7 +15,7 @@ struct LogPast: PastSource {
         }
     }
 
-    func snapshots() throws(PastFailure) -> [Int] {
+    package func snapshots() throws(PastFailure) -> [Int] {
         do throws(LogFailure) {
             return try reader.snapshots().map(\.revision).sorted()
         } catch {
@@ -23,7 +23,7 @@ struct LogPast: PastSource {
         }
     }
 
-    func snapshot(_ revision: Int) throws(PastFailure) -> [UInt8] {
+    package func snapshot(_ revision: Int) throws(PastFailure) -> [UInt8] {
         do throws(LogFailure) {
             return try reader.snapshot(revision)
         } catch {
@@ -31,7 +31,7 @@ struct LogPast: PastSource {
         }
     }
 
-    func forEachGroup(
+    package func forEachGroup(
         after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure) {
         var failure: PastFailure?

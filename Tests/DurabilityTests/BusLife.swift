@@ -1,0 +1,208 @@
+import BusEngine
+import BusHistory
+import BusJSON
+import BusLog
+import BusLogic
+import BusServer
+import TestStorage
+import TestSupport
+import Testing
+
+/// One bus through many ends, and a client that sends each of its dispatches until it is answered.
+struct BusLife {
+    enum End { case powerLoss, kill }
+
+    private let seed: UInt64
+    private let mode: SyncMode
+    private var random: SeededGenerator
+    private var disk = SimulatedDisk()
+    private var boot = 0
+    private var now = 1_795_000_000_000
+    private(set) var epochs = 0
+
+    /// What the client knows: the epoch, the last revision it was told, its dispatches that were answered.
+    private var epoch: String?
+    private var seen = 0
+    private var acknowledged = 0
+    /// The number of the dispatch that is not answered, with what the client had seen when it first sent it.
+    private var open: (number: Int, after: Int)?
+    private var next = 0
+
+    init(seed: UInt64, mode: SyncMode) {
+        self.seed = seed
+        self.mode = mode
+        random = SeededGenerator(seed: seed)
+    }
+
+    /// Works until the disk has no power any more, or the daemon is gone.
+    mutating func run(until end: End) throws {
+        if end == .powerLoss { disk.losePower(after: Int.random(in: 20...300, using: &random)) }
+        do {
+            let bus = try start()
+            let steps = end == .kill ? Int.random(in: 1...60, using: &random) : .max
+            for step in 0..<steps { try work(bus, step) }
+        } catch is LogFailure {
+            #expect(!disk.hasPower, "seed \(seed)")
+        }
+        if end == .powerLoss {
+            disk = disk.restarted(using: &random)
+            boot += 1
+        } else {
+            disk = disk.killed()
+        }
+    }
+
+    /// At the end everything that was dispatched in the last epoch is there, once.
+    mutating func finish() throws {
+        let bus = try start()
+        for step in 0..<20 { try work(bus, step) }
+        while open != nil { try work(bus, 1) }
+        let count = bus.engine.state(at: "counter/main")?["count"]?.int
+        if mode == .always { #expect(count == acknowledged, "seed \(seed)") }
+        let replayer = Replayer(try Self.configuration(epoch: ""))
+        let past = LogPast(try LogReader(path: "log", vfs: disk.name))
+        #expect(try Verification.verify(past, replayer) { _ in }, "seed \(seed)")
+        #expect(try replayer.engine(from: past).stateDigest == bus.engine.stateDigest, "seed \(seed)")
+    }
+
+    // MARK: - The daemon
+
+    private struct Bus {
+        let engine: Engine
+        let file: LogFile
+        let client: ConnectionID
+    }
+
+    private static func configuration(epoch: String) throws -> EngineConfiguration {
+        var configuration = EngineConfiguration(epoch: epoch, ownUID: 0, version: "test")
+        configuration.compile = { (definition) throws(ReloadFailure) in
+            do { return try DeclaredType(definition: definition) } catch {
+                throw ReloadFailure(message: "\(error)")
+            }
+        }
+        return configuration
+    }
+
+    /// What a start does, with the parts it does it with.
+    private mutating func start() throws -> Bus {
+        let file = try LogFile(path: "log", sync: mode, bootID: "boot \(boot)", vfs: disk.name)
+        #expect(file.notices.isEmpty, "seed \(seed): \(file.notices)")
+        var configuration = try Self.configuration(epoch: file.epoch ?? "epoch 0")
+        let reader = try LogReader(path: "log", vfs: disk.name)
+        let isNew = try reader.snapshots().isEmpty
+        let types = try SampleTypes.load(and: [])
+        let engine =
+            isNew
+            ? Engine(configuration, types: types)
+            : try Replayer(configuration).engine(from: LogPast(reader))
+        engine.epoch = file.epoch ?? "epoch 0"
+        if file.mayHaveLost, !isNew {
+            engine.epoch = "epoch \(boot).\(Int.random(in: 0...Int.max, using: &random))"
+        }
+        try file.begin(epoch: engine.epoch)
+        if isNew { try snapshot(engine, file) }
+        configuration.limits = Limits()
+        engine.adopt(configuration.limits)
+        now = max(now, engine.lastTime) + 1
+        engine.beginTurn(at: now)
+        engine.beginLogging()
+        engine.endPastConnections()
+        engine.begin(with: types)
+        try engine.createConfigured("counter/main")
+        let client = engine.connect(.unix(uid: 1000, pid: 7))
+        let bus = Bus(engine: engine, file: file, client: client)
+        try write(bus)
+        meet(engine)
+        return bus
+    }
+
+    /// The client connects: it knows the epoch from before, or begins anew.
+    private mutating func meet(_ engine: Engine) {
+        if engine.epoch != epoch {
+            if mode == .always { #expect(epoch == nil, "seed \(seed): the epoch changed") }
+            epoch = engine.epoch
+            epochs += 1
+            (open, seen) = (nil, 0)
+        }
+        // Whatever it was told is in the log.
+        #expect(engine.revision >= seen, "seed \(seed)")
+    }
+
+    private func write(_ bus: Bus) throws {
+        bus.engine.takeReady { _ in }
+        while let group = bus.engine.sealGroup() {
+            try bus.file.append(
+                group.entries.bytes, first: group.first, last: group.last, time: group.time)
+            bus.engine.groupWritten()
+            bus.engine.takeReady { _ in }
+        }
+    }
+
+    private func snapshot(_ engine: Engine, _ file: LogFile) throws {
+        let bytes = engine.snapshot()
+        try file.beginSnapshot(revision: engine.revision, time: engine.lastTime)
+        try file.addPart(bytes.bytes)
+        try file.endSnapshot()
+        withExtendedLifetime(bytes) {}
+    }
+
+    // MARK: - The client
+
+    /// One request, perhaps a step of what a daemon does beside, and what the client hears.
+    private mutating func work(_ bus: Bus, _ step: Int) throws {
+        now += Int.random(in: 0...3, using: &random)
+        bus.engine.beginTurn(at: now)
+        if open == nil {
+            open = (next, seen)
+            next += 1
+        }
+        let (number, after) = open!
+        let line =
+            #"{"op":"dispatch","id":\#(number),"store":"counter/main","action":"increment","key":"k\#(number)","#
+            + #""after":\#(after),"epoch":"\#(epoch!)"}"# + "\n"
+        line.utf8.withContiguousStorageIfAvailable {
+            bus.engine.receive(bus.client, UnsafeRawBufferPointer($0))
+        }
+        // Nothing may have left before it is written.
+        #expect(!bus.engine.hasOutput(bus.client), "seed \(seed)")
+        try write(bus)
+        hear(bus)
+        switch step % 16 {
+        case 7 where mode == .interval: try bus.file.sync()
+        case 11: try takeSnapshot(bus)
+        default: break
+        }
+    }
+
+    private mutating func hear(_ bus: Bus) {
+        var text: [UInt8] = []
+        withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 16) { pieces in
+            let count = bus.engine.output(of: bus.client, into: pieces)
+            for piece in pieces[..<count] {
+                text += UnsafeRawBufferPointer(start: piece.base, count: piece.count)
+            }
+            bus.engine.sent(bus.client, text.count)
+        }
+        guard let reply = try? JSON(parsing: text) else { return }
+        #expect(reply["ok"] == true, "seed \(seed): \(reply)")
+        #expect(reply["id"]?.int == open?.number, "seed \(seed)")
+        if let revision = reply["revision"]?.int { seen = max(seen, revision) }
+        acknowledged += 1
+        open = nil
+    }
+
+    /// As the daemon takes one: by an engine of its own that carries the log out.
+    private func takeSnapshot(_ bus: Bus) throws {
+        do {
+            let past = LogPast(try LogReader(path: "log", vfs: disk.name))
+            let engine = try Replayer(try Self.configuration(epoch: "")).engine(from: past)
+            #expect(engine.stateDigest == bus.engine.stateDigest, "seed \(seed)")
+            try snapshot(engine, bus.file)
+        } catch let failure as PastFailure {
+            #expect(!disk.hasPower, "seed \(seed): \(failure)")
+            throw LogFailure(.io, path: "log", failure.message)
+        }
+        let retention = Retention(commits: 100, age: .max, bytes: .max)
+        while try bus.file.trim(retention, now: now, budget: 8) {}
+    }
+}
