@@ -83,7 +83,8 @@ let package = Package(
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
         .executableTarget(
-            name: "fluxbus-bench", dependencies: ["BusJSON", "BusWork", "CLinux", "FluxBus", arguments]),
+            name: "fluxbus-bench",
+            dependencies: ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", arguments]),
         // Small programs that show one thing each; the tests run them.
         .executableTarget(
             name: "example-counter", dependencies: ["FluxBus"], path: "Sources/Examples/Counter"),

@@ -23,20 +23,27 @@ struct BenchCommand: ParsableCommand {
 
             Scenarios, each a set of options that may be overridden:
               dispatch   one store; 1 and 50 connections, with and without pipelining, with and without a subscriber
-              fanout     one store, 100 and 1000 subscribers
-              latency    one action at a time, the next when its reply and its delivery are in
+              fanout     one store, 100 and 1000 subscribers; with pipelining, and one action at a time
+              latency    one action at a time, the next when its reply and its delivery are in; 50 clients with one each
               stores     one action over 1000 stores, with a subscriber
+              durable    dispatches to a bus with a log, synced always and at an interval; 50 connections, with and \
+            without pipelining
+              memory     bytes per idle subscriber, of 10 000, and per store, of 1 000 000
+              start      milliseconds to start on a log of 1 000 000 commits, from a snapshot and by carrying them out
               engine     the parts of the daemon inside this process, without a bus: nanoseconds of CPU each
               growth     the same for one commit, as stores, idle subscribers, state and history grow a thousandfold
               client     what the client library costs: the same load from this program's loop of prepared lines, from \
             one task with startDispatch, and from that with keys; then the shares of the first that the others reach
 
+            The scenarios durable, memory and start have daemons of their own, which --daemon names; so have all \
+            others with --daemon or --scenario all, unless --address names a bus. At its end, a table shows all results.
+
             The stores it makes are ephemeral and named bench-…; with one store only that one is dispatched to, with \
             more every store of the type is, also yours. Every reply and every delivery is counted: the code is 1 when \
             one is missing or too many, 69 when the bus can't be reached.
 
-            One thread generates the load; the client library adds its own. Where the server's share of a core is well below 100 %, the rate is this \
-            program's limit, and CPU per dispatch is what to compare.
+            One thread generates the load; the client library adds its own. Where the server's share of a core is well \
+            below 100 %, the rate is this program's limit, and CPU per dispatch is what to compare.
             """,
         version: "0.1.0")
 
@@ -45,7 +52,7 @@ struct BenchCommand: ParsableCommand {
 
     @Option(
         help:
-            "A set of runs: dispatch, fanout, latency, stores, client, engine, growth or all (that need a bus)."
+            "A set of runs: dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth or all."
     )
     var scenario: Scenario?
 
@@ -79,6 +86,12 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "The server's process, for its CPU. (default: the peer of a Unix socket)")
     var pid: Int32?
 
+    @Option(help: "The daemon to start where one is needed. (default: fluxbusd beside this program)")
+    var daemon: String?
+
+    @Option(help: "Where its log is, inside a directory that goes afterwards: on the disk to be measured.")
+    var directory = "/var/tmp"
+
     @Flag(help: "Never sleep: poll for events, so that waking this program adds no latency.")
     var spin = false
 
@@ -100,6 +113,15 @@ struct BenchCommand: ParsableCommand {
         guard picture == nil || scenario == .growth else {
             throw ValidationError("--picture goes with --scenario growth.")
         }
+        if let scenario, scenario.needsOwnDaemon {
+            guard address == nil else {
+                throw ValidationError(
+                    "--scenario \(scenario.rawValue) has its own daemon; leave --address out.")
+            }
+            guard type == "counter", action == "increment" else {
+                throw ValidationError("The daemon of this scenario knows only counter and increment.")
+            }
+        }
         guard duration > 0, duration <= 86_400 else {
             throw ValidationError("--duration must be above 0 and at most a day.")
         }
@@ -110,25 +132,16 @@ struct BenchCommand: ParsableCommand {
 
     func run() throws {
         signal(SIGPIPE, SIG_DFL)
-        if scenario == .engine { return try measureEngine() }
-        if scenario == .growth { return try measureGrowth() }
         Self.raiseDescriptorLimit()
-        let loads = (scenario?.loads ?? [Load(name: "custom", connections: 50, pipeline: 64)]).map(overridden)
-        var distinct: [Load] = []
-        for load in loads where !distinct.contains(load) { distinct.append(load) }
         do {
-            var complete = true
-            var comparison = ClientComparison()
-            for load in distinct {
-                let bench = try Bench(load: load, command: self)
-                let result = try bench.run()
-                complete = complete && result.shortfall == nil
-                print(json ? result.json.encoded : result.text)
-                comparison.add(result)
-                fflush(nil)
+            let run = try BenchRun(self)
+            if let scenario {
+                for part in scenario.parts { try run.measure(part) }
+            } else {
+                try run.measure(nil)
             }
-            if !json, let text = comparison.text { print(text) }
-            if !complete { throw ExitCode(1) }
+            run.end()
+            if !run.isComplete { throw ExitCode(1) }
         } catch let error as BusError {
             let message = Array("fluxbus-bench: \(error.message)\n".utf8)
             _ = message.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
@@ -136,27 +149,8 @@ struct BenchCommand: ParsableCommand {
         }
     }
 
-    private func measureEngine() throws {
-        try EngineBench(duration: duration).run { figures in
-            print(json ? figures.json.encoded : figures.text)
-            fflush(nil)
-        }
-    }
-
-    private func measureGrowth() throws {
-        let curves = try GrowthBench(duration: duration).run { curve in
-            print(json ? curve.json.encoded : curve.text)
-            fflush(nil)
-        }
-        guard let picture else { return }
-        guard let file = fopen(picture, "w") else {
-            throw ValidationError("\(picture) can't be written; name a file in a directory that is yours.")
-        }
-        fputs(GrowthPicture(curves: curves).svg, file)
-        fclose(file)
-    }
-
-    private func overridden(_ load: Load) -> Load {
+    /// The load with what the options say instead.
+    func overridden(_ load: Load) -> Load {
         var load = load
         // The library is measured on one connection, and what it is compared with too.
         if !load.name.hasPrefix("client") { load.connections = connections ?? load.connections }

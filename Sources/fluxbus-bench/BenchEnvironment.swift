@@ -15,4 +15,12 @@ enum BenchEnvironment {
     }
 
     static var processNumber: Int { Int(getpid()) }
+
+    /// Where this program is.
+    static var programDirectory: String {
+        var bytes = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/exe", &bytes, bytes.count)
+        let path = String(decoding: bytes.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    }
 }

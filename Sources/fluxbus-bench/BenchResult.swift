@@ -28,6 +28,9 @@ struct BenchResult {
         return serverSeconds * 1e6 / Double(count)
     }
 
+    /// Server microseconds for each store changed by each dispatch; nil when the server is not known.
+    var costPerStoreChanged: Double? { cost(per: tally.replies * max(1, changed)) }
+
     // MARK: - For people
 
     var text: String {
@@ -86,6 +89,7 @@ struct BenchResult {
             "deliveryMicroseconds": Self.json(tally.deliveryTimes),
             "benchCPUSeconds": Self.number(ownSeconds),
         ]
+        object["sync"] = load.sync.map { .string($0.rawValue) }
         object["error"] = shortfall.map(JSON.string)
         object["serverCPUSeconds"] = serverSeconds.map(Self.number) ?? .null
         object["serverMicrosecondsPerDispatch"] = cost(per: tally.replies).map(Self.number) ?? .null

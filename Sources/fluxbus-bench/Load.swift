@@ -1,5 +1,3 @@
-import ArgumentParser
-
 /// What one run asks of the bus.
 struct Load: Equatable {
     let name: String
@@ -13,6 +11,8 @@ struct Load: Equatable {
     /// Actions go to the type; else to the one store.
     var isGlobal = false
     var sender = Sender.raw
+    /// When the bus syncs its log. Such a run has a bus of its own, with a log; nil: whichever bus, as it is.
+    var sync: OwnDaemon.Sync?
 
     /// Who sends the requests.
     enum Sender {
@@ -28,42 +28,7 @@ struct Load: Equatable {
         func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         return "\(name): \(count(connections, "connection")), pipeline \(pipeline), "
             + "\(count(subscribers, "subscriber")), \(count(stores, "store"))"
-    }
-}
-
-/// Named sets of runs.
-enum Scenario: String, ExpressibleByArgument, CaseIterable {
-    case dispatch, fanout, latency, stores, client, engine, growth, all
-
-    var loads: [Load] {
-        switch self {
-        case .dispatch:
-            [
-                Load(name: "dispatch", connections: 1, pipeline: 64),
-                Load(name: "dispatch", connections: 50, pipeline: 64),
-                Load(name: "dispatch", connections: 50, pipeline: 1),
-                Load(name: "dispatch", connections: 50, pipeline: 64, subscribers: 1),
-            ]
-        case .fanout:
-            [
-                Load(name: "fanout", connections: 1, pipeline: 64, subscribers: 100),
-                Load(name: "fanout", connections: 1, pipeline: 64, subscribers: 1000),
-            ]
-        case .latency:
-            [Load(name: "latency", connections: 1, pipeline: 1, subscribers: 1, isLockStep: true)]
-        case .stores:
-            [Load(name: "stores", connections: 1, pipeline: 16, subscribers: 1, stores: 1000, isGlobal: true)]
-        case .client:
-            [
-                Load(name: "client, raw", connections: 1, pipeline: 256),
-                Load(name: "client, library", connections: 1, pipeline: 256, sender: .library),
-                Load(
-                    name: "client, library with keys", connections: 1, pipeline: 256, sender: .libraryWithKeys
-                ),
-            ]
-        // These need no bus.
-        case .engine, .growth: []
-        case .all: [Self.dispatch, .fanout, .latency, .stores, .client].flatMap(\.loads)
-        }
+            + (isLockStep ? ", one action at a time" : "")
+            + (sync.map { ", log synced: \($0.rawValue)" } ?? "")
     }
 }

@@ -17,6 +17,17 @@ enum ProcessUsage {
     /// The process's name.
     static func name(of pid: Int32) -> String? { stat(of: pid)?.name }
 
+    /// Bytes of a process's pages in memory; nil when there is no such process, or it is another user's.
+    static func residentBytes(of pid: Int32) -> Int? {
+        // The kernel walks the pages for this file; its other figures lag behind by some pages per core.
+        guard let text = contents(of: "/proc/\(pid)/smaps_rollup") else { return nil }
+        for line in text.split(separator: "\n") where line.hasPrefix("Rss:") {
+            let kibibytes = line.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+            return kibibytes.map { $0 * 1024 }
+        }
+        return nil
+    }
+
     /// CPU seconds of this process.
     static func ownSeconds() -> Double {
         var time = timespec()
@@ -25,15 +36,19 @@ enum ProcessUsage {
     }
 
     private static func stat(of pid: Int32) -> (name: String, fields: [Substring])? {
-        guard let file = fopen("/proc/\(pid)/stat", "r") else { return nil }
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = fread(&bytes, 1, bytes.count, file)
-        let text = String(decoding: bytes[..<count], as: UTF8.self)
+        guard let text = contents(of: "/proc/\(pid)/stat") else { return nil }
         // The name stands in parentheses and may hold anything, also a closing one.
         guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")") else { return nil }
         let name = String(text[text.index(after: open)..<close])
         return (name, text[text.index(after: close)...].split(whereSeparator: \.isWhitespace))
+    }
+
+    private static func contents(of path: String) -> String? {
+        guard let file = fopen(path, "r") else { return nil }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = fread(&bytes, 1, bytes.count, file)
+        return String(decoding: bytes[..<count], as: UTF8.self)
     }
 }
 

@@ -46,7 +46,7 @@ import Testing
         "FluxBusCommand": ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusYAML", "FluxBus"],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
         "BusWork": ["BusEngine", "BusJSON", "BusLogic"],
-        "fluxbus-bench": ["BusJSON", "BusWork", "CLinux", "FluxBus"],
+        "fluxbus-bench": ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus"],
     ]
 
     private static func imported(_ line: String) -> String? {

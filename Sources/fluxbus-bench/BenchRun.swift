@@ -1,0 +1,123 @@
+import FluxBus
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Carries out scenarios one after the other, prints what they give, and sums it up.
+final class BenchRun {
+    private let command: BenchCommand
+    /// The bus to load; nil: one of our own for each load.
+    private let address: BusAddress?
+    private let token: String?
+    private var table = ResultTable()
+    private var comparison = ClientComparison()
+    private var done: [Load] = []
+    /// Whether everything that was sent has been answered and delivered, in all loads.
+    private(set) var isComplete = true
+
+    init(_ command: BenchCommand) throws {
+        self.command = command
+        let environment = BenchEnvironment.variables()
+        let hasOwn = command.address == nil && (command.scenario == .all || command.daemon != nil)
+        address = hasOwn ? nil : try BusAddress.resolve(command.address, environment: environment)
+        token = environment["FLUXBUS_TOKEN"]
+    }
+
+    /// Carries out one scenario; nil: the one load that the options describe.
+    func measure(_ scenario: Scenario?) throws {
+        switch scenario {
+        case .memory: try measureMemory()
+        case .start: try measureStart()
+        case .engine: try measureEngine()
+        case .growth: try measureGrowth()
+        default:
+            let loads = scenario?.loads ?? [Load(name: "custom", connections: 50, pipeline: 64)]
+            for load in loads.map(command.overridden) where !done.contains(load) {
+                done.append(load)
+                try measure(load)
+            }
+        }
+    }
+
+    /// Prints what only all results together say.
+    func end() {
+        guard !command.json else { return }
+        if let text = comparison.text { print(text) }
+        if command.scenario == .all { print("\n" + table.text) }
+    }
+
+    // MARK: - Scenarios
+
+    private func measure(_ load: Load) throws {
+        let result: BenchResult
+        if load.sync == nil, let address {
+            result = try Bench(load: load, command: command, address: address, token: token).run()
+        } else {
+            let place = try DaemonPlace(in: command.directory)
+            let daemon = try OwnDaemon(program: program, in: place, sync: load.sync)
+            defer { daemon.stop() }
+            result = try Bench(load: load, command: command, address: daemon.address, token: nil).run()
+        }
+        isComplete = isComplete && result.shortfall == nil
+        tell(command.json ? result.json.encoded : result.text)
+        table.add(result)
+        comparison.add(result)
+    }
+
+    private func measureMemory() throws {
+        let bench = MemoryBench(
+            program: program, directory: command.directory, subscribers: command.subscribers ?? 10_000,
+            stores: command.stores ?? 1_000_000, idle: .seconds(6 * command.duration))
+        try bench.run(tell)
+    }
+
+    private func measureStart() throws {
+        let bench = StartBench(
+            program: program, directory: command.directory, commits: command.requests ?? 1_000_000,
+            stores: command.stores ?? 1000)
+        try bench.run(tell)
+    }
+
+    private func measureEngine() throws {
+        try EngineBench(duration: command.duration).run { figures in
+            tell(command.json ? figures.json.encoded : figures.text)
+            table.add(
+                "engine", figures.name, "\(Figure.decimal(figures.nanoseconds, 1)) ns a \(figures.unit)")
+        }
+    }
+
+    private func measureGrowth() throws {
+        let curves = try GrowthBench(duration: command.duration).run { curve in
+            tell(command.json ? curve.json.encoded : curve.text)
+            for (factor, cost) in zip(GrowthBench.factors, curve.nanoseconds) {
+                let size = Figure.rate(Double(curve.first * factor))
+                table.add("growth", "\(size) \(curve.name)", "\(Figure.decimal(cost, 0)) ns a commit")
+            }
+        }
+        guard let picture = command.picture else { return }
+        guard let file = fopen(picture, "w") else {
+            throw BusError(
+                .forbidden, "\(picture) can't be written; name a file in a directory that is yours.")
+        }
+        fputs(GrowthPicture(curves: curves).svg, file)
+        fclose(file)
+    }
+
+    // MARK: - What they share
+
+    private func tell(_ measurement: Measurement) {
+        tell(command.json ? measurement.json.encoded : measurement.text)
+        table.add(measurement)
+    }
+
+    private func tell(_ text: String) {
+        print(text)
+        fflush(nil)
+    }
+
+    /// The daemon to start.
+    private var program: String { command.daemon ?? BenchEnvironment.programDirectory + "/fluxbusd" }
+}

@@ -1,0 +1,116 @@
+import Dispatch
+import FluxBus
+import Glibc
+
+/// A `fluxbusd` that this program starts for a run and ends with it: on a socket and, if wanted, a log of its own.
+final class OwnDaemon {
+    /// When its log is synced.
+    enum Sync: String {
+        case always, interval
+    }
+
+    let pid: Int32
+    let address: BusAddress
+    /// From starting the program to its answer to a ping.
+    private(set) var startNanoseconds: UInt64 = 0
+    private let messages: Int32
+    private var isRunning = true
+
+    /// A start that carries out a log of a million commits, on a slow machine.
+    private static let patience = Duration.seconds(300)
+    private static let listening = Array("listening on".utf8)
+
+    /// Starts one and returns when it answers. Throws `unreachable` with its last words when it does not.
+    init(program: String, in place: DaemonPlace, sync: Sync? = nil) throws {
+        try place.write(sync: sync)
+        let start = nanoseconds()
+        (pid, messages) = try Self.spawn(program, ["--config", place.configuration])
+        Leftovers.add(daemon: pid)
+        address = .unix(path: place.socket)
+        do {
+            try awaitWords()
+            let connection = try connect()
+            try connection.request(BusRequest("ping"), until: Deadline(after: Self.patience))
+        } catch {
+            stop()
+            throw error
+        }
+        startNanoseconds = nanoseconds() - start
+        Self.drain(messages)
+    }
+
+    deinit { stop() }
+
+    func connect() throws(BusError) -> BusConnection {
+        try BusConnection(to: address, client: "fluxbus-bench", until: Deadline(after: Self.patience))
+    }
+
+    /// Ends it as a service manager does, and waits until it has gone. Let go of its connections before.
+    func stop() {
+        guard isRunning else { return }
+        isRunning = false
+        kill(pid, SIGTERM)
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+        Leftovers.remove(daemon: pid)
+    }
+
+    /// Waits until it says where it listens.
+    private func awaitWords() throws {
+        let deadline = Deadline(after: Self.patience)
+        var said: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while !said.contains(Self.listening) {
+            var entry = pollfd(fd: messages, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&entry, 1, deadline.pollTimeout)
+            if ready < 0 { continue }
+            let count = ready == 0 ? 0 : read(messages, &buffer, buffer.count)
+            guard count > 0 else {
+                close(messages)
+                let words = String(decoding: said, as: UTF8.self)
+                throw BusError(.unreachable, "The daemon did not start; see what it said. \(words)")
+            }
+            said += buffer[..<count]
+        }
+    }
+
+    /// Reads on what it says, so that it never waits for a reader, and closes the pipe at its end.
+    private static func drain(_ descriptor: Int32) {
+        DispatchQueue.global().async {
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            while read(descriptor, &buffer, buffer.count) > 0 {}
+            close(descriptor)
+        }
+    }
+
+    private static func spawn(_ program: String, _ arguments: [String]) throws(BusError) -> (Int32, Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            throw BusError(.internal, "There is no descriptor left; end other programs first.")
+        }
+        // Its end of file must mean that the daemon has gone.
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        defer { close(ends[1]) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+        var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
+        // Of the surroundings only what finds libraries: FLUXBUS_… would change what is measured.
+        let libraries = getenv("LD_LIBRARY_PATH").map { "LD_LIBRARY_PATH=" + String(cString: $0) }
+        var variables: [UnsafeMutablePointer<CChar>?] = (libraries.map { [strdup($0)] } ?? []) + [nil]
+        defer { for word in words + variables { free(word) } }
+        var pid: Int32 = 0
+        let code = posix_spawn(&pid, program, &actions, nil, &words, &variables)
+        guard code == 0 else {
+            close(ends[0])
+            throw BusError(
+                .unreachable,
+                "\(program) can't be started (\(String(cString: strerror(code)))); say with --daemon where it is."
+            )
+        }
+        return (pid, ends[0])
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+
+/// Named sets of runs.
+enum Scenario: String, ExpressibleByArgument, CaseIterable {
+    case dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth, all
+
+    /// The scenarios that this one consists of.
+    var parts: [Scenario] { self == .all ? Self.allCases.filter { $0 != .all } : [self] }
+
+    /// Load on a bus; none for those that are no load.
+    var loads: [Load] {
+        switch self {
+        case .dispatch:
+            [
+                Load(name: "dispatch", connections: 1, pipeline: 64),
+                Load(name: "dispatch", connections: 50, pipeline: 64),
+                Load(name: "dispatch", connections: 50, pipeline: 1),
+                Load(name: "dispatch", connections: 50, pipeline: 64, subscribers: 1),
+            ]
+        case .fanout:
+            [
+                Load(name: "fanout", connections: 1, pipeline: 64, subscribers: 100),
+                Load(name: "fanout", connections: 1, pipeline: 64, subscribers: 1000),
+                Load(name: "fanout", connections: 1, pipeline: 1, subscribers: 100, isLockStep: true),
+                Load(name: "fanout", connections: 1, pipeline: 1, subscribers: 1000, isLockStep: true),
+            ]
+        case .latency:
+            [
+                Load(name: "latency", connections: 1, pipeline: 1, subscribers: 1, isLockStep: true),
+                Load(name: "latency", connections: 50, pipeline: 1, subscribers: 1),
+            ]
+        case .stores:
+            [Load(name: "stores", connections: 1, pipeline: 16, subscribers: 1, stores: 1000, isGlobal: true)]
+        case .durable:
+            [OwnDaemon.Sync.always, .interval].flatMap { sync in
+                [
+                    Load(name: "durable", connections: 1, pipeline: 1, sync: sync),
+                    Load(name: "durable", connections: 50, pipeline: 1, sync: sync),
+                    Load(name: "durable", connections: 50, pipeline: 64, sync: sync),
+                ]
+            }
+        case .client:
+            [
+                Load(name: "client, raw", connections: 1, pipeline: 256),
+                Load(name: "client, library", connections: 1, pipeline: 256, sender: .library),
+                Load(
+                    name: "client, library with keys", connections: 1, pipeline: 256, sender: .libraryWithKeys
+                ),
+            ]
+        case .memory, .start, .engine, .growth, .all: []
+        }
+    }
+
+    /// Whether all of it needs daemons that this program starts.
+    var needsOwnDaemon: Bool { self == .durable || self == .memory || self == .start }
+}
