@@ -32,12 +32,13 @@ import Testing
         }
         let calls = bus.server.systemCalls() - before
         // A socket hands a burst over in a few parts, each of which may be a turn of its own: one call to read it,
-        // one to answer, one for the subscriber, and some to look for more. One call per commit would be 640.
+        // one to answer, one for the subscriber. One call per commit would be 640 of each. How often the loop looks
+        // for more meanwhile depends on how fast the machine is, so that is not counted here.
         #expect(calls.receive >= 1)
         #expect(calls.send >= 2)
-        #expect(calls.receive <= Self.requests / 20, "\(calls)")
-        #expect(calls.send <= Self.requests / 10, "\(calls)")
-        #expect(calls.total <= Self.requests / 4, "\(calls)")
+        #expect(calls.receive <= 8, "\(calls)")
+        #expect(calls.send <= 32, "\(calls)")
+        #expect(calls.control == 0, "\(calls)")
     }
 
     /// A request that comes alone takes one call to read it, one to answer it and one to tell the subscriber.
