@@ -54,6 +54,10 @@ package final class BusServer: @unchecked Sendable {
         return try result.get()
     }
 
+    /// What the bus has asked the kernel so far. Waits until the loop has given the queue back, which it does once
+    /// nothing has come for a moment, and does not call it away: that would be counted.
+    package func systemCalls() -> SystemCallCount { queue.sync { loop?.calls ?? SystemCallCount() } }
+
     /// Does something on the bus queue, between two turns.
     func enter(_ work: @escaping @Sendable () -> Void) {
         queue.async(execute: work)

@@ -6,7 +6,7 @@ import Glibc
 extension EventLoop {
     func add(_ listener: Listener) throws(SystemError) {
         let acceptor = Acceptor(listener, index: acceptors.count)
-        try poller.add(listener.descriptor, .input, token: acceptor.token)
+        try poller.add(listener.descriptor, .input, token: acceptor.token, &calls)
         acceptors.append(acceptor)
     }
 
@@ -41,7 +41,7 @@ extension EventLoop {
         let id = engine.connect(peer)
         let token = connections.insert(id, descriptor: descriptor)
         do throws(SystemError) {
-            try poller.add(descriptor, .input, token: token)
+            try poller.add(descriptor, .input, token: token, &calls)
         } catch {
             clientLog.note(.warning, "connection refused: \(error.description)", peer)
             return close(id, .peerLost)
@@ -86,7 +86,9 @@ extension EventLoop {
     /// Waiting connections keep a listener ready; the loop must not spin on one that it can't serve.
     private func pauseAccepting(_ reason: String) {
         clientLog.note(.warning, "accepting paused: \(reason)", nil)
-        for acceptor in acceptors { poller.modify(acceptor.listener.descriptor, [], token: acceptor.token) }
+        for acceptor in acceptors {
+            poller.modify(acceptor.listener.descriptor, [], token: acceptor.token, &calls)
+        }
         deadlines.acceptAgain = MonotonicClock.read() + Bounds.acceptPause
     }
 
@@ -94,7 +96,7 @@ extension EventLoop {
         deadlines.acceptAgain = nil
         spare.take()
         for acceptor in acceptors {
-            poller.modify(acceptor.listener.descriptor, .input, token: acceptor.token)
+            poller.modify(acceptor.listener.descriptor, .input, token: acceptor.token, &calls)
         }
     }
 }

@@ -37,7 +37,7 @@ extension EventLoop {
             guard let socket = inheritance.sockets[id] else { continue }
             let token = connections.insert(id, descriptor: socket)
             do throws(SystemError) {
-                try poller.add(socket, .input, token: token)
+                try poller.add(socket, .input, token: token, &calls)
                 if !engine.isIdentified(id) {
                     connections.update(id) { $0.awaitsHello = true }
                     deadlines.addHello(token, now: MonotonicClock.read())

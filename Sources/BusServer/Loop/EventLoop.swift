@@ -41,6 +41,9 @@ final class EventLoop {
     /// The way to the action log, where there is one.
     @exclusivity(unchecked) var keeper: LogKeeper?
 
+    /// What the kernel was asked so far.
+    @exclusivity(unchecked) var calls = SystemCallCount()
+
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
     private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
     /// Connections to be written to, or looked at, at the end of this turn.
@@ -67,7 +70,7 @@ final class EventLoop {
         clientLog = log
         deadlines = Deadlines(grace)
         poller = try Poller()
-        try poller.add(bell.descriptor, .input, token: Bell.token)
+        try poller.add(bell.descriptor, .input, token: Bell.token, &calls)
     }
 
     deinit {
@@ -83,12 +86,12 @@ final class EventLoop {
         givesBack = false
         gathersTurns = true
         while turns < Bounds.turnsPerWakeUp, !givesBack {
-            var count = poller.poll()
+            var count = poller.poll(&calls)
             if count == 0 {
                 keeper?.turnEnded()
                 if patience.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
                 // Being woken here takes one switch of threads less than being woken by Dispatch.
-                count = poller.poll(milliseconds: timeToStay())
+                count = poller.poll(milliseconds: timeToStay(), &calls)
                 if count == 0 { break }
             }
             takeTurn(events: count)
@@ -148,7 +151,7 @@ final class EventLoop {
     }
 
     private func read(_ id: ConnectionID, _ descriptor: Int32) {
-        switch SystemCall.receive(descriptor, into: buffer) {
+        switch SystemCall.receive(descriptor, into: buffer, &calls) {
         case .bytes(let count):
             engine.receive(id, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         case .end:
@@ -190,7 +193,7 @@ final class EventLoop {
             let total = filled.reduce(0) { $0 + $1.count }
             var written = total
             if !connection.outputLost {
-                switch SystemCall.send(connection.descriptor, filled) {
+                switch SystemCall.send(connection.descriptor, filled, &calls) {
                 case .bytes(let count): written = count
                 case .wouldBlock: written = 0
                 // What nobody reads is thrown away like something read.
@@ -232,7 +235,7 @@ final class EventLoop {
         if reads { interest.insert(.input) }
         if hasOutput { interest.insert(.output) }
         if interest != connection.interest {
-            poller.modify(connection.descriptor, interest, token: connections.token(of: id))
+            poller.modify(connection.descriptor, interest, token: connections.token(of: id), &calls)
             connection.interest = interest
         }
         connections.update(id) { $0 = connection }
@@ -251,7 +254,7 @@ final class EventLoop {
     /// Throws away what is unread: closing a socket over it would make the peer's end of file a reset.
     func drain(_ descriptor: Int32) {
         var left = Bounds.drained
-        while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffer) {
+        while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffer, &calls) {
             left -= count
         }
     }

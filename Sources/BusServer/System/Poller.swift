@@ -35,8 +35,9 @@ struct Poller: ~Copyable {
     }
 
     /// How many events are ready now, or come within some milliseconds. Read them with `event(_:)`.
-    func poll(milliseconds: Int = 0) -> Int {
+    func poll(milliseconds: Int = 0, _ calls: inout SystemCallCount) -> Int {
         while true {
+            calls.poll &+= 1
             let count = linux_epoll_wait(descriptor, events, Int32(Bounds.eventsPerTurn), Int32(milliseconds))
             if count >= 0 { return Int(count) }
             guard errno == EINTR else {
@@ -49,13 +50,17 @@ struct Poller: ~Copyable {
         (linux_epoll_token(events + index), Interest(rawValue: linux_epoll_events(events + index)))
     }
 
-    func add(_ fd: Int32, _ interest: Interest, token: UInt64) throws(SystemError) {
+    func add(
+        _ fd: Int32, _ interest: Interest, token: UInt64, _ calls: inout SystemCallCount
+    ) throws(SystemError) {
+        calls.control &+= 1
         guard linux_epoll_add(descriptor, fd, interest.rawValue, token) == 0 else {
             throw SystemError("epoll_ctl")
         }
     }
 
-    func modify(_ fd: Int32, _ interest: Interest, token: UInt64) {
+    func modify(_ fd: Int32, _ interest: Interest, token: UInt64, _ calls: inout SystemCallCount) {
+        calls.control &+= 1
         let result = linux_epoll_modify(descriptor, fd, interest.rawValue, token)
         precondition(result == 0, "A watched descriptor is no longer in the epoll set.")
     }

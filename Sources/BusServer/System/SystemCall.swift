@@ -33,8 +33,11 @@ enum SystemCall {
         case failed(SystemError)
     }
 
-    static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Received {
+    static func receive(
+        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, _ calls: inout SystemCallCount
+    ) -> Received {
         while true {
+            calls.receive &+= 1
             let count = recv(descriptor, buffer.baseAddress, buffer.count, linux_dont_wait)
             if count > 0 { return .bytes(count) }
             if count == 0 { return .end }
@@ -46,8 +49,11 @@ enum SystemCall {
         }
     }
 
-    static func send(_ descriptor: Int32, _ pieces: UnsafeBufferPointer<OutputPiece>) -> Sent {
+    static func send(
+        _ descriptor: Int32, _ pieces: UnsafeBufferPointer<OutputPiece>, _ calls: inout SystemCallCount
+    ) -> Sent {
         while true {
+            calls.send &+= 1
             let count = pieces.withMemoryRebound(to: iovec.self) {
                 linux_send_pieces(descriptor, $0.baseAddress, $0.count)
             }
