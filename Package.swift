@@ -175,7 +175,8 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusServer", "BusYAML", "CLinux", "CSQLite", "fluxbus-bench", "fluxbusd",
+                "BusEngine", "BusJSON", "BusLog", "BusServer", "BusYAML", "CLinux", "CSQLite",
+                "fluxbus-bench", "fluxbusd",
                 logging,
             ]),
     ],
