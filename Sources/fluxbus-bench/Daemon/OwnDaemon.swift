@@ -18,6 +18,8 @@ final class OwnDaemon {
 
     /// A start that carries out a log of a million commits, on a slow machine.
     private static let patience = Duration.seconds(300)
+    /// Below this are the descriptors with which a program is started.
+    private static let firstDescriptors: Int32 = 256
     private static let listening = Array("listening on".utf8)
 
     /// Starts one and returns when it answers. Throws `unreachable` with its last words when it does not.
@@ -88,7 +90,9 @@ final class OwnDaemon {
         guard pipe(&ends) == 0 else {
             throw BusError(.internal, "There is no descriptor left; end other programs first.")
         }
-        // Its end of file must mean that the daemon has gone.
+        // The daemon must not hold open what somebody waits to see closed: neither this pipe nor what this program was
+        // started with.
+        for descriptor in STDERR_FILENO + 1..<firstDescriptors { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         defer { close(ends[1]) }
         var actions = posix_spawn_file_actions_t()
