@@ -18,12 +18,19 @@ package enum ChangeEncoder {
     /// for anything else.
     package static func appendMember(_ entries: DeltaEntries, to writer: ByteWriter) -> Bool {
         // Looked at where it stands: a copy of it would cost as much as the rest.
-        guard entries.count == 1, entries.base[entries.startIndex].path.count == 1 else { return false }
+        guard entries.count == 1 else { return false }
+        let entry = entries.base.baseAddress! + entries.startIndex
+        guard entry.pointee.path.count == 1 else { return false }
         let mark = writer.count
         writer.append(UInt8(ascii: "{"))
-        writer.append(quoted: entries.base[entries.startIndex].path[0])
+        writer.append(quoted: entry.pointee.path[0])
         writer.append(UInt8(ascii: ":"))
-        if appendMergeValue(entries.base[entries.startIndex], to: writer) {
+        if case .int(let number)? = entry.pointee.after {
+            writer.append(decimal: number)
+            writer.append(UInt8(ascii: "}"))
+            return true
+        }
+        if appendMergeValue(entry.pointee, to: writer) {
             writer.append(UInt8(ascii: "}"))
             return true
         }

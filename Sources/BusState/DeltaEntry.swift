@@ -33,23 +33,26 @@ package struct DeltaBuilder {
         to entries: Stack<DeltaEntry>
     ) {
         if ranges.count == 1, ranges[0].count == 1 {
-            return appendOnly(journal.record(ranges[0].lowerBound), state, entries)
+            return withUnsafePointer(to: state) {
+                appendOnly(journal.record(ranges[0].lowerBound), $0, entries)
+            }
         }
         let builder = DeltaBuilder(records: journal.records, state: state)
         let sorted = ranges.flatMap { Array($0) }.sorted { builder.precedes($0, $1) }
         builder.appendGroups(sorted[...], to: entries)
     }
 
-    /// The entry for the only write to a store. The record is looked at where it stands: copying it would cost as much as
-    /// the entry.
+    /// The entry for the only write to a store. The record and the state are looked at where they stand: copying them
+    /// would cost as much as the entry.
     package static func appendOnly(
-        _ record: UnsafePointer<Journal.Record>, _ state: JSONObject, _ entries: Stack<DeltaEntry>
+        _ record: UnsafePointer<Journal.Record>, _ state: UnsafePointer<JSONObject>,
+        _ entries: Stack<DeltaEntry>
     ) {
         let after: JSON?
         if record.pointee.path.count == 1 {
-            after = state.value(of: record.pointee.path[0], hint: record.pointee.hint)
+            after = state.pointee.value(of: record.pointee.path[0], hint: record.pointee.hint)
         } else {
-            after = state.value(at: record.pointee.path)
+            after = state.pointee.value(at: record.pointee.path)
         }
         switch record.pointee.before {
         case .value(let before):

@@ -16,7 +16,7 @@ extension Engine {
         let before = stateBytes
         do throws(RequestError) {
             if plan.actions.count == 1, plan.steps.count == 1 {
-                try perform(plan.steps[0], in: context)
+                try perform(plan.steps.elements.baseAddress!, in: context)
             } else {
                 try performBatch(in: context)
             }
@@ -37,7 +37,7 @@ extension Engine {
         for (index, action) in plan.actions.elements.enumerated() {
             for step in action.steps {
                 do throws(RequestError) {
-                    try perform(plan.steps[step], in: context)
+                    try perform(plan.steps.elements.baseAddress! + step, in: context)
                 } catch {
                     throw several ? error.with("index", .int(index)) : error
                 }
@@ -45,20 +45,40 @@ extension Engine {
         }
     }
 
-    private func perform(_ step: DispatchPlan.Step, in context: CommitContext) throws(RequestError) {
-        // What is the same for all stores is taken up once: counting references is most of a small commit.
-        let (type, journal) = (step.type.type, journal)
-        let (action, payload) = (step.action, step.payload)
-        if step.store >= 0 {
-            let record = stores.pointer(step.store)
-            var draft = Draft(&record.pointee.state, size: 0, journal: journal)
-            return try perform(type, action, payload, on: step.store, &draft, journal, context)
+    private func perform(
+        _ step: UnsafePointer<DispatchPlan.Step>, in context: CommitContext
+    ) throws(RequestError) {
+        let result = Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { entry in
+            Result { () throws(RequestError) in try self.perform(step, of: entry, in: context) }
         }
-        let members = step.type.members
-        guard let first = members.first(where: { $0 >= 0 }) else { return }
-        var draft = Draft(&stores.pointer(first).pointee.state, size: 0, journal: journal)
-        for index in members where index >= 0 {
-            try perform(type, action, payload, on: index, &draft, journal, context)
+        try result.get()
+    }
+
+    @inline(__always)
+    private func perform(
+        _ step: UnsafePointer<DispatchPlan.Step>, of entry: TypeEntry, in context: CommitContext
+    ) throws(RequestError) {
+        // What is the same for all stores is taken up once: counting references is most of a small commit.
+        let type = entry.type
+        let action = step.pointee.action
+        if step.pointee.store >= 0 {
+            let record = stores.pointer(step.pointee.store)
+            var draft = Draft(&record.pointee.state, size: 0, journal: journal)
+            return try perform(
+                type, action, step.pointee.payload, on: step.pointee.store, &draft, journal, context)
+        }
+        // A commit neither makes stores nor drops any, so each is looked up where it stands.
+        let count = entry.members.count
+        var place = 0
+        while place < count, entry.members[place] < 0 { place += 1 }
+        if place == count { return }
+        var draft = Draft(
+            &stores.pointer(entry.members[place]).pointee.state, size: 0, journal: journal)
+        while place < count {
+            let index = entry.members[place]
+            place += 1
+            if index < 0 { continue }
+            try perform(type, action, step.pointee.payload, on: index, &draft, journal, context)
         }
     }
 
@@ -151,7 +171,7 @@ extension Engine {
         if touch.records.isEmpty { return }
         let state = stores.pointer(touch.store)
         if touch.records.count == 1, touch.further < 0 {
-            DeltaBuilder.appendOnly(journal.record(touch.records.lowerBound), state.pointee.state, entries)
+            DeltaBuilder.appendOnly(journal.record(touch.records.lowerBound), &state.pointee.state, entries)
         } else {
             gatherSeveral(touch, state.pointee.state)
         }

@@ -8,14 +8,16 @@ extension Engine {
     func deliver(by: [UInt8], actions: Bool, bookmarking due: [Shape]) {
         if !publication.ordered.isEmpty { publication.ordered.removeAll(keepingCapacity: true) }
         for index in publication.shapes.indices {
-            let shape = publication.shapes[index]
-            let content = publication.contents[index]
-            if !shape.key.actions {
-                shape.lastTold = revision
-                shape.lastToldAt = now
+            publication.shapes[index]._withUnsafeGuaranteedRef { shape in
+                if !shape.key.actions {
+                    shape.lastTold = revision
+                    shape.lastToldAt = now
+                }
+                let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
+                Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef {
+                    deliver($0, cause, to: shape)
+                }
             }
-            let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
-            deliver(content, cause, to: shape)
         }
         for shape in due { bookmark(shape, atOnce: true) }
         if publication.ordered.isEmpty { return }
@@ -38,17 +40,20 @@ extension Engine {
             return deliverTogether(content, cause, to: shape)
         }
         for place in shape.subscribers.indices {
-            deliver(content, cause, toOneOf: shape.subscribers[place])
+            Unmanaged.passUnretained(shape.subscribers[place])._withUnsafeGuaranteedRef {
+                deliver(content, cause, toOneOf: $0)
+            }
         }
     }
 
     /// Tells one subscription, or notes it for later, where its connection has others.
     func deliver(_ content: ShapeContent, _ cause: ByteWriter?, toOneOf subscription: Subscription) {
-        let connection = subscription.connection
-        if connection.subscriptions.count > 1 {
-            publication.ordered.append(subscription)
-        } else {
-            deliver(content, cause, to: subscription, on: connection)
+        Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+            if connection.subscriptions.count > 1 {
+                publication.ordered.append(subscription)
+            } else {
+                deliver(content, cause, to: subscription, on: connection)
+            }
         }
     }
 

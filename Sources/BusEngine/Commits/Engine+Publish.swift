@@ -28,25 +28,24 @@ extension Engine {
         statistics.commits += 1
         sequenceBefore = sequence
         publication.changed = 0
-        publication.shapes.clear()
-        publication.cause = nil
+        if publication.cause != nil { publication.cause = nil }
     }
 
     func finishPublication(by: [UInt8], actions: Bool) {
         let due = shapesDueForBookmark()
         deliver(by: by, actions: actions, bookmarking: due)
         for index in publication.shapes.indices {
-            let shape = publication.shapes[index]
-            shape.content = nil
-            publication.contents[index].relax()
+            publication.shapes[index]._withUnsafeGuaranteedRef { $0.content = nil }
+            Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef { $0.relax() }
         }
+        publication.shapes.clear()
     }
 
     private func publishChanges(excluding dropped: Set<Int32>) {
         // Stores of one type follow each other, so what belongs to the type is taken up once.
         if touches.isEmpty { return }
-        var type = types[Int(stores.pointer(touches[0].store).pointee.type)]
-        var shapes = type.shapes
+        var type = Unmanaged.passUnretained(types[Int(stores.pointer(touches[0].store).pointee.type)])
+        var typeIndex = stores.pointer(touches[0].store).pointee.type
         for index in touches.indices {
             let store = touches[index].store
             let record = stores.pointer(store)
@@ -54,25 +53,22 @@ extension Engine {
             if !dropped.isEmpty, dropped.contains(store) { continue }
             gatherEntries(ofTouch: index)
             if entries.isEmpty { continue }
-            if record.pointee.type != type.index {
-                type = types[Int(record.pointee.type)]
-                shapes = type.shapes
+            if record.pointee.type != typeIndex {
+                typeIndex = record.pointee.type
+                type = .passUnretained(types[Int(typeIndex)])
             }
-            bump(store, record, type)
-            encodeChange(of: record, type, for: shapes)
-            if !record.pointee.shapes.isEmpty { encodeChange(of: record, type, for: record.pointee.shapes) }
-        }
-    }
-
-    @inline(__always)
-    private func encodeChange(
-        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shapes: [Shape]
-    ) {
-        shapes.withUnsafeBufferPointer { shapes in
-            for place in shapes.indices {
-                // The list of shapes holds them, and nothing here changes it.
-                Unmanaged.passUnretained(shapes[place])._withUnsafeGuaranteedRef {
-                    encodeChange(of: record, type, for: $0)
+            // The engine holds its types, and their lists and the records' hold the shapes; nothing here changes them.
+            type._withUnsafeGuaranteedRef { type in
+                bump(store, record, type)
+                for place in 0..<type.shapes.count {
+                    Unmanaged.passUnretained(type.shapes[place])._withUnsafeGuaranteedRef {
+                        encodeChange(of: record, type, for: $0)
+                    }
+                }
+                for place in 0..<record.pointee.shapes.count {
+                    Unmanaged.passUnretained(record.pointee.shapes[place])._withUnsafeGuaranteedRef {
+                        encodeChange(of: record, type, for: $0)
+                    }
                 }
             }
         }
@@ -120,7 +116,7 @@ extension Engine {
         if let content = shape.content { return content }
         guard shape.hasLiveSubscribers else { return nil }
         let index = publication.shapes.count
-        publication.shapes.append(shape)
+        publication.shapes.append(.passUnretained(shape))
         if index == publication.contents.count { publication.contents.append(ShapeContent()) }
         let content = publication.contents[index]
         content.clear()

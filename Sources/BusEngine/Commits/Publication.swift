@@ -6,8 +6,8 @@ import BusState
 final class Publication {
     /// How many stores differ at the commit's end.
     @exclusivity(unchecked) var changed = 0
-    /// The shapes that have something to tell, in the order they were touched.
-    let shapes = Stack<Shape>()
+    /// The shapes that have something to tell, in the order they were touched. The engine holds them meanwhile.
+    let shapes = Stack<Unmanaged<Shape>>()
     /// What each of them tells; reused, so there may be more than shapes.
     let contents = Stack<ShapeContent>()
     /// `"cause":{…}`, made when the first subscriber wants it.

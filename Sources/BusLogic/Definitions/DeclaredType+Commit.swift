@@ -5,13 +5,37 @@ extension DeclaredType {
     package func commit(
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
-        let action = actions[action]
-        if let only = action.onlyWrite, let path = only.fixed, let operations = action.plainOperations,
+        // The type holds its actions for good, so none is counted as taken up.
+        let result = Unmanaged.passUnretained(actions[action])._withUnsafeGuaranteedRef { action in
+            Result { () throws(Rejection) in try self.commit(action, payload, to: &draft, in: context) }
+        }
+        return try result.get()
+    }
+
+    @inline(__always)
+    private func commit(
+        _ action: DeclaredAction, _ payload: JSONObject, to draft: inout Draft, in context: CommitContext
+    ) throws(Rejection) -> Bool {
+        if let only = action.onlyWrite, only.fixed != nil, let operations = action.plainOperations,
             !computed.areRead(by: .max), context.takes(operations)
         {
-            try write(only, only.value.plainValue(payload), at: path, to: &draft, of: action, in: context)
+            let value = Unmanaged.passUnretained(only.value)._withUnsafeGuaranteedRef {
+                $0.plainValue(payload)
+            }
+            let result = Unmanaged.passUnretained(only)._withUnsafeGuaranteedRef { only in
+                Result { () throws(Rejection) in
+                    try self.write(only, value, at: only.fixed!, to: &draft, of: action, in: context)
+                }
+            }
+            try result.get()
             return true
         }
+        return try commitInSteps(action, payload, to: &draft, in: context)
+    }
+
+    private func commitInSteps(
+        _ action: DeclaredAction, _ payload: JSONObject, to draft: inout Draft, in context: CommitContext
+    ) throws(Rejection) -> Bool {
         var values = WriteValues()
         if let operations = action.plainOperations, context.takes(operations) {
             for index in action.steps.indices {

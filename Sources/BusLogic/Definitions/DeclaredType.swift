@@ -51,8 +51,10 @@ package final class DeclaredType: StateType {
     }
 
     package func accept(_ payload: JSONObject, for action: Int) throws(PayloadFailure) -> JSONObject {
-        let action = actions[action]
-        return try action.payload.accept(payload, by: action.name)
+        let result = Unmanaged.passUnretained(actions[action])._withUnsafeGuaranteedRef { action in
+            Result { () throws(PayloadFailure) in try action.payload.accept(payload, by: action.name) }
+        }
+        return try result.get()
     }
 
     package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
