@@ -32,13 +32,15 @@ enum Leftovers {
     static func remove(daemon: Int32) { lists.withLock { _ = $0.daemons.remove(daemon) } }
 
     private static func clearUp(after number: Int32) {
-        let left = lists.withLock { $0 }
-        for daemon in left.daemons {
-            kill(daemon, SIGKILL)
-            var status: Int32 = 0
-            waitpid(daemon, &status, 0)
+        // The lists stay locked: the main thread, which sees the daemon go, must not end the program first.
+        lists.withLock { left in
+            for daemon in left.daemons {
+                kill(daemon, SIGKILL)
+                var status: Int32 = 0
+                waitpid(daemon, &status, 0)
+            }
+            for place in left.places { DaemonPlace.clear(place) }
+            _exit(128 + number)
         }
-        for place in left.places { DaemonPlace.clear(place) }
-        _exit(128 + number)
     }
 }
