@@ -129,7 +129,6 @@ extension Engine {
     /// Carries out one line; false when the connection must wait before its next one.
     private func carryOut(_ piece: LineBuffer.Piece, for connection: Connection) -> Bool {
         guard !connection.isClosing else { return false }
-        current = connection
         switch piece {
         case .line(let line): carryOut(line: line, for: connection)
         case .tooLong:
@@ -143,7 +142,6 @@ extension Engine {
                     .tooLarge, "This line is nested deeper than \(limits.depth) levels; flatten it."),
                 for: connection, id: UnsafeRawBufferPointer(start: nil, count: 0))
         }
-        current = nil
         if connection.lagging > 0 || connection.behind > 0 || connection.outbox.count >= outboxLimit {
             connection.isBlocked = true
         }

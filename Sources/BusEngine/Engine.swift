@@ -41,8 +41,6 @@ package final class Engine {
     @exclusivity(unchecked) var freeConnections: [ConnectionID] = []
     @exclusivity(unchecked) package internal(set) var connectionCount = 0
     @exclusivity(unchecked) var readyConnections: [Connection] = []
-    /// The connection whose request is being carried out; the engine holds it among the others.
-    @exclusivity(unchecked) unowned(unsafe) var current: Connection?
     /// How long the line is that is being carried out; only long ones make long events.
     @exclusivity(unchecked) var lineLength = 0
     /// That line; valid while it is carried out.

@@ -24,20 +24,20 @@ package typealias DeltaEntries = Slice<UnsafeBufferPointer<DeltaEntry>>
 /// Tells from a journal what a commit changed in one state: each place once, with what stood there before the
 /// commit and what stands there now. Writes that came to nothing are left out; the cost grows with the writes.
 package struct DeltaBuilder {
-    private let records: Stack<Journal.Record>
+    /// In place; nothing is noted while entries are worked out.
+    private let records: UnsafeBufferPointer<Journal.Record>
     private let state: JSONObject
 
     /// Appends the entries for the writes in `ranges`, all of which went into `state`.
     package static func append(
         _ ranges: [Range<Int>], of journal: Journal, state: JSONObject,
-        to entries: Stack<DeltaEntry>
+        to entries: borrowing Stack<DeltaEntry>
     ) {
         if ranges.count == 1, ranges[0].count == 1 {
-            return withUnsafePointer(to: state) {
-                appendOnly(journal.record(ranges[0].lowerBound), $0, entries)
-            }
+            var state = state
+            return appendOnly(journal.record(ranges[0].lowerBound), &state, entries)
         }
-        let builder = DeltaBuilder(records: journal.records, state: state)
+        let builder = DeltaBuilder(records: journal.records.elements, state: state)
         let sorted = ranges.flatMap { Array($0) }.sorted { builder.precedes($0, $1) }
         builder.appendGroups(sorted[...], to: entries)
     }
@@ -46,7 +46,7 @@ package struct DeltaBuilder {
     /// would cost as much as the entry.
     package static func appendOnly(
         _ record: UnsafePointer<Journal.Record>, _ state: UnsafePointer<JSONObject>,
-        _ entries: Stack<DeltaEntry>
+        _ entries: borrowing Stack<DeltaEntry>
     ) {
         let after: JSON?
         if record.pointee.path.count == 1 {
@@ -77,7 +77,7 @@ package struct DeltaBuilder {
         path.count >= ancestor.count && zip(path, ancestor).allSatisfy { UTF8Order.equal($0, $1) }
     }
 
-    private func appendGroups(_ sorted: ArraySlice<Int>, to entries: Stack<DeltaEntry>) {
+    private func appendGroups(_ sorted: ArraySlice<Int>, to entries: borrowing Stack<DeltaEntry>) {
         var rest = sorted
         while let first = rest.first {
             let path = records[first].path
@@ -89,7 +89,7 @@ package struct DeltaBuilder {
 
     /// Appends the entries for all writes at or below one path.
     private func append(
-        _ group: ArraySlice<Int>, at path: [String], to entries: Stack<DeltaEntry>
+        _ group: ArraySlice<Int>, at path: [String], to entries: borrowing Stack<DeltaEntry>
     ) {
         let here = group.prefix { records[$0].path.count == path.count }
         let after = state.value(at: path)

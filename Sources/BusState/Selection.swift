@@ -67,7 +67,7 @@ package final class Selection: Sendable {
 
     /// Appends what is left of `entries` when only the selected parts count. `state` is the state as it is now.
     package func restrict(
-        _ entries: DeltaEntries, of state: JSONObject, to kept: Stack<DeltaEntry>
+        _ entries: DeltaEntries, of state: JSONObject, to kept: borrowing Stack<DeltaEntry>
     ) {
         for entry in entries {
             if let part = restrict(entry, state) { kept.append(part) }

@@ -1,6 +1,8 @@
 /// A list that is filled and emptied over and over, as one commit follows the other: emptying keeps the
 /// storage and costs only what the elements cost. It belongs to one serial owner.
-public final class Stack<Element> {
+///
+/// It stands in whoever has it and is lent to others, so no reference to it is ever counted.
+public struct Stack<Element>: ~Copyable {
     @usableFromInline
     struct Storage {
         @usableFromInline var base: UnsafeMutablePointer<Element>
@@ -42,7 +44,7 @@ public final class Stack<Element> {
             precondition(index >= 0 && index < storage.pointee.count, "There is no such element.")
             return UnsafePointer(storage.pointee.base + index)
         }
-        @inline(__always) unsafeMutableAddress {
+        @inline(__always) nonmutating unsafeMutableAddress {
             precondition(index >= 0 && index < storage.pointee.count, "There is no such element.")
             return storage.pointee.base + index
         }

@@ -121,7 +121,6 @@ extension Engine {
             let open = connection.question, open.number == question.number
         else { return }
         connection.question = nil
-        current = connection
         switch open.purpose {
         case .reply: reply(answer, open.id, connection)
         case .revert(let store, let to, let expected):
@@ -133,7 +132,6 @@ extension Engine {
             }
         case .actions(let subscription): tellPast(answer, to: subscription)
         }
-        current = nil
         markReady(connection)
         settle(connection)
     }
