@@ -60,7 +60,7 @@ final class LiveBus {
 
     func connect(_ change: (inout BusOptions) -> Void = { _ in }) async throws -> Bus {
         var options = BusOptions()
-        options.timeout = .seconds(20)
+        options.timeout = .seconds(240)
         options.backOff = BackOff(first: .milliseconds(1), longest: .milliseconds(20))
         change(&options)
         return try await Bus.connect(address, options: options)
