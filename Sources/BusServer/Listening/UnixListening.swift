@@ -83,20 +83,18 @@ struct UnixListening {
             let advice = error.code == ENOENT ? "create it first" : "the daemon must be able to use it"
             throw failure(.configuration, "the directory \(directory): \(error.reason); \(advice).")
         }
-        for _ in 0..<Self.lockAttempts {
-            if linux_try_lock(descriptor) == 0 { return descriptor }
-            guard errno == EWOULDBLOCK || errno == EINTR else { break }
-            usleep(Self.lockPause)
+        if linux_try_lock(descriptor) == 0 { return descriptor }
+        if errno == EWOULDBLOCK || errno == EINTR {
+            if LockAwaited(descriptor).isHeld(within: Self.patience) { return descriptor }
+            throw failure(.inUse, "another daemon is starting in \(directory); try again later.")
         }
         let error = SystemError("flock")
         SystemCall.close(descriptor)
-        throw failure(
-            .inUse, "another daemon is starting in \(directory) (\(error.reason)); try again later.")
+        throw failure(.system, "the directory \(directory) can't be locked: \(error.reason).")
     }
 
-    /// Binding takes microseconds; two seconds are a daemon that hangs.
-    private static let lockAttempts = 200
-    private static let lockPause: UInt32 = 10_000
+    /// Milliseconds. Binding takes microseconds; two seconds are a daemon that hangs.
+    private static let patience = 2000
 
     /// Nobody answering on a socket file means that its daemon is gone.
     private func removeStaleFile(_ address: sockaddr_un, _ length: socklen_t) throws(StartFailure) {
