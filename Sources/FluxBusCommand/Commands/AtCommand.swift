@@ -21,16 +21,7 @@ package struct AtCommand: BusCommand {
     @Argument(help: "A revision, “now”, or “now-3” for three commits before.")
     package var revision: RevisionArgument
 
-    @Argument(
-        help:
-            "A store (counter/kitchen), a type (counter) or a pattern ('counter/*'); every store without one.",
-        completion: .custom(BusCompletion.targets))
-    package var target: String = "*/*"
-
-    @Option(
-        help: ArgumentHelp(
-            "Only this part of the states, a JSON Pointer; may be repeated.", valueName: "pointer"))
-    package var select: [String] = []
+    @OptionGroup package var states: StateArguments
 
     @OptionGroup package var options: GlobalOptions
 
@@ -40,7 +31,7 @@ package struct AtCommand: BusCommand {
         let connection = try session.connect()
         let revision = try revision.resolved(on: connection, in: session)
         let reader = StateReader(
-            session, connection, StoreSelector(target), select: select, revision: revision)
+            session, connection, StoreSelector(states.target), select: states.select, revision: revision)
         try reader.printAll(to: session.console)
         return .success
     }

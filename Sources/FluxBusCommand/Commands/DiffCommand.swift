@@ -24,16 +24,7 @@ package struct DiffCommand: BusCommand {
     @Argument(help: "The later revision.")
     package var to: RevisionArgument
 
-    @Argument(
-        help:
-            "A store (counter/kitchen), a type (counter) or a pattern ('counter/*'); every store without one.",
-        completion: .custom(BusCompletion.targets))
-    package var target: String = "*/*"
-
-    @Option(
-        help: ArgumentHelp(
-            "Only this part of the states, a JSON Pointer; may be repeated.", valueName: "pointer"))
-    package var select: [String] = []
+    @OptionGroup package var states: StateArguments
 
     @OptionGroup package var options: GlobalOptions
 
@@ -46,7 +37,8 @@ package struct DiffCommand: BusCommand {
             try from.resolved(on: connection, in: session), try to.resolved(on: connection, in: session),
         ]
         let readers = revisions.map {
-            StateReader(session, connection, StoreSelector(target), select: select, revision: $0)
+            StateReader(
+                session, connection, StoreSelector(states.target), select: states.select, revision: $0)
         }
         var old = AddressedStates(readers[0])
         var new = AddressedStates(readers[1])

@@ -18,23 +18,15 @@ package struct GetCommand: BusCommand {
             with code 1.
             """)
 
-    @Argument(
-        help:
-            "A store (counter/kitchen), a type (counter) or a pattern ('counter/*'); every store without one.",
-        completion: .custom(BusCompletion.targets))
-    package var target: String = "*/*"
-
-    @Option(
-        help: ArgumentHelp(
-            "Only this part of the states, a JSON Pointer; may be repeated.", valueName: "pointer"))
-    package var select: [String] = []
+    @OptionGroup package var states: StateArguments
 
     @OptionGroup package var options: GlobalOptions
 
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let reader = StateReader(session, try session.connect(), StoreSelector(target), select: select)
+        let reader = StateReader(
+            session, try session.connect(), StoreSelector(states.target), select: states.select)
         try reader.printAll(to: session.console)
         return .success
     }
