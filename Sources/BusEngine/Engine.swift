@@ -165,6 +165,8 @@ package final class Engine {
     package var lastTime: Int { now }
 
     package var storeCount: Int { stores.count }
+    /// How often a store has been changed since this engine was made.
+    package var changeCount: Int { sequence }
     package var subscriberCount: Int { subscriptionCount }
 
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.

@@ -44,7 +44,7 @@ package final class PastAnswers<Source: PastSource> {
         switch failure.kind {
         case .gone: break
         case .tooLarge: return .refused(code: "too_large", message: failure.message, details: [:])
-        case .damaged, .unreadable:
+        case .damaged, .unreadable, .abandoned:
             return .refused(code: "unavailable", message: failure.message, details: [:])
         }
         let oldest = (try? source.snapshots().first) ?? nil

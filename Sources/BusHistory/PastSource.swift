@@ -40,6 +40,8 @@ package struct PastFailure: Error, Sendable, CustomStringConvertible {
         case gone
         /// It fits into no reply.
         case tooLarge
+        /// Whoever wanted it ends.
+        case abandoned
     }
     package let kind: Kind
     /// One sentence that says what to do.

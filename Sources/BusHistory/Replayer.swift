@@ -7,10 +7,16 @@ package struct Replayer {
     private let configuration: EngineConfiguration
     /// Told of snapshots that could not be used.
     private let report: (PastFailure) -> Void
+    /// Asked between groups of commits: whether anybody still waits for what is being made.
+    private let isWanted: () -> Bool
 
-    package init(_ configuration: EngineConfiguration, report: @escaping (PastFailure) -> Void = { _ in }) {
+    package init(
+        _ configuration: EngineConfiguration, report: @escaping (PastFailure) -> Void = { _ in },
+        isWanted: @escaping () -> Bool = { true }
+    ) {
         self.configuration = configuration
         self.report = report
+        self.isWanted = isWanted
     }
 
     /// The bus as it was at a revision, or at the last one. `progress` hears now and then how far it has come.
@@ -26,13 +32,16 @@ package struct Replayer {
         return engine
     }
 
-    /// Carries out what came after.
+    /// Carries out what came after. Throws `abandoned` once nobody wants it any more.
     package func carryOn(
         _ engine: Engine, to revision: Int, from source: some PastSource,
         progress: (Int) -> Void = { _ in }
     ) throws(PastFailure) {
         if engine.revision >= revision { return }
         try source.forEachGroup(after: engine.revision) { (group) throws(PastFailure) in
+            guard isWanted() else {
+                throw PastFailure(.abandoned, "The bus is stopping; ask again when it has started.")
+            }
             do throws(ReplayFailure) {
                 try engine.replay(group.entries, through: revision)
             } catch {

@@ -104,6 +104,23 @@ import Testing
         #expect(try !isRight())
     }
 
+    /// A daemon that stops doesn't wait until a snapshot has been made that nobody needs any more.
+    @Test func replayingIsGivenUpBetweenTwoGroups() throws {
+        let log = MemoryLog()
+        let bus = try MemoryBus.logging("counter/a") { $0.log = log }
+        let client = bus.connect()
+        for _ in 0..<5 { try client.increment() }
+        #expect(log.groups.count >= 5)
+        var groups = 0
+        let replayer = bus.replay {
+            groups += 1
+            return groups <= 3
+        }
+        let failure = #expect(throws: PastFailure.self) { _ = try replayer.engine(from: log) }
+        #expect(failure?.kind == .abandoned)
+        #expect(groups == 4)
+    }
+
     @Test func keysSurvive() throws {
         let bus = try MemoryBus.logging("counter/a")
         let client = bus.connect(uid: 5)

@@ -29,6 +29,7 @@ package final class MemoryBus {
     package let epoch: String
     package private(set) var engine: Engine
     private let setup: Setup
+    private let configuration: EngineConfiguration
     private let types: [any StateType]
     /// Milliseconds since 1970.
     package private(set) var now = 1_795_000_000_000
@@ -41,7 +42,7 @@ package final class MemoryBus {
         log = NoteLog()
         loadable = Loadable(setup.definitions)
         types = try Self.types(setup.natives, setup.definitions)
-        let configuration = Self.configuration(setup, epoch, log, loadable, questions)
+        configuration = Self.configuration(setup, epoch, log, loadable, questions)
         if let written = setup.log, !written.snapshotBytes.isEmpty {
             engine = try Replayer(configuration).engine(from: written)
             engine.adopt(setup.limits)
@@ -168,6 +169,11 @@ package final class MemoryBus {
     package func replay() throws -> Replayer {
         guard let replayer else { throw PastFailure(.gone, "This bus has no log; give its setup one.") }
         return replayer
+    }
+
+    /// One that gives up as soon as nobody wants it to go on.
+    package func replay(while isWanted: @escaping () -> Bool) -> Replayer {
+        Replayer(configuration, isWanted: isWanted)
     }
 
     private static func configuration(

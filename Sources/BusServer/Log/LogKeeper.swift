@@ -25,12 +25,17 @@ final class LogKeeper {
 
     private var lastSnapshot: (revision: Int, bytes: Int)
     private var bytesSince = 0
+    /// How many changes the engine counted when the last snapshot became due.
+    private var changesBefore: Int
     private var isTakingSnapshot = false
 
-    /// A snapshot is due after so many commits, and as many bytes as the last one had: so snapshots never cost more than
-    /// the log itself, and a start never carries out much more than this.
+    /// A snapshot is due after so many commits, as many bytes as the last one had, or so many changes of stores: so
+    /// snapshots never cost more than the log itself or carrying it out, and a start never carries out much more than this.
     private static let commitsBetween = 100_000
     private static let bytesBetween = 16 << 20
+    private static let changesBetween = 2_000_000
+    /// Writing so many bytes of a snapshot costs about what a change does.
+    private static let bytesPerChange = 4
 
     init(
         _ engine: Engine, _ writer: LogWriter, _ mailbox: LogMailbox, _ settings: LogSettings,
@@ -43,6 +48,7 @@ final class LogKeeper {
         self.recipe = recipe
         self.logger = logger
         self.lastSnapshot = lastSnapshot
+        changesBefore = engine.changeCount
         snapshots = Snapshots(writer, mailbox, settings.retain)
         past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
     }
@@ -105,12 +111,17 @@ final class LogKeeper {
     private func considerSnapshot() {
         guard !isTakingSnapshot else { return }
         let commits = engine.durableRevision - lastSnapshot.revision
-        guard commits >= Self.commitsBetween || bytesSince >= max(Self.bytesBetween, lastSnapshot.bytes)
+        guard
+            commits >= Self.commitsBetween || bytesSince >= max(Self.bytesBetween, lastSnapshot.bytes)
+                || changesSince >= max(Self.changesBetween, lastSnapshot.bytes / Self.bytesPerChange)
         else { return }
         isTakingSnapshot = true
         bytesSince = 0
+        changesBefore = engine.changeCount
         snapshots.take(at: engine.durableRevision, recipe)
     }
+
+    private var changesSince: Int { engine.changeCount - changesBefore }
 
     // MARK: - Trouble
 
@@ -127,6 +138,7 @@ final class LogKeeper {
                 to: then,
                 trouble: "The bus can't commit, because its log can't be written; try again later. "
                     + failure.message)
+            changesBefore = engine.changeCount
             noteTrouble(failure.message)
         } catch {
             logger.critical(
@@ -153,9 +165,12 @@ final class LogKeeper {
     /// Ends the log's run. `leavingSnapshot`: the next start begins where this one ends.
     func close(leavingSnapshot: Bool) {
         let isWritten = drain()
+        // A snapshot that is being taken may have far to go, and the bus as it is makes a newer one at once.
+        recipe.ending.begin()
         snapshots.drain()
         past.drain()
-        let isDue = engine.revision - lastSnapshot.revision > 1000 || bytesSince > 1 << 20
+        let isDue =
+            engine.revision - lastSnapshot.revision > 1000 || bytesSince > 1 << 20 || changesSince > 100_000
         do throws(LogFailure) {
             if isWritten, leavingSnapshot, isDue {
                 try snapshots.write(engine.snapshot(), at: engine.revision)

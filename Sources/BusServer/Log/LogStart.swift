@@ -52,10 +52,14 @@ struct LogStart {
         var recipeConfiguration = configuration
         recipeConfiguration.epoch = file.epoch ?? configuration.epoch
         let logger = logger
-        let replayer = Replayer(recipeConfiguration) { failure in
-            logger.error(
-                "an older snapshot is used: \(failure.message)", metadata: LogKind.logTrouble.metadata)
-        }
+        let ending = Ending()
+        let replayer = Replayer(
+            recipeConfiguration,
+            report: { failure in
+                logger.error(
+                    "an older snapshot is used: \(failure.message)", metadata: LogKind.logTrouble.metadata)
+            },
+            isWanted: { !ending.hasBegun })
         let isNew = try isNew(file)
         let handedOver = take(inheritance, file, isNew: isNew)
         let engine: Engine
@@ -67,7 +71,7 @@ struct LogStart {
             engine = try replay(replayer, file)
         }
         return try begin(
-            engine, file, Snapshots.Recipe(replayer: replayer), isNew: isNew, hasTakenOver: handedOver != nil)
+            engine, file, Snapshots.Recipe(replayer: replayer, ending: ending), isNew: isNew, hasTakenOver: handedOver != nil)
     }
 
     /// Whether the file has nothing to begin with: nobody has used it, or the first start was cut short before its snapshot.

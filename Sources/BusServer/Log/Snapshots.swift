@@ -3,6 +3,7 @@ import BusHistory
 import BusJSON
 import BusLog
 import Dispatch
+import Synchronization
 
 /// Takes snapshots beside the bus: an engine of its own carries the log out from the snapshot before, so that commits need
 /// not wait, and a snapshot is what the commits make.
@@ -23,7 +24,11 @@ final class Snapshots: Sendable {
     }
 
     /// What engines of the past are made with; it is used on one queue at a time.
-    struct Recipe: @unchecked Sendable { let replayer: Replayer }
+    struct Recipe: @unchecked Sendable {
+        let replayer: Replayer
+        /// Once it has begun, engines that are being made are given up.
+        let ending: Ending
+    }
 
     /// Takes one of a revision that stands in the log; the mailbox tells when it is done.
     func take(at revision: Int, _ recipe: Recipe) {
@@ -87,4 +92,12 @@ final class Snapshots: Sendable {
 
     /// Waits until nothing is under way.
     func drain() { queue.sync {} }
+}
+
+/// Says that the log's run ends, to whoever works beside the bus.
+final class Ending: Sendable {
+    private let flag = Atomic(false)
+
+    func begin() { flag.store(true, ordering: .relaxed) }
+    var hasBegun: Bool { flag.load(ordering: .relaxed) }
 }
