@@ -71,7 +71,8 @@ struct LogStart {
             engine = try replay(replayer, file)
         }
         return try begin(
-            engine, file, Snapshots.Recipe(replayer: replayer, ending: ending), isNew: isNew, hasTakenOver: handedOver != nil)
+            engine, file, Snapshots.Recipe(replayer: replayer, ending: ending), isNew: isNew,
+            hasTakenOver: handedOver != nil)
     }
 
     /// Whether the file has nothing to begin with: nobody has used it, or the first start was cut short before its snapshot.
