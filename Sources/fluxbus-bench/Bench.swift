@@ -51,8 +51,7 @@ final class Bench {
             let runner = LoadRunner(
                 load: load, line: line, dispatchers: dispatchers.map(\.descriptor),
                 subscribers: subscribers.map(\.descriptor), extent: extent,
-                longestLag: calibration.longestLag,
-                isSpinning: command.spin)
+                longestLag: calibration.longestLag, hasParts: calibration.hasParts, isSpinning: command.spin)
             return runner.run()
         }
 
@@ -115,30 +114,41 @@ final class Bench {
 
     private func revision() throws -> Int { try ask(BusRequest("sync"), on: control)["revision"]?.int ?? 0 }
 
+    /// What one action does.
+    private struct Calibration {
+        /// How many stores it changes.
+        let changed: Int
+        var longestLag = Bench.longestLag
+        /// Whether its event comes in several lines.
+        var hasParts = false
+    }
+
     /// One action ahead of all others: is it accepted, how many stores does it change, how long are its events.
-    private func calibrate(
-        _ request: BusRequest, _ subscribers: [BusConnection]
-    ) throws -> (changed: Int, longestLag: Int) {
+    private func calibrate(_ request: BusRequest, _ subscribers: [BusConnection]) throws -> Calibration {
         let reply = try ask(request, on: control)
         let changed = reply["changed"]?.int ?? 0
-        guard !subscribers.isEmpty else { return (changed, Self.longestLag) }
+        var result = Calibration(changed: changed)
+        guard !subscribers.isEmpty else { return result }
         guard changed > 0 else {
             throw BusError(
                 .invalidRequest,
                 "The action \(command.action) changes nothing, so nothing is delivered: choose another.")
         }
-        var bytes = 1
         for subscriber in subscribers {
-            let line = try subscriber.receiveLine(until: Deadline(after: Self.patience))
-            bytes = max(bytes, line.count)
-            guard case .event(_, let event) = try BusMessage(parsing: line), event["more"] != true else {
-                // Then the number of lines would no longer be the number of deliveries.
-                throw BusError(
-                    .invalidRequest,
-                    "One event over \(changed) stores is split into parts: take fewer stores.")
+            var bytes = 0
+            var isWhole = false
+            while !isWhole {
+                let line = try subscriber.receiveLine(until: Deadline(after: Self.patience))
+                bytes += line.count
+                guard case .event(_, let event) = try BusMessage(parsing: line) else {
+                    throw BusError(.invalidRequest, "The bus answered a subscription with something else.")
+                }
+                isWhole = event["more"] != true
+                if !isWhole { result.hasParts = true }
             }
+            result.longestLag = max(1, min(result.longestLag, Self.longestLagBytes / bytes))
         }
-        return (changed, max(1, min(Self.longestLag, Self.longestLagBytes / bytes)))
+        return result
     }
 
     private func extent(share: Double) -> LoadRunner.Extent {

@@ -25,7 +25,7 @@ struct BenchCommand: ParsableCommand {
               dispatch   one store; 1 and 50 connections, with and without pipelining, with and without a subscriber
               fanout     one store, 100 and 1000 subscribers; with pipelining, and one action at a time
               latency    one action at a time, the next when its reply and its delivery are in; 50 clients with one each
-              stores     one action over 1000 stores, with a subscriber
+              stores     one action over 1000 stores, and over 100 000, with a subscriber
               durable    dispatches to a bus with a log, synced always and at an interval; 50 connections, with and \
             without pipelining
               memory     bytes per idle subscriber, of 10 000, and per store, of 1 000 000

@@ -10,7 +10,7 @@ import CLinux
 ///
 /// All requests are the same line, so what a connection still has to send is a number, and topping it up is one
 /// write from one shared block. Of what arrives only line ends are counted; times come from rings that the counts
-/// index. Nothing is allocated while it runs.
+/// index. Nothing is allocated while it runs. Where events come in several lines they are looked at more closely.
 final class LoadRunner {
     /// When to stop sending.
     enum Extent {
@@ -51,6 +51,8 @@ final class LoadRunner {
     private let times: [TimeRing]
     /// Send times by request number; nil unless one connection sends, as only then order tells which is which.
     private let history: TimeRing?
+    /// One for each link; none where every line of a subscriber is an event.
+    private var counters: [EventCounter]
     private var waiting: [Int] = []
     private var tally = Tally()
     private let replyTimes = Histogram()
@@ -62,8 +64,7 @@ final class LoadRunner {
 
     init(
         load: Load, line: [UInt8], dispatchers: [Int32], subscribers: [Int32], extent: Extent,
-        longestLag: Int,
-        isSpinning: Bool
+        longestLag: Int, hasParts: Bool, isSpinning: Bool
     ) {
         self.load = load
         self.extent = extent
@@ -78,6 +79,7 @@ final class LoadRunner {
         times = dispatchers.map { _ in TimeRing(holding: load.pipeline) }
         let knowsOrder = dispatchers.count == 1 && !subscribers.isEmpty
         history = knowsOrder ? TimeRing(holding: 2 * (longestLag + load.pipeline + 2)) : nil
+        counters = hasParts ? Array(repeating: EventCounter(), count: links.count) : []
         waiting.reserveCapacity(dispatchers.count)
         epoll = linux_epoll_create()
         for (index, link) in links.enumerated() {
@@ -248,22 +250,25 @@ final class LoadRunner {
                 return errno == EAGAIN
             }
             if count == 0 { return false }
-            let lines = newlineCount(UnsafeRawBufferPointer(rebasing: space[..<count]))
-            if lines > 0 { take(index, lines, at: nanoseconds()) }
+            let bytes = UnsafeRawBufferPointer(rebasing: space[..<count])
+            let isInParts = !counters.isEmpty && links[index].isSubscriber
+            let arrived = isInParts ? counters[index].count(bytes) : newlineCount(bytes)
+            if arrived > 0 { take(index, arrived, at: nanoseconds()) } else { lastArrival = nanoseconds() }
             if count < space.count { return true }
         }
     }
 
-    private func take(_ index: Int, _ lines: Int, at now: UInt64) {
+    /// So many replies or deliveries have come.
+    private func take(_ index: Int, _ arrived: Int, at now: UInt64) {
         lastArrival = now
         let first = links[index].done
-        links[index].done += lines
+        links[index].done += arrived
         if links[index].isSubscriber {
-            tally.deliveries += lines
-            history?.record(first..<min(first + lines, tally.requests), at: now, in: deliveryTimes)
+            tally.deliveries += arrived
+            history?.record(first..<min(first + arrived, tally.requests), at: now, in: deliveryTimes)
         } else {
-            tally.replies += lines
-            times[index].record(first..<min(first + lines, links[index].sent), at: now, in: replyTimes)
+            tally.replies += arrived
+            times[index].record(first..<min(first + arrived, links[index].sent), at: now, in: replyTimes)
         }
     }
 

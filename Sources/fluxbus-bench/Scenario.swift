@@ -30,7 +30,9 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
                 Load(name: "latency", connections: 50, pipeline: 1, subscribers: 1),
             ]
         case .stores:
-            [Load(name: "stores", connections: 1, pipeline: 16, subscribers: 1, stores: 1000, isGlobal: true)]
+            [1000, 100_000].map {
+                Load(name: "stores", connections: 1, pipeline: 16, subscribers: 1, stores: $0, isGlobal: true)
+            }
         case .durable:
             [OwnDaemon.Sync.always, .interval].flatMap { sync in
                 [

@@ -4,6 +4,7 @@ import Testing
 /// The load generator with daemons of its own, as a program: what it measures is there, and nothing of it stays behind.
 @Suite("The load generator's own daemons") struct BenchTests {
     private let directory = TemporaryDirectory()
+    private let daemon = DaemonProcess.executable.path
 
     /// Starts it with these words, on logs inside the directory.
     private func start(_ words: [String]) throws -> (process: Process, output: Pipe) {
@@ -55,6 +56,15 @@ import Testing
                 + Array(repeating: "interval", count: 3))
         #expect(lines.allSatisfy { $0["ok"] as? Bool == true && $0["replies"] as? Int == 500 })
         #expect(lines.allSatisfy { $0["serverCPUSeconds"] is Double })
+    }
+
+    /// 30,000 changes make more than one line.
+    @Test func eventsInSeveralLinesAreCountedToo() throws {
+        let lines = try run([
+            "--scenario", "stores", "--stores", "30000", "--requests", "5", "--daemon", daemon,
+        ])
+        #expect(lines.count == 1)
+        #expect(lines.allSatisfy { $0["ok"] as? Bool == true && $0["deliveries"] as? Int == 5 })
     }
 
     @Test func memoryIsMeasuredOfSubscribersAndStores() throws {

@@ -16,6 +16,25 @@ struct BenchPartsTests {
         #expect(all.withUnsafeBytes { newlineCount($0) } == 10_000)
     }
 
+    @Test func eventsInPartsCountAsTheCommitsTheyTellOf() {
+        let lines = [
+            (#"{"event":"change","sub":1,"from":1,"revision":2,"changes":{"counter/a":{"more":true}}}"#, 1),
+            (#"{"event":"change","sub":1,"from":2,"revision":3,"changes":{"counter/a":{}},"more":true}"#, 0),
+            (#"{"event":"change","sub":1,"revision":3,"changes":{},"more":true}"#, 0),
+            (#"{"event":"change","sub":1,"revision":3,"changes":{}}"#, 1),
+            (#"{"event":"change","sub":1,"from":3,"revision":45,"coalesced":42,"states":{}}"#, 42),
+            ("{}", 1),
+        ]
+        let bytes = Array(lines.map { $0.0 + "\n" }.joined().utf8)
+        for step in 1...bytes.count {
+            var counter = EventCounter()
+            let count = stride(from: 0, to: bytes.count, by: step).reduce(0) { sum, start in
+                sum + bytes[start..<min(start + step, bytes.count)].withUnsafeBytes { counter.count($0) }
+            }
+            #expect(count == lines.map(\.1).reduce(0, +), "in pieces of \(step)")
+        }
+    }
+
     @Test func percentilesAreWithinOnePercent() {
         let histogram = Histogram()
         for value in 1...100_000 { histogram.add(UInt64(value) * 100, times: 1) }
