@@ -97,6 +97,8 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic"],
             path: "Tests/TestSupport"),
+        // Directories of their own for tests.
+        .target(name: "TestFiles", path: "Tests/TestFiles"),
         // A malloc that counts.
         .target(name: "CMallocCount", path: "Tests/CMallocCount"),
         // What a commit costs, counted.
@@ -127,7 +129,9 @@ let package = Package(
             ]),
         // A disk in memory under SQLite, which fails and loses its power when told to.
         .target(name: "TestStorage", dependencies: ["CSQLite"], path: "Tests/TestStorage"),
-        .testTarget(name: "BusLogTests", dependencies: ["BusLog", "CSQLite", "TestStorage", "TestSupport"]),
+        .testTarget(
+            name: "BusLogTests",
+            dependencies: ["BusLog", "CSQLite", "TestFiles", "TestStorage", "TestSupport"]),
         // A whole bus on a disk that loses its power.
         .testTarget(
             name: "DurabilityTests",
@@ -144,7 +148,7 @@ let package = Package(
             name: "FluxBusTests",
             dependencies: [
                 "BusEngine", "BusJSON", "BusServer", "BusTypes", "BusYAML", "CLinux", "Flux", "FluxBus",
-                "TestSupport", logging,
+                "TestFiles", "TestSupport", logging,
             ]),
         .testTarget(
             name: "FluxBusDaemonTests",
@@ -154,12 +158,14 @@ let package = Package(
             ]),
         .testTarget(
             name: "ExampleTests",
-            dependencies: ["BusJSON", "FluxBus", "example-counter", "example-daemon", "example-presence"]),
+            dependencies: [
+                "BusJSON", "FluxBus", "TestFiles", "example-counter", "example-daemon", "example-presence",
+            ]),
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusServer", "FluxBus", "FluxBusCommand", "TestSupport",
-                "fluxbus-bench", logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusServer", "FluxBus", "FluxBusCommand", "TestFiles",
+                "TestSupport", "fluxbus-bench", logging,
             ]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
@@ -168,16 +174,13 @@ let package = Package(
             name: "SystemdTests",
             dependencies: [
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
-                "fluxbus", "fluxbusd",
-                "systemd-probe",
-                logging,
+                "TestFiles", "fluxbus", "fluxbusd", "systemd-probe", logging,
             ]),
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusServer", "BusYAML", "CLinux", "CSQLite",
-                "fluxbus-bench", "fluxbusd",
-                logging,
+                "BusEngine", "BusJSON", "BusLog", "BusServer", "BusYAML", "CLinux", "CSQLite", "TestFiles",
+                "fluxbus-bench", "fluxbusd", logging,
             ]),
     ],
     swiftLanguageModes: [.v6]

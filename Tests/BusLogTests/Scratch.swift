@@ -1,23 +1,16 @@
 import BusLog
 import CSQLite
 import Glibc
+import TestFiles
 
 /// A directory of its own for one test's log, which goes with it.
 final class Scratch {
-    let directory: String
+    private let place = TemporaryDirectory()
+    var directory: String { place.path }
     var path: String { directory + "/bus.sqlite" }
 
-    init() throws {
-        var template = Array("/tmp/fluxbus-log.XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw LogFailure(.io, path: "/tmp", "mkdtemp failed.") }
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    deinit {
-        chmod(directory, 0o700)
-        removeAll()
-        rmdir(directory)
-    }
+    /// A test may have made it unwritable.
+    deinit { chmod(directory, 0o700) }
 
     func removeAll() { for name in names { unlink(directory + "/" + name) } }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestFiles
 import Testing
 
 /// The load generator with daemons of its own, as a program: what it measures is there, and nothing of it stays behind.

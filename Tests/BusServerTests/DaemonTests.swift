@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import TestFiles
 import Testing
 
 /// The executable itself: exit codes, signals, descriptors.

@@ -3,6 +3,7 @@ import CLinux
 import Foundation
 import Logging
 import Synchronization
+import TestFiles
 import Testing
 
 /// Sockets and their files.

@@ -1,5 +1,6 @@
 import BusLog
 import BusServer
+import TestFiles
 import Testing
 
 /// `log:` of the configuration: what it may say, and that whatever is wrong is told with its line.

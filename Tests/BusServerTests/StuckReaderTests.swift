@@ -1,5 +1,6 @@
 import BusJSON
 import Foundation
+import TestFiles
 import Testing
 
 /// Readers that never read, beside one that does: they cost the others nothing and the daemon bounded memory.

@@ -1,4 +1,5 @@
 import BusServer
+import TestFiles
 import Testing
 
 /// The file of tokens.

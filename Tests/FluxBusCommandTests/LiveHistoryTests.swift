@@ -3,23 +3,18 @@ import BusServer
 import FluxBusCommand
 import Foundation
 import Logging
+import TestFiles
 import Testing
 
 /// A daemon in this process with a log on disk, in a directory of its own.
 private final class LoggedBus {
-    let directory: String
+    private let place = TemporaryDirectory()
+    var directory: String { place.path }
     private let server: BusServer
 
     init(types: [String: String]) throws {
-        var template = Array("/tmp/flux-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        for (name, text) in types {
-            let file = URL(filePath: "\(directory)/types/\(name).yaml")
-            try FileManager.default.createDirectory(
-                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try Data(text.utf8).write(to: file)
-        }
+        let directory = place.path
+        for (name, text) in types { try place.write("types/\(name).yaml", text) }
         let setup = try ServerSetup.load(
             flags: ConfigurationOverrides(
                 listen: ["unix:\(directory)/s"], types: "\(directory)/types", stores: ["counter/main"],
@@ -32,7 +27,6 @@ private final class LoggedBus {
     deinit {
         server.stop()
         server.waitUntilStopped()
-        try? FileManager.default.removeItem(atPath: directory)
     }
 
     var address: String { "unix:\(directory)/s" }

@@ -1,5 +1,6 @@
 import CSQLite
 import Foundation
+import TestFiles
 
 /// Starts the real daemon again and again on one log.
 struct LoggedDaemon {

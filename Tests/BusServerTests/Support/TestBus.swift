@@ -2,6 +2,7 @@ import BusEngine
 import BusServer
 import BusYAML
 import Logging
+import TestFiles
 
 /// A bus in this process, on a socket in a directory of its own. It is stopped when it is let go.
 final class TestBus {

@@ -1,18 +1,16 @@
 import Foundation
+import TestFiles
 import Testing
 
 /// A real daemon with the sample types, in a process of its own, on a socket in a directory of its own.
 final class ExampleBus {
-    let directory: String
+    private let place = TemporaryDirectory()
+    var directory: String { place.path }
     let address: String
     private let daemon: RunningProgram
 
     init(_ program: String = "fluxbusd", types: Bool = true) throws {
-        // The path of a socket is short, so not under a $TMPDIR that may be long.
-        var template = Array("/tmp/fluxbus-example.XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        address = "unix:\(directory)/s"
+        address = "unix:\(place.path)/s"
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
         let samples = root.appendingPathComponent("config/types").path
@@ -22,8 +20,5 @@ final class ExampleBus {
         try #require(message.contains("listening"), "\(message)")
     }
 
-    deinit {
-        daemon.kill()
-        try? FileManager.default.removeItem(atPath: directory)
-    }
+    deinit { daemon.kill() }
 }

@@ -4,11 +4,13 @@ import BusYAML
 import FluxBus
 import Foundation
 import Logging
+import TestFiles
 
 /// A daemon in this process, on a socket in a directory of its own, with a type `counter`; stopped when it is let go.
 /// It can be stopped and started anew at the same address, which begins a new epoch.
 final class LiveBus {
-    private let directory: String
+    private let place = TemporaryDirectory()
+    private var directory: String { place.path }
     private let listen: [String]
     private let limits: [String]
     private let tokens: String?
@@ -18,22 +20,16 @@ final class LiveBus {
     init(
         listen: [String] = [], limits: [String] = [], tokens: String? = nil, types: [String: String] = [:]
     ) throws {
-        var template = Array("/tmp/flux-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { preconditionFailure("There is no room in /tmp.") }
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         self.listen = listen
         self.limits = limits
         self.tokens = tokens
-        try write("types/counter.yaml", Self.counter)
-        for (name, definition) in types { try write("types/\(name).yaml", definition) }
-        if let tokens { try write("tokens", tokens) }
+        try place.write("types/counter.yaml", Self.counter)
+        for (name, definition) in types { try place.write("types/\(name).yaml", definition) }
+        if let tokens { try place.write("tokens", tokens) }
         try start()
     }
 
-    deinit {
-        stop()
-        try? FileManager.default.removeItem(atPath: directory)
-    }
+    deinit { stop() }
 
     var address: BusAddress { .unix(path: "\(directory)/s") }
 
@@ -64,14 +60,6 @@ final class LiveBus {
         options.backOff = BackOff(first: .milliseconds(1), longest: .milliseconds(20))
         change(&options)
         return try await Bus.connect(address, options: options)
-    }
-
-    private func write(_ name: String, _ text: String) throws {
-        let file = URL(fileURLWithPath: "\(directory)/\(name)")
-        try FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: file)
-        chmod(file.path, 0o600)
     }
 
     private static let counter = """

@@ -2,18 +2,14 @@ import BusServer
 import Foundation
 import Logging
 import Systemd
+import TestFiles
 import Testing
 
 /// What the manager hears of a bus in this process.
 @Suite(.timeLimit(.minutes(1))) struct PulseTests {
     private let manager = StandInManager()
-    private let directory: String
-
-    init() throws {
-        var template = Array("/tmp/flux-XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil)
-        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
+    private let place = TemporaryDirectory()
+    private var directory: String { place.path }
 
     private func start(_ type: WedgingType, watchdog: String? = nil, log: String? = nil) throws -> BusServer {
         let server = try make(type, watchdog: watchdog, log: log)
@@ -36,7 +32,6 @@ import Testing
     private func stop(_ server: BusServer) throws {
         server.stop()
         server.waitUntilStopped()
-        try FileManager.default.removeItem(atPath: directory)
     }
 
     /// The next notification of this kind.

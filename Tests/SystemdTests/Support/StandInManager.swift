@@ -1,5 +1,6 @@
 import CSystemd
 import Glibc
+import TestFiles
 
 /// A datagram socket that stands in for the service manager, or for the journal: it keeps what it is told.
 final class StandInManager {
@@ -11,19 +12,12 @@ final class StandInManager {
     /// As it goes into NOTIFY_SOCKET.
     let name: String
     private let descriptor: Int32
-    private let directory: String?
+    private let directory: TemporaryDirectory?
 
     /// - Parameter isAbstract: In the kernel's own name space instead of a file.
     init(isAbstract: Bool = false) {
-        var directory: String?
-        var name = ""
-        if !isAbstract {
-            var template = Array("/tmp/flux-XXXXXX".utf8CString)
-            guard mkdtemp(&template) != nil else { preconditionFailure("There is no room in /tmp.") }
-            let made = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            directory = made
-            name = "\(made)/notify"
-        }
+        let directory = isAbstract ? nil : TemporaryDirectory()
+        let name = directory.map { "\($0.path)/notify" } ?? ""
         let (descriptor, drawn) = Self.bind(to: name)
         // A net for those who wait.
         var timeout = timeval(tv_sec: 20, tv_usec: 0)
@@ -55,12 +49,7 @@ final class StandInManager {
         return (descriptor, drawn)
     }
 
-    deinit {
-        close(descriptor)
-        guard let directory else { return }
-        unlink(name)
-        rmdir(directory)
-    }
+    deinit { close(descriptor) }
 
     /// Whether nothing comes for a time, in milliseconds.
     func isSilent(for time: Int32) -> Bool {

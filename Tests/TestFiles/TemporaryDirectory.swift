@@ -1,10 +1,10 @@
 import Foundation
 
 /// A directory of its own for one test, with a short path: a socket's path holds 107 bytes.
-final class TemporaryDirectory: Sendable {
-    let path: String
+package final class TemporaryDirectory: Sendable {
+    package let path: String
 
-    init() {
+    package init() {
         var template = Array("/tmp/flux-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { preconditionFailure("There is no room in /tmp.") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -14,29 +14,12 @@ final class TemporaryDirectory: Sendable {
 
     /// Writes a file and returns its path.
     @discardableResult
-    func write(_ name: String, _ text: String, mode: mode_t = 0o600) throws -> String {
+    package func write(_ name: String, _ text: String, mode: mode_t = 0o600) throws -> String {
         let file = "\(path)/\(name)"
         let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try Data(text.utf8).write(to: URL(fileURLWithPath: file))
         chmod(file, mode)
         return file
-    }
-
-    /// A types directory with one type, `counter`.
-    func writeCounter() throws {
-        try write(
-            "types/counter.yaml",
-            """
-            type: counter
-            initial: { count: 0, note: "" }
-            actions:
-              increment:
-                payload: { by: { type: integer, default: 1 } }
-                increment: { count: { var: payload.by } }
-              write:
-                payload: { text: string }
-                set: { note: { var: payload.text } }
-            """)
     }
 }
