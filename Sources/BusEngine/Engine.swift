@@ -61,6 +61,7 @@ package final class Engine {
     /// Shapes that formed a cohort in this turn, and the bytes that cohorts wrote.
     @exclusivity(unchecked) var formedCohorts: [Shape] = []
     @exclusivity(unchecked) var usedRuns: [ByteWriter] = []
+    @exclusivity(unchecked) var spareCohorts: [Cohort] = []
     let spareWriters = SpareWriters()
     /// Counts the actions that were published, so that each shape is told once.
     @exclusivity(unchecked) var publishedActions = 0

@@ -41,6 +41,8 @@ package struct Limits: Sendable, Equatable {
     /// Shared bytes are held in whole runs, which may be far longer than one reader's part of them: with more
     /// than this waiting, a connection gets a copy of its own.
     package static let sharedWhileWaiting = 16 << 10
+    /// Cohorts kept for the next turns, each with room for as many subscribers as it once had.
+    static let spareCohorts = 16
     /// What surrounds a state on its line at most: address, revisions, cause-free members.
     package static let eventOverhead = 1024
 

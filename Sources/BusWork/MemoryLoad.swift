@@ -18,7 +18,20 @@ package final class MemoryLoad {
         package var members = 0
         /// Whether requests name the first store only.
         package var isInstance = false
+        /// How changes are told: `merge`, `patch` or `state`.
+        package var format = "merge"
+        /// What requests ask for.
+        package var request = Request.increment
         package init() {}
+    }
+
+    package enum Request: Sendable {
+        /// To increment, all requests alike.
+        case increment
+        /// The same, each with a key of its own, so that it may be sent again.
+        case keyedIncrement
+        /// Nothing but an answer.
+        case ping
     }
 
     private static let start = 1_795_000_000_000
@@ -44,7 +57,9 @@ package final class MemoryLoad {
             send(#"{"op":"create","store":"counter/s\#(store)"}"#, from: sender)
         }
         take()
-        for _ in 0..<setting.subscribers { subscribe(#"{"op":"subscribe","type":"counter"}"#) }
+        for _ in 0..<setting.subscribers {
+            subscribe(#"{"op":"subscribe","type":"counter","format":"\#(setting.format)"}"#)
+        }
         for reader in 0..<setting.idleSubscribers {
             subscribe(#"{"op":"subscribe","store":"counter/quiet\#(reader)"}"#)
         }
@@ -76,14 +91,22 @@ package final class MemoryLoad {
         line.withUTF8 { engine.receive(connection, UnsafeRawBufferPointer($0)) }
     }
 
-    /// The bytes of so many requests, to be given to `turn`.
-    package func requests(_ count: Int) -> [UInt8] {
-        let target = setting.isInstance ? #""store":"counter/s0""# : #""type":"counter""#
+    /// The bytes of so many requests, to be given to `turn`. Keys are those of the round: other rounds have others.
+    package func requests(_ count: Int, round: Int = 0) -> [UInt8] {
         let lines = (0..<count).map { number in
-            #"{"op":"dispatch","id":\#(100_000 + number),\#(target),"action":"increment","payload":{"by":1}}"#
-                + "\n"
+            let id = 100_000 + number
+            switch setting.request {
+            case .ping: return #"{"op":"ping","id":\#(id)}"#
+            case .increment: return increment(id, "")
+            case .keyedIncrement: return increment(id, #","key":"\#(round)-\#(id)""#)
+            }
         }
-        return Array(lines.joined().utf8)
+        return Array(lines.map { $0 + "\n" }.joined().utf8)
+    }
+
+    private func increment(_ id: Int, _ key: String) -> String {
+        let target = setting.isInstance ? #""store":"counter/s0""# : #""type":"counter""#
+        return #"{"op":"dispatch","id":\#(id),\#(target),"action":"increment","payload":{"by":1}\#(key)}"#
     }
 
     /// One turn: requests are carried out, and everybody takes what there is for them.

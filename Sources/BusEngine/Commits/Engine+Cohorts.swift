@@ -14,22 +14,28 @@ extension Engine {
             outboxBytes += (cohort.run.count - start) * cohort.members.count
             statistics.events += cohort.members.count
         }
-        for subscription in cohort.others { deliver(content, cause, toOneOf: subscription) }
+        for place in cohort.others.indices {
+            cohort.others[place]._withUnsafeGuaranteedRef { deliver(content, cause, toOneOf: $0) }
+        }
     }
 
     private func formCohort(of shape: Shape) -> Cohort {
-        let cohort = Cohort(run: spareWriters.take())
-        for subscription in shape.subscribers {
-            if cohort.members.isEmpty {
-                (cohort.number, cohort.from) = (subscription.number, subscription.from)
-            }
-            // Runs are held whole: somebody slow would hold many for little. Those get bytes of their own.
-            if subscription.number == cohort.number, subscription.from == cohort.from, isAlone(subscription),
-                subscription.connection.outbox.count <= Limits.sharedWhileWaiting, hasRoom(subscription)
-            {
-                cohort.add(subscription)
-            } else {
-                cohort.addOther(subscription)
+        let cohort = spareCohorts.popLast() ?? Cohort()
+        cohort.run = spareWriters.take()
+        for place in shape.subscribers.indices {
+            Unmanaged.passUnretained(shape.subscribers[place])._withUnsafeGuaranteedRef { subscription in
+                Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+                    if cohort.members.isEmpty {
+                        (cohort.number, cohort.from) = (subscription.number, subscription.from)
+                    }
+                    if subscription.number == cohort.number, subscription.from == cohort.from,
+                        canShare(connection)
+                    {
+                        cohort.add(subscription, connection)
+                    } else {
+                        cohort.addOther(subscription)
+                    }
+                }
             }
         }
         shape.cohort = cohort
@@ -37,27 +43,31 @@ extension Engine {
         return cohort
     }
 
-    /// Whether nothing but this subscription's live events has to be told on its connection.
-    private func isAlone(_ subscription: Subscription) -> Bool {
-        let connection = subscription.connection
-        return connection.subscriptions.count == 1 && connection.lagging == 0 && !connection.isClosing
+    /// Whether a connection has nothing to be told but one subscription's live events, and takes them as they come.
+    @inline(__always)
+    private func canShare(_ connection: Connection) -> Bool {
+        // Runs are held whole: somebody slow would hold many for little. Those get bytes of their own.
+        connection.subscriptions.count == 1 && connection.lagging == 0 && !connection.isClosing
+            && connection.outbox.count <= Limits.sharedWhileWaiting && hasRoom(connection)
     }
 
     /// Whether a whole run fits into the outbox, so that nobody has to look meanwhile.
-    private func hasRoom(_ subscription: Subscription) -> Bool {
-        subscription.connection.outbox.count + Cohort.runSize < outboxLimit
+    @inline(__always)
+    private func hasRoom(_ connection: Connection) -> Bool {
+        connection.outbox.count + Cohort.runSize < outboxLimit
     }
 
     /// The run is full: everybody has it, and who takes no other is told one by one from here on.
     private func beginRun(of cohort: Cohort) {
-        for subscription in cohort.members { takeFromCohort(subscription.connection) }
-        cohort.part { !self.hasRoom($0) }
+        cohort.forEachMember { takeFromCohort($1) }
+        cohort.part { !self.hasRoom($1) }
         usedRuns.append(cohort.run)
         cohort.run = spareWriters.take()
-        for subscription in cohort.members { subscription.connection.cohortStart = 0 }
+        cohort.forEachMember { $1.cohortStart = 0 }
     }
 
     /// Puts into the outbox what was written for a member of a cohort since it was last given something.
+    @inline(__always)
     func takeFromCohort(_ connection: Connection) {
         guard let cohort = connection.cohort else { return }
         let (start, end) = (connection.cohortStart, cohort.run.count)
@@ -71,11 +81,12 @@ extension Engine {
     func endCohort(of shape: Shape) {
         guard let cohort = shape.cohort else { return }
         shape.cohort = nil
-        for subscription in cohort.members {
-            takeFromCohort(subscription.connection)
-            cohort.leave(subscription)
+        cohort.forEachMember { subscription, connection in
+            takeFromCohort(connection)
+            cohort.leave(subscription, connection)
         }
-        usedRuns.append(cohort.run)
+        usedRuns.append(cohort.end())
+        if spareCohorts.count < Limits.spareCohorts { spareCohorts.append(cohort) }
     }
 
     /// Ends the cohort that a connection is in, because its subscription is no longer like the others.

@@ -40,7 +40,7 @@ final class Connection {
     /// Nothing more is read or added; what is there is sent, then the socket closed.
     @exclusivity(unchecked) var isClosing = false
     /// Where its only subscription is told together with others, and how far it has been given what was written there.
-    @exclusivity(unchecked) var cohort: Cohort?
+    @exclusivity(unchecked) unowned(unsafe) var cohort: Cohort?
     @exclusivity(unchecked) var cohortStart = 0
     /// Its output waits for the group of commits that is being gathered.
     @exclusivity(unchecked) var isHeld = false

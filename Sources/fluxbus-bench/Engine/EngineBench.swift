@@ -25,20 +25,45 @@ struct EngineBench {
 
     func run(_ tell: (Figures) -> Void) throws {
         for figures in try json() { tell(figures) }
+        tell(try engine("a ping", "request") { $0.request = .ping })
         tell(try engine("one store, nobody watches"))
         tell(try engine("one store, 1 subscriber") { $0.subscribers = 1 })
+        tell(
+            try engine("one store by its name, 1 subscriber") {
+                $0.isInstance = true
+                $0.subscribers = 1
+            })
         tell(
             try engine("one of 100 000 stores, 1 subscriber") {
                 $0.stores = 100_000
                 $0.isInstance = true
                 $0.subscribers = 1
             })
-        tell(try engine("one store, 100 subscribers", per: 100, "delivery") { $0.subscribers = 100 })
         tell(
-            try engine("one action over 1000 stores, 1 subscriber", per: 1000, "store") {
-                $0.stores = 1000
+            try engine("one store, 1 subscriber, with keys", rounds: 1563) {
+                $0.request = .keyedIncrement
                 $0.subscribers = 1
             })
+        for format in ["merge", "patch", "state"] {
+            tell(
+                try engine("one member of 32, 1 subscriber, format \(format)") {
+                    $0.members = 31
+                    $0.subscribers = 1
+                    $0.format = format
+                })
+        }
+        tell(try engine("one store, 100 subscribers", per: 100, "delivery") { $0.subscribers = 100 })
+        for stores in [1000, 100_000] {
+            tell(
+                try engine(
+                    "one action over \(Figure.rate(Double(stores))) stores, 1 subscriber", per: stores,
+                    "store",
+                    turns: 1
+                ) {
+                    $0.stores = stores
+                    $0.subscribers = 1
+                })
+        }
     }
 
     private func json() throws -> [Figures] {
@@ -61,19 +86,23 @@ struct EngineBench {
         ]
     }
 
-    /// The cost of dispatches in turns of 64, divided by `parts`.
+    /// The cost of dispatches in turns of 64, or of so many, divided by `parts`. So many `rounds` of different requests follow
+    /// one another.
     func engine(
-        _ name: String, per parts: Int = 1, _ unit: String = "dispatch", commitsBefore: Int = 0,
-        _ furnish: (inout MemoryLoad.Setting) -> Void = { _ in }
+        _ name: String, per parts: Int = 1, _ unit: String = "dispatch", turns: Int = requestsPerTurn,
+        rounds: Int = 1, commitsBefore: Int = 0, _ furnish: (inout MemoryLoad.Setting) -> Void = { _ in }
     ) throws -> Figures {
         var setting = MemoryLoad.Setting()
         furnish(&setting)
         let load = try MemoryLoad(setting)
-        let requests = load.requests(Self.requestsPerTurn)
-        for _ in 0..<max(10, commitsBefore / Self.requestsPerTurn) { load.turn(requests) }
-        let nanoseconds = measure { load.turn(requests) }
-        return Figures(
-            name: name, nanoseconds: nanoseconds / Double(Self.requestsPerTurn * parts), unit: unit)
+        let requests = (0..<rounds).map { load.requests(turns, round: $0) }
+        for _ in 0..<max(10, commitsBefore / turns) { load.turn(requests[0]) }
+        var round = 0
+        let nanoseconds = measure {
+            load.turn(requests[round])
+            round = round + 1 == rounds ? 0 : round + 1
+        }
+        return Figures(name: name, nanoseconds: nanoseconds / Double(turns * parts), unit: unit)
     }
 
     /// The CPU time of one call in nanoseconds: the best of five series, since whatever disturbs makes it longer.
