@@ -10,6 +10,8 @@ final class TypeEntry {
     let itemStart: String
     /// The definition; a reload puts another in its place.
     @exclusivity(unchecked) private(set) var type: any StateType
+    /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
+    @exclusivity(unchecked) private var plainWrites: [PlainWrites?] = []
     /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
     @exclusivity(unchecked) private var actions: [String: Int] = [:]
     @exclusivity(unchecked) private var actionNames: [String] = []
@@ -47,6 +49,9 @@ final class TypeEntry {
 
     private func remember() {
         actionNames = type.actionNames
+        plainWrites = actionNames.indices.map { action in
+            type.plainWrites(of: action).flatMap { $0.operations <= Limits.storeOperations ? $0 : nil }
+        }
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
     }
@@ -65,6 +70,12 @@ final class TypeEntry {
     }
 
     func actionName(_ index: Int) -> String { actionNames[index] }
+
+    /// What an action writes, where its payload alone says it; serves as long as the type is not redefined.
+    @inline(__always)
+    func plainWrites(of action: Int) -> Unmanaged<PlainWrites>? {
+        plainWrites[action].map { .passUnretained($0) }
+    }
 
     // MARK: Stores
 
