@@ -19,6 +19,7 @@ struct PlainWriteTests {
           setDeep: { payload: { value: any }, set: { map.y.z.1: { var: payload.value }, map.x: 7 } }
           setParts: { payload: { value: any }, set: { text: { var: payload.value.a }, list: { var: payload.value } } }
           add: { payload: { value: any }, increment: { map.x: { var: payload.value } } }
+          setWhole: { payload: { value: any }, set: { more: { var: payload } } }
           addText: { payload: { value: any }, increment: { text: { var: payload.value } } }
           addTwice: { payload: { value: any }, increment: { text: 1, map.x: { var: payload.value } } }
           toggle: { toggle: [flag] }
@@ -76,13 +77,15 @@ struct PlainWriteTests {
 
     /// Only what nothing else has a say in goes that way.
     @Test(arguments: [
-        ("set", true), ("setNew", true), ("setDeep", true), ("toggle", true), ("merge", true), ("ring", true),
+        ("set", true), ("setNew", true), ("setDeep", true), ("setWhole", true), ("toggle", true),
+        ("merge", true), ("ring", true),
         ("number", false), ("keyed", false), ("counted", false),
     ])
     func computedValuesAndTheStateDecideWhatIsPlanned(_ action: String, _ isPlanned: Bool) throws {
         let bench = try StoreBench(Self.yaml)
         try bench.dispatch(
-            action, ["set", "setNew", "setDeep"].contains(action) ? ["value": 1] : payload(of: action))
+            action,
+            ["set", "setNew", "setDeep", "setWhole"].contains(action) ? ["value": 1] : payload(of: action))
         #expect(bench.planned == (isPlanned ? 1 : 0))
         if action == "number" { #expect(bench.state["doubled"] == 4) }
     }
@@ -115,7 +118,8 @@ struct PlainWriteTests {
         let type = try DeclaredType(LocatedValue.read(Self.yaml, file: "test.yaml"))
         let index = try #require(type.actionNames.firstIndex(of: "set"))
         let plain = try #require(type.plainWrites(of: index))
-        #expect(plain.take(["value": ["a", "list"]]))
+        let payload: JSONObject = ["value": ["a", "list"]]
+        #expect(withUnsafePointer(to: payload) { plain.take($0) })
         #expect(plain.writes[0].value == ["a", "list"])
         plain.letGo()
         #expect(plain.writes[0].value == .null)

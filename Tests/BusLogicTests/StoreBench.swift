@@ -69,7 +69,8 @@ final class StoreBench: StoreReader {
             plain.operations <= min(commitBudget.operations, storeBudget.operations)
         else { return false }
         defer { plain.letGo() }
-        guard plain.take(payload), draft.carryOut(UnsafeBufferPointer(plain.writes)) else { return false }
+        let fits = withUnsafePointer(to: payload) { plain.take($0) }
+        guard fits, draft.carryOut(UnsafeBufferPointer(plain.writes)) else { return false }
         context.budget.operations -= plain.operations
         planned += 1
         return true

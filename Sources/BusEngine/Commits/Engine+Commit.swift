@@ -9,9 +9,11 @@ extension Engine {
     /// `publish`; after an error everything has been taken back.
     func perform(by connection: Connection?) throws(RequestError) -> Int {
         let facts = context.facts
-        facts.pointee = CommitContext.Facts(
-            time: Double(now) / 1000, revision: revision + 1, uid: connection?.uid,
-            budget: Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes))
+        facts.pointee.time = Double(now) / 1000
+        facts.pointee.revision = revision + 1
+        facts.pointee.uid = connection?.uid
+        facts.pointee.budget.operations = Limits.commitOperations
+        facts.pointee.budget.bytes = Limits.commitBytes
         let before = stateBytes
         do throws(RequestError) {
             if plan.actions.count == 1, plan.steps.count == 1 {
@@ -62,7 +64,7 @@ extension Engine {
         }
         let result = plain._withUnsafeGuaranteedRef { plain in
             defer { plain.letGo() }
-            let writes = plain.take(step.pointee.payload) ? PlannedWrites(plain) : nil
+            let writes = plain.take(step.pointer(to: \.payload)!) ? PlannedWrites(plain) : nil
             return Result { () throws(RequestError) in
                 try self.perform(step, writes, of: entry, facts)
             }

@@ -20,8 +20,10 @@ extension DeclaredType {
     ) throws(Rejection) -> Bool {
         var values = WriteValues()
         if let operations = action.plainOperations, takes(operations, from: context) {
-            for index in action.steps.indices {
-                values.append(action.steps[index].value.plainValue(payload))
+            withUnsafePointer(to: payload) { payload in
+                for index in action.steps.indices {
+                    values.append(action.steps[index].value.plainValue(payload))
+                }
             }
         } else {
             // The reference to the state ends with this call, so that the writes don't have to copy.

@@ -7,18 +7,11 @@ import BusJSON
 /// run-time check for overlapping accesses would cost as much as a small mutation.
 package final class CommitContext {
     package struct Facts {
-        package var time: Double
-        package var revision: Int
+        package var time: Double = 0
+        package var revision = 0
         package var uid: Int?
         package var store = 0
         package var budget: Budget
-
-        package init(time: Double = 0, revision: Int = 0, uid: Int? = nil, budget: Budget) {
-            self.time = time
-            self.revision = revision
-            self.uid = uid
-            self.budget = budget
-        }
     }
 
     package typealias Place = UnsafeMutablePointer<Facts>

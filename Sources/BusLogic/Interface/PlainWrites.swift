@@ -49,15 +49,16 @@ package final class PlainWrites {
     }
 
     /// Takes the values that stand in a payload. False where one does not fit its place.
-    @inline(__always)
-    package func take(_ payload: JSONObject) -> Bool {
+    package func take(_ payload: UnsafePointer<JSONObject>) -> Bool {
         for reading in readings.indices {
-            let place = writes.baseAddress! + readings[reading].write
+            let write = writes.baseAddress! + readings[reading].write
             let fits = Unmanaged.passUnretained(readings[reading].step)._withUnsafeGuaranteedRef { step in
-                place.pointee.value = Unmanaged.passUnretained(step.value)._withUnsafeGuaranteedRef {
+                let value = Unmanaged.passUnretained(step.value)._withUnsafeGuaranteedRef {
                     $0.plainValue(payload)
                 }
-                return step.mayHold(place.pointee.value, at: step.fixed!)
+                guard step.mayHold(value, at: step.fixed!) else { return false }
+                write.pointee.value = value
+                return true
             }
             if !fits { return false }
         }
