@@ -113,6 +113,23 @@ struct PlainWriteTests {
         #expect(bench.planned == 0)
     }
 
+    @Test func valuesThatNestTooDeeplyAreRefusedAsEver() throws {
+        var value: JSON = 1
+        for depth in 1...JSON.deepestState {
+            value = [value]
+            for (action, room) in [("set", 1), ("setDeep", 4), ("append", 2)] {
+                let bench = try StoreBench(Self.yaml)
+                let fits = depth + room <= JSON.deepestState
+                if fits {
+                    try bench.dispatch(action, ["value": value])
+                } else {
+                    #expect(try bench.rejection(of: action, ["value": value]).message.contains("too deeply"))
+                }
+                #expect(bench.planned == (fits ? 1 : 0))
+            }
+        }
+    }
+
     /// What the payload brought is let go of, so that the next payload can take its place in memory.
     @Test func nothingOfThePayloadOutlivesTheAction() throws {
         let type = try DeclaredType(LocatedValue.read(Self.yaml, file: "test.yaml"))

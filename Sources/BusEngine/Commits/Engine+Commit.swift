@@ -197,18 +197,21 @@ extension Engine {
         if touch.records.count == 1, touch.further < 0 {
             DeltaBuilder.appendOnly(journal.record(touch.records.lowerBound), &state.pointee.state, entries)
         } else {
-            gatherSeveral(touch, state.pointee.state)
+            gatherSeveral(touch, &state.pointee.state)
         }
     }
 
-    private func gatherSeveral(_ touch: Touch, _ state: JSONObject) {
+    private func gatherSeveral(_ touch: Touch, _ state: UnsafePointer<JSONObject>) {
+        if touch.further < 0, DeltaBuilder.appendMembers(touch.records, of: journal, state, to: entries) {
+            return
+        }
         var ranges = [touch.records]
         var further = Int(touch.further)
         while further >= 0 {
             ranges.append(furtherRecords[further].records)
             further = Int(furtherRecords[further].before)
         }
-        DeltaBuilder.append(ranges, of: journal, state: state, to: entries)
+        DeltaBuilder.append(ranges, of: journal, state: state.pointee, to: entries)
     }
 
     /// The reply to a dry run: what would have changed. Everything is taken back.
