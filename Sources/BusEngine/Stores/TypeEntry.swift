@@ -41,7 +41,8 @@ final class TypeEntry {
         remember()
     }
 
-    /// Puts another definition in the place of the old one.
+    /// Puts another definition in the place of the old one: between commits only, since the journal refers to paths of
+    /// the old one.
     func redefine(_ type: any StateType) {
         self.type = type
         remember()
