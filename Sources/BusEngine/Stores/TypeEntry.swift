@@ -10,8 +10,6 @@ final class TypeEntry {
     let itemStart: String
     /// The definition; a reload puts another in its place.
     @exclusivity(unchecked) private(set) var type: any StateType
-    /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
-    @exclusivity(unchecked) private var plainWrites: [PlainWrites?] = []
     /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
     @exclusivity(unchecked) private var actions: [String: Int] = [:]
     @exclusivity(unchecked) private var actionNames: [String] = []
@@ -24,6 +22,9 @@ final class TypeEntry {
     /// The ends of the list of changes.
     @exclusivity(unchecked) private(set) var oldest: Int32 = -1
     @exclusivity(unchecked) private(set) var newest: Int32 = -1
+
+    /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
+    @exclusivity(unchecked) private var plainWrites: [PlainWrites?] = []
 
     /// The shapes that want every store of this type.
     @exclusivity(unchecked) var shapes: [Shape] = []

@@ -70,3 +70,7 @@ package final class PlainWrites {
         for reading in readings.indices { writes[readings[reading].write].value = .null }
     }
 }
+
+extension StateType {
+    package func plainWrites(of action: Int) -> PlainWrites? { nil }
+}

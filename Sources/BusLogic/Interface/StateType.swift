@@ -38,7 +38,3 @@ package protocol StateType: AnyObject, Sendable {
     /// ignored and worked out anew.
     func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject
 }
-
-extension StateType {
-    package func plainWrites(of action: Int) -> PlainWrites? { nil }
-}
