@@ -5,115 +5,151 @@ import BusJSON
 /// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself;
 /// the driver takes back the ones before it through the journal. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
-    private var state: UnsafeMutablePointer<JSONObject>
-    package let journal: Journal
+    let state: UnsafeMutablePointer<JSONObject>
+    /// Whoever opened the draft holds it, so that no reference is counted for each store.
+    let journal: Unmanaged<Journal>
 
     /// The encoded size of the state, in bytes, if it was right when the draft was made.
-    package private(set) var size: Int
+    package internal(set) var size: Int
     /// What the writes cost beyond their places: work in operations, and array elements copied.
-    package private(set) var work = 0
-    package private(set) var copied = 0
+    package internal(set) var work = 0
+    package internal(set) var copied = 0
 
     /// A merge with more members than this is worked out as a whole: members are kept in order, so many new or
     /// removed ones, one by one, would move the rest as often.
     private static let mergedOneByOne = 256
 
-    /// Opens `state` for writing; it must stay where it is while the draft lives.
-    package init(_ state: UnsafeMutablePointer<JSONObject>, size: Int, journal: Journal) {
+    /// Opens `state` for writing; it must stay where it is, and somebody must hold the journal, while the draft lives.
+    package init(_ state: UnsafeMutablePointer<JSONObject>, size: Int, journal: borrowing Journal) {
         self.state = state
         self.size = size
-        self.journal = journal
-    }
-
-    /// Goes on to another state: one draft serves all stores of a commit, one after the other.
-    @inline(__always)
-    package mutating func turn(to state: UnsafeMutablePointer<JSONObject>, size: Int) {
-        self.state = state
-        self.size = size
-        work = 0
-        copied = 0
+        self.journal = .passUnretained(copy journal)
     }
 
     /// The state as it stands now. Let go of it before the next write, or the write has to copy.
     package var current: JSONObject { state.pointee }
 
+    /// How many records the journal has.
+    package var noted: Int { journal._withUnsafeGuaranteedRef { $0.count } }
+
     /// Sets the value at `path`. The last segment may be new (on an array: the index behind the last).
     package mutating func set(_ path: StatePath, to value: JSON) throws(WriteFailure) {
-        try write(.set(value), at: path)
+        try write(.set, path, value)
     }
 
     /// Removes the member or element at `path`, which must exist.
     package mutating func unset(_ path: StatePath) throws(WriteFailure) {
-        try write(.unset, at: path)
+        try write(.unset, path, .null)
     }
 
     /// Adds to the number at `path`: integers exactly, else as doubles.
     package mutating func increment(_ path: StatePath, by amount: JSON) throws(WriteFailure) {
-        try write(.increment(amount), at: path)
+        try write(.increment, path, amount)
     }
 
     /// Inverts the boolean at `path`.
     package mutating func toggle(_ path: StatePath) throws(WriteFailure) {
-        try write(.toggle, at: path)
+        try write(.toggle, path, .null)
     }
 
     /// Appends to the array at `path`.
     package mutating func append(_ path: StatePath, _ value: JSON) throws(WriteFailure) {
-        try write(.append(value), at: path)
+        try write(.append, path, value)
     }
 
     /// Removes every element of the array at `path` that is equal to `value`; numbers compare by value.
     package mutating func remove(_ path: StatePath, _ value: JSON) throws(WriteFailure) {
-        try write(.remove(value), at: path)
+        try write(.remove, path, value)
     }
 
     /// Merges a patch into the value at `path`, which must exist (RFC 7396).
     package mutating func merge(_ path: StatePath, _ patch: JSON) throws(WriteFailure) {
-        guard let old = state.pointee.value(at: path.segments) else {
-            throw WriteFailure(.missing, at: path.segments)
+        try write(.merge, path, patch)
+    }
+
+    /// Carries out one write.
+    package mutating func write(_ kind: WriteKind, _ path: StatePath, _ value: JSON) throws(WriteFailure) {
+        journal._withUnsafeGuaranteedRef { $0.hold(path) }
+        try write(kind, path.parts, value)
+    }
+
+    /// Carries out writes, all of them or none: false, with nothing changed, if one of them fails.
+    package mutating func carryOut(_ writes: UnsafeBufferPointer<PlannedWrite>) -> Bool {
+        let mark = noted
+        let before = size
+        for index in writes.indices {
+            let write = writes.baseAddress! + index
+            if writeInPlace(write) { continue }
+            do throws(WriteFailure) {
+                try self.write(write.pointee.kind, write.pointee.path, write.pointee.value)
+            } catch {
+                takeBack(to: mark, size: before)
+                return false
+            }
         }
-        var steps: [(path: [String], write: Write)] = []
-        Self.plan(patch, over: consume old, at: path.segments, into: &steps)
-        for step in steps { try writeAny(step.write, at: StatePath(step.path)) }
+        return true
+    }
+
+    /// Takes back what was written since the journal had `mark` records and the state was `size` bytes long.
+    private mutating func takeBack(to mark: Int, size: Int) {
+        let state = state
+        journal._withUnsafeGuaranteedRef { $0.undo(to: mark, in: &state.pointee) }
+        self.size = size
+        work = 0
+        copied = 0
+    }
+
+    private mutating func write(
+        _ kind: WriteKind, _ path: UnsafePointer<StatePath.Parts>, _ value: JSON
+    ) throws(WriteFailure) {
+        if kind == .merge { return try merge(value, at: path) }
+        let state = state
+        if path.pointee.segments.count == 1 {
+            try write(kind, value, toMember: 0, of: &state.pointee, at: path)
+        } else {
+            try descend(kind, value, 0, &state.pointee, at: path)
+        }
+    }
+
+    // MARK: Merging
+
+    private struct Step {
+        let path: [String]
+        let kind: WriteKind
+        let value: JSON
+    }
+
+    private mutating func merge(
+        _ patch: JSON, at path: UnsafePointer<StatePath.Parts>
+    ) throws(WriteFailure) {
+        guard let old = state.pointee.value(at: path.pointee.segments) else {
+            throw WriteFailure(.missing, at: path.pointee.segments)
+        }
+        var steps: [Step] = []
+        Self.plan(patch, over: consume old, at: path.pointee.segments, into: &steps)
+        for step in steps { try write(step.kind, StatePath(step.path, hint: path.pointee.hint), step.value) }
     }
 
     /// Breaks a merge into single writes, so that each notes only what it touches.
-    private static func plan(
-        _ patch: JSON, over old: JSON, at path: [String], into steps: inout [(path: [String], write: Write)]
-    ) {
-        guard case .object(let changes) = patch else { return steps.append((path, .set(patch))) }
+    private static func plan(_ patch: JSON, over old: JSON, at path: [String], into steps: inout [Step]) {
+        guard case .object(let changes) = patch else {
+            return steps.append(Step(path: path, kind: .set, value: patch))
+        }
         guard case .object(let members) = old else {
-            return steps.append((path, .set(patch.withoutNullMembers)))
+            return steps.append(Step(path: path, kind: .set, value: patch.withoutNullMembers))
         }
         if changes.count > mergedOneByOne {
-            return steps.append((path, .set(MergePatch.apply(patch, to: old))))
+            return steps.append(Step(path: path, kind: .set, value: MergePatch.apply(patch, to: old)))
         }
         for change in changes.members {
             let place = path + [change.key]
             switch (change.value, members[change.key]) {
             case (.null, nil): break
-            case (.null, .some): steps.append((place, .unset))
+            case (.null, .some): steps.append(Step(path: place, kind: .unset, value: .null))
             case (let value, let old?): plan(value, over: old, at: place, into: &steps)
-            case (let value, nil): steps.append((place, .set(value.withoutNullMembers)))
+            case (let value, nil):
+                steps.append(Step(path: place, kind: .set, value: value.withoutNullMembers))
             }
         }
-    }
-
-    private mutating func writeAny(_ write: Write, at path: StatePath) throws(WriteFailure) {
-        try self.write(write, at: path)
-    }
-
-    /// Built into each kind of write, so that none has to find out which it is.
-    @inline(__always)
-    private mutating func write(_ write: Write, at path: StatePath) throws(WriteFailure) {
-        var writer = Writer(path: path.segments, hint: path.hint, journal: journal, size: size)
-        if path.segments.count == 1 {
-            try writer.apply(write, toMember: 0, of: &state.pointee)
-        } else {
-            try writer.descend(write, 0, &state.pointee)
-        }
-        size = writer.size
-        work &+= writer.work
-        copied &+= writer.copied
     }
 }

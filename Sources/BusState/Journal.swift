@@ -7,10 +7,15 @@ import BusJSON
 /// records belongs to which store.
 package final class Journal {
     package struct Record {
-        package let path: [String]
-        /// Where the path's first segment stood; only a guess by now.
-        package let hint: Int
+        /// Of a path that lives as long as the record.
+        let parts: UnsafePointer<StatePath.Parts>
         package let before: Before
+
+        package var path: [String] {
+            @inline(__always) _read { yield parts.pointee.segments }
+        }
+        /// Where the path's first segment stood; only a guess by now.
+        package var hint: Int { parts.pointee.hint }
     }
 
     /// What stood at a record's path before its write.
@@ -22,26 +27,36 @@ package final class Journal {
     }
 
     package let records = Stack<Record>(capacity: 64)
+    /// The paths of records that nobody else holds.
+    private let paths = Stack<StatePath>()
 
     package init() {}
 
-    @inlinable package var count: Int { records.count }
+    @inline(__always) package var count: Int { records.count }
 
     /// A record where it stands, until the journal changes.
-    @inlinable
+    @inline(__always)
     package func record(_ index: Int) -> UnsafePointer<Record> {
         precondition(index >= 0 && index < records.count, "There is no such record.")
         return records.elements.baseAddress! + index
     }
 
     @inline(__always)
-    package func note(_ path: [String], hint: Int = 0, _ before: Before) {
-        records.append(Record(path: path, hint: hint, before: before))
+    func note(_ path: UnsafePointer<StatePath.Parts>, _ before: consuming Before) {
+        records.append(Record(parts: path, before: before))
+    }
+
+    /// Holds a path until everything is forgotten, unless its type does.
+    @inline(__always)
+    func hold(_ path: StatePath) {
+        if !path.parts.pointee.isOfType { paths.append(path) }
     }
 
     /// Forgets everything; the writes stay.
+    @inline(__always)
     package func clear() {
         records.clear()
+        if !paths.isEmpty { paths.clear() }
     }
 
     /// Takes back the writes noted since `mark`, all of which went into `state`, and forgets them.
@@ -53,8 +68,7 @@ package final class Journal {
     /// Takes back a range of writes, newest first, without forgetting them.
     package func undo(_ range: Range<Int>, in state: inout JSONObject) {
         for index in range.reversed() {
-            let record = records[index]
-            Self.restore(record.before, at: record.path[...], in: &state)
+            Self.restore(records[index].before, at: records[index].path[...], in: &state)
         }
     }
 

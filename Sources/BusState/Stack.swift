@@ -34,9 +34,9 @@ public struct Stack<Element>: ~Copyable {
         storage.deallocate()
     }
 
-    @inlinable public var count: Int { storage.pointee.count }
-    @inlinable public var isEmpty: Bool { storage.pointee.count == 0 }
-    @inlinable public var indices: Range<Int> { 0..<storage.pointee.count }
+    @inlinable @inline(__always) public var count: Int { storage.pointee.count }
+    @inlinable @inline(__always) public var isEmpty: Bool { storage.pointee.count == 0 }
+    @inlinable @inline(__always) public var indices: Range<Int> { 0..<storage.pointee.count }
 
     @inlinable
     public subscript(index: Int) -> Element {
@@ -51,7 +51,7 @@ public struct Stack<Element>: ~Copyable {
     }
 
     /// The elements in place; valid until the next change.
-    @inlinable
+    @inlinable @inline(__always)
     public var elements: UnsafeBufferPointer<Element> {
         UnsafeBufferPointer(start: storage.pointee.base, count: storage.pointee.count)
     }
@@ -63,7 +63,7 @@ public struct Stack<Element>: ~Copyable {
         storage.pointee.count &+= 1
     }
 
-    @usableFromInline
+    @usableFromInline @inline(never)
     func grow() {
         let larger = UnsafeMutablePointer<Element>.allocate(capacity: storage.pointee.capacity * 2)
         larger.moveInitialize(from: storage.pointee.base, count: storage.pointee.count)
@@ -89,7 +89,7 @@ public struct Stack<Element>: ~Copyable {
         if storage.pointee.capacity > bound { shrink() }
     }
 
-    @usableFromInline
+    @usableFromInline @inline(never)
     func shrink() {
         storage.pointee.base.deallocate()
         storage.pointee.base = .allocate(capacity: initialCapacity)

@@ -4,16 +4,36 @@ import BusJSON
 ///
 /// Whether a segment is a key or an index is decided by what stands there when the write runs: on an array,
 /// `3` is an index; on an object it is a key.
-package struct StatePath: Sendable {
-    package let segments: [String]
+///
+/// `@unchecked Sendable`: it is written once, when it is made, and its parts go with it.
+package final class StatePath: @unchecked Sendable {
+    /// What a path says, behind a constant pointer: whoever writes notes this pointer for each store, and no
+    /// reference is counted for it.
+    package struct Parts {
+        package let segments: [String]
+        /// Where the first segment stands in the type's initial state; only a guess, checked at every use.
+        package let hint: Int
+        /// Whether the path belongs to a type, which outlives the commits that use it.
+        let isOfType: Bool
+    }
 
-    /// Where the first segment stands in the type's initial state; only a guess, checked at every use.
-    package let hint: Int
+    package let parts: UnsafePointer<Parts>
 
-    package init(_ segments: [String], hint: Int = 0) {
+    package var segments: [String] { parts.pointee.segments }
+    package var hint: Int { parts.pointee.hint }
+
+    /// - Parameter isOfType: Whether it belongs to a type. Any other path is held by the journal that notes it.
+    package init(_ segments: [String], hint: Int = 0, isOfType: Bool = false) {
         precondition(!segments.isEmpty, "A write needs a path of at least one segment.")
-        self.segments = segments
-        self.hint = hint
+        let parts = UnsafeMutablePointer<Parts>.allocate(capacity: 1)
+        parts.initialize(to: Parts(segments: segments, hint: hint, isOfType: isOfType))
+        self.parts = UnsafePointer(parts)
+    }
+
+    deinit {
+        let parts = UnsafeMutablePointer(mutating: parts)
+        parts.deinitialize(count: 1)
+        parts.deallocate()
     }
 }
 

@@ -17,6 +17,10 @@ final class StoreBench: StoreReader {
         reader: self, budget: commitBudget, storeBudget: storeBudget)
     private let commitBudget: Budget
     private let storeBudget: Budget
+    /// Whether writes that the payload alone determines go their own way, as they do in the engine.
+    var plansWrites = true
+    /// How many dispatches did.
+    private(set) var planned = 0
 
     init(_ type: DeclaredType, store: Budget = .ofStore, commit: Budget = .ofStore) {
         self.type = type
@@ -49,17 +53,27 @@ final class StoreBench: StoreReader {
         do throws(Rejection) {
             return try withUnsafeMutablePointer(to: &state) { pointer throws(Rejection) in
                 var draft = Draft(pointer, size: size, journal: journal)
-                let result = Result { () throws(Rejection) in
-                    try type.commit(index, payload: accepted, to: &draft, in: context)
-                }
-                end = draft.size
-                return try result.get()
+                defer { end = draft.size }
+                if carryOutPlain(index, accepted, on: &draft) { return true }
+                return try type.commit(index, payload: accepted, to: &draft, in: context)
             }
         } catch {
             journal.undo(to: mark, in: &state)
             end = size
             throw error
         }
+    }
+
+    private func carryOutPlain(_ action: Int, _ payload: JSONObject, on draft: inout Draft) -> Bool {
+        guard plansWrites, let plain = type.plainWrites(of: action),
+            plain.operations <= min(commitBudget.operations, storeBudget.operations)
+        else { return false }
+        defer { plain.letGo() }
+        let fits = withUnsafePointer(to: payload) { plain.take($0) }
+        guard fits, draft.carryOut(UnsafeBufferPointer(plain.writes)) else { return false }
+        context.budget.operations -= plain.operations
+        planned += 1
+        return true
     }
 
     /// The message of the rejection that an action must end with; the state must be as before.

@@ -10,7 +10,7 @@ import Testing
     private func become(_ old: JSONObject, _ new: JSONObject, _ note: String = "") -> [String] {
         var state = old
         let journal = Journal()
-        journal.note(["other"], .absent)
+        writeElsewhere(journal)
         let size = withUnsafeMutablePointer(to: &state) { pointer in
             var draft = Draft(pointer, size: old.encodedSize, journal: journal)
             draft.become(new)
@@ -24,6 +24,15 @@ import Testing
         #expect(state == old, "\(note)")
         #expect(journal.count == 1, "\(note)")
         return paths
+    }
+
+    /// Another store was written to before, in the same commit.
+    private func writeElsewhere(_ journal: Journal) {
+        var other: JSONObject = ["other": 1]
+        withUnsafeMutablePointer(to: &other) { pointer in
+            var draft = Draft(pointer, size: 11, journal: journal)
+            #expect(throws: Never.self) { try draft.unset(StatePath(["other"])) }
+        }
     }
 
     /// What subscribers are sent leads from the old state to the new one.

@@ -8,17 +8,18 @@ extension Engine {
     /// Carries out the plan and gives how many stores saw it. Everything stays open to be taken back until
     /// `publish`; after an error everything has been taken back.
     func perform(by connection: Connection?) throws(RequestError) -> Int {
-        let context = context!
-        context.time = Double(now) / 1000
-        context.revision = revision + 1
-        context.uid = connection?.uid
-        context.budget = Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes)
+        let facts = context.facts
+        facts.pointee.time = Double(now) / 1000
+        facts.pointee.revision = revision + 1
+        facts.pointee.uid = connection?.uid
+        facts.pointee.budget.operations = Limits.commitOperations
+        facts.pointee.budget.bytes = Limits.commitBytes
         let before = stateBytes
         do throws(RequestError) {
             if plan.actions.count == 1, plan.steps.count == 1 {
-                try perform(plan.steps.elements.baseAddress!, in: context)
+                try perform(plan.steps.elements.baseAddress!, facts)
             } else {
-                try performBatch(in: context)
+                try performBatch(facts)
             }
             guard stateBytes <= before || accountedMemory <= limits.memory else {
                 throw RequestError(
@@ -32,12 +33,12 @@ extension Engine {
         return touches.count
     }
 
-    private func performBatch(in context: CommitContext) throws(RequestError) {
+    private func performBatch(_ facts: CommitContext.Place) throws(RequestError) {
         let several = plan.actions.count > 1
         for (index, action) in plan.actions.elements.enumerated() {
             for step in action.steps {
                 do throws(RequestError) {
-                    try perform(plan.steps.elements.baseAddress! + step, in: context)
+                    try perform(plan.steps.elements.baseAddress! + step, facts)
                 } catch {
                     throw several ? error.with("index", .int(index)) : error
                 }
@@ -46,71 +47,94 @@ extension Engine {
     }
 
     private func perform(
-        _ step: UnsafePointer<DispatchPlan.Step>, in context: CommitContext
+        _ step: UnsafePointer<DispatchPlan.Step>, _ facts: CommitContext.Place
     ) throws(RequestError) {
         let result = Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { entry in
-            Result { () throws(RequestError) in try self.perform(step, of: entry, in: context) }
+            Result { () throws(RequestError) in try self.perform(step, of: entry, facts) }
         }
         try result.get()
     }
 
     @inline(__always)
     private func perform(
-        _ step: UnsafePointer<DispatchPlan.Step>, of entry: TypeEntry, in context: CommitContext
+        _ step: UnsafePointer<DispatchPlan.Step>, of entry: TypeEntry, _ facts: CommitContext.Place
     ) throws(RequestError) {
-        // What is the same for all stores is taken up once: counting references is most of a small commit.
-        let type = entry.type
-        let action = step.pointee.action
-        if step.pointee.store >= 0 {
-            let record = stores.pointer(step.pointee.store)
-            var draft = Draft(&record.pointee.state, size: 0, journal: journal)
-            return try perform(
-                type, action, step.pointee.payload, on: step.pointee.store, &draft, journal, context)
+        guard let plain = entry.plainWrites(of: step.pointee.action) else {
+            return try perform(step, nil, of: entry, facts)
         }
+        let result = plain._withUnsafeGuaranteedRef { plain in
+            defer { plain.letGo() }
+            let writes = plain.take(step.pointer(to: \.payload)!) ? PlannedWrites(plain) : nil
+            return Result { () throws(RequestError) in
+                try self.perform(step, writes, of: entry, facts)
+            }
+        }
+        try result.get()
+    }
+
+    /// Carries out a step on its store or on all stores of the type. `writes` are what it writes to each, if that is
+    /// the same for all.
+    @inline(__always)
+    private func perform(
+        _ step: UnsafePointer<DispatchPlan.Step>, _ writes: PlannedWrites?, of entry: TypeEntry,
+        _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        if step.pointee.store >= 0 { return try perform(step, writes, on: step.pointee.store, facts) }
         // A commit neither makes stores nor drops any, so each is looked up where it stands.
-        let count = entry.members.count
-        var place = 0
-        while place < count, entry.members[place] < 0 { place += 1 }
-        if place == count { return }
-        var draft = Draft(
-            &stores.pointer(entry.members[place]).pointee.state, size: 0, journal: journal)
-        while place < count {
-            let index = entry.members[place]
-            place += 1
-            if index < 0 { continue }
-            try perform(type, action, step.pointee.payload, on: index, &draft, journal, context)
+        for place in 0..<entry.members.count where entry.members[place] >= 0 {
+            try perform(step, writes, on: entry.members[place], facts)
         }
     }
 
+    /// Carries out a step on one store: the writes that are the same for all, if there are any and they work out,
+    /// else what the type makes of its state.
     @inline(__always)
     private func perform(
-        _ type: any StateType, _ action: Int, _ payload: JSONObject, on index: Int32, _ draft: inout Draft,
-        _ journal: Journal, _ context: CommitContext
+        _ step: UnsafePointer<DispatchPlan.Step>, _ writes: PlannedWrites?, on index: Int32,
+        _ facts: CommitContext.Place
     ) throws(RequestError) {
         let record = stores.pointer(index)
-        let mark = journal.count
-        context.store = Int(index)
-        draft.turn(to: &record.pointee.state, size: Int(record.pointee.size))
+        let mark = journal.records.count
+        var draft = Draft(&record.pointee.state, size: Int(record.pointee.size), journal: journal)
+        if let writes, writes.operations <= facts.pointee.budget.operations, draft.carryOut(writes.list) {
+            facts.pointee.budget.operations &-= writes.operations
+        } else {
+            try commit(step, on: index, to: &draft)
+        }
+        noteTouch(index, record, mark..<journal.records.count)
+        facts.pointee.budget.operations &-=
+            Limits.operationsPerStore &+ Limits.operationsPerWrite &* (journal.records.count &- mark)
+            &+ draft.work
+        facts.pointee.budget.bytes &-= 16 &* draft.copied
+        guard facts.pointee.budget.operations >= 0, facts.pointee.budget.bytes >= 0 else {
+            throw budgetUsedUp(step.pointee.action, index)
+        }
+        stateBytes += draft.size - Int(record.pointee.size)
+        record.pointee.size = Int32(truncatingIfNeeded: draft.size)
+        if draft.size > limits.effectiveState { throw tooLarge(index) }
+    }
+
+    /// Asks the type to commit to one store.
+    private func commit(
+        _ step: UnsafePointer<DispatchPlan.Step>, on index: Int32, to draft: inout Draft
+    ) throws(RequestError) {
+        let mark = journal.records.count
+        context.facts.pointee.store = Int(index)
         do throws(Rejection) {
-            _ = try type.commit(action, payload: payload, to: &draft, in: context)
+            _ = try step.pointee.type.type.commit(
+                step.pointee.action, payload: step.pointee.payload, to: &draft, in: context!)
         } catch {
-            noteTouch(index, record, mark..<journal.count)
+            noteTouch(index, stores.pointer(index), mark..<journal.records.count)
             throw RequestError(.rejected, error.message).with("store", .string(error.store))
                 .with("action", .string(error.action)).with("path", error.path.map(JSON.string))
         }
-        noteTouch(index, record, mark..<journal.count)
-        context.budget.operations &-=
-            Limits.operationsPerStore &+ Limits.operationsPerWrite &* (journal.count &- mark) &+ draft.work
-        context.budget.bytes &-= 16 &* draft.copied
-        if context.budget.operations < 0 || context.budget.bytes < 0 { throw budgetUsedUp(action, index) }
-        stateBytes += draft.size - Int(record.pointee.size)
-        record.pointee.size = Int32(truncatingIfNeeded: draft.size)
-        if draft.size > limits.effectiveState {
-            throw RequestError(
-                .tooLarge,
-                "\(address(of: Int(index))) would grow past the state limit of \(limits.effectiveState) bytes; keep less in it."
-            ).with("store", .string(address(of: Int(index))))
-        }
+    }
+
+    private func tooLarge(_ index: Int32) -> RequestError {
+        let (store, limit) = (address(of: Int(index)), limits.effectiveState)
+        return RequestError(
+            .tooLarge, "\(store) would grow past the state limit of \(limit) bytes; keep less in it."
+        ).with("store", .string(store))
     }
 
     private func budgetUsedUp(_ action: Int, _ index: Int32) -> RequestError {
@@ -173,18 +197,21 @@ extension Engine {
         if touch.records.count == 1, touch.further < 0 {
             DeltaBuilder.appendOnly(journal.record(touch.records.lowerBound), &state.pointee.state, entries)
         } else {
-            gatherSeveral(touch, state.pointee.state)
+            gatherSeveral(touch, &state.pointee.state)
         }
     }
 
-    private func gatherSeveral(_ touch: Touch, _ state: JSONObject) {
+    private func gatherSeveral(_ touch: Touch, _ state: UnsafePointer<JSONObject>) {
+        if touch.further < 0, DeltaBuilder.appendMembers(touch.records, of: journal, state, to: entries) {
+            return
+        }
         var ranges = [touch.records]
         var further = Int(touch.further)
         while further >= 0 {
             ranges.append(furtherRecords[further].records)
             further = Int(furtherRecords[further].before)
         }
-        DeltaBuilder.append(ranges, of: journal, state: state, to: entries)
+        DeltaBuilder.append(ranges, of: journal, state: state.pointee, to: entries)
     }
 
     /// The reply to a dry run: what would have changed. Everything is taken back.
@@ -227,5 +254,18 @@ extension Engine {
             }
             return self.fits(writer)
         }
+    }
+}
+
+/// What a step writes to each of its stores, while it is carried out.
+private struct PlannedWrites {
+    let list: UnsafeBufferPointer<PlannedWrite>
+    /// How many operations their values take for each store.
+    let operations: Int
+
+    @inline(__always)
+    init(_ plain: PlainWrites) {
+        list = UnsafeBufferPointer(plain.writes)
+        operations = plain.operations
     }
 }

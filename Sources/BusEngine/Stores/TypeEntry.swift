@@ -23,6 +23,9 @@ final class TypeEntry {
     @exclusivity(unchecked) private(set) var oldest: Int32 = -1
     @exclusivity(unchecked) private(set) var newest: Int32 = -1
 
+    /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
+    @exclusivity(unchecked) private var plainWrites: [PlainWrites?] = []
+
     /// The shapes that want every store of this type.
     @exclusivity(unchecked) var shapes: [Shape] = []
 
@@ -39,7 +42,8 @@ final class TypeEntry {
         remember()
     }
 
-    /// Puts another definition in the place of the old one.
+    /// Puts another definition in the place of the old one: between commits only, since the journal refers to paths of
+    /// the old one.
     func redefine(_ type: any StateType) {
         self.type = type
         remember()
@@ -47,6 +51,9 @@ final class TypeEntry {
 
     private func remember() {
         actionNames = type.actionNames
+        plainWrites = actionNames.indices.map { action in
+            type.plainWrites(of: action).flatMap { $0.operations <= Limits.storeOperations ? $0 : nil }
+        }
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
     }
@@ -65,6 +72,12 @@ final class TypeEntry {
     }
 
     func actionName(_ index: Int) -> String { actionNames[index] }
+
+    /// What an action writes, where its payload alone says it; serves as long as the type is not redefined.
+    @inline(__always)
+    func plainWrites(of action: Int) -> Unmanaged<PlainWrites>? {
+        plainWrites[action].map { .passUnretained($0) }
+    }
 
     // MARK: Stores
 

@@ -67,6 +67,12 @@ public struct JSONObject: Sendable {
         return found ? index : nil
     }
 
+    /// Whether `key` stands at `index`, as far as one look tells: false also where only a comparison of long keys would.
+    @inlinable @inline(__always)
+    public func has(_ key: String, at index: Int) -> Bool {
+        index < storage.count && UTF8Order.areSame(storage[index].key, key)
+    }
+
     /// The value of `key`; nil when it is absent. `hint` is tried first.
     @inlinable @inline(__always)
     public func value(of key: String, hint: Int) -> JSON? {
@@ -90,7 +96,7 @@ public struct JSONObject: Sendable {
     }
 
     /// Changes the value of the member at `index` where it stands, without copying its neighbours.
-    @inlinable @discardableResult
+    @inlinable @inline(__always) @discardableResult
     public mutating func update<Result, Failure: Error>(
         at index: Int, _ body: (inout JSON) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -12,12 +12,19 @@ public enum UTF8Order {
     /// True when both strings have the same UTF-8 bytes.
     @inlinable @inline(__always)
     public static func equal(_ left: String, _ right: String) -> Bool {
-        // The same two words in memory mean the same bytes: short strings, and shared storage.
-        let a = unsafeBitCast(left, to: (UInt64, UInt64).self)
-        let b = unsafeBitCast(right, to: (UInt64, UInt64).self)
-        if a.0 == b.0 && a.1 == b.1 { return true }
-        if SmallText.isKnown, a.1 & b.1 & SmallText.smallBit != 0 { return false }
+        if areSame(left, right) { return true }
+        if SmallText.isKnown, SmallText.words(left).1 & SmallText.words(right).1 & SmallText.smallBit != 0 {
+            return false
+        }
         return equalInMemory(left, right)
+    }
+
+    /// True when both strings are the same two words in memory, which means the same bytes: short strings, and
+    /// shared storage.
+    @inlinable @inline(__always)
+    public static func areSame(_ left: String, _ right: String) -> Bool {
+        let (a, b) = (SmallText.words(left), SmallText.words(right))
+        return a.0 == b.0 && a.1 == b.1
     }
 
     /// True when the string's UTF-8 bytes are these.

@@ -7,12 +7,17 @@ extension JSON {
         switch self {
         case .null: 4
         case .bool(let flag): flag ? 4 : 5
-        case .int(let number): (number < 0 ? 1 : 0) + DecimalDigits.count(of: number.magnitude)
+        case .int(let number): Self.encodedSize(of: number)
         case .double(let number): ShortDecimal(number)?.encodedSize ?? number.description.utf8.count
         case .string(let text): Self.encodedSize(of: text)
         case .array(let elements): Self.encodedSize(of: elements)
         case .object(let object): object.encodedSize
         }
+    }
+
+    @inlinable @inline(__always)
+    public static func encodedSize(of number: Int) -> Int {
+        (number < 0 ? 1 : 0) &+ DecimalDigits.count(of: number.magnitude)
     }
 
     private static func encodedSize(of elements: [JSON]) -> Int {

@@ -17,7 +17,7 @@ struct ComputedValues: Sendable {
 
         init(_ name: String, hint: Int, _ expression: ExpressionNode, reads: UInt64, bit: UInt64) {
             self.name = name
-            path = StatePath([name], hint: hint)
+            path = StatePath([name], hint: hint, isOfType: true)
             self.expression = expression
             self.reads = reads
             self.bit = bit

@@ -23,8 +23,6 @@ final class DeclaredAction: Sendable {
     /// How many operations the values of all writes take where they are constants or stand in the payload and nothing
     /// else has to be looked at, so that no data has to be laid out; else nil.
     let plainOperations: Int?
-    /// The write, if there is only one.
-    let onlyWrite: WriteStep?
 
     init(
         name: String, payload: PayloadSchema, requirements: [Requirement], condition: ExpressionNode?,
@@ -37,7 +35,6 @@ final class DeclaredAction: Sendable {
         self.steps = steps
         let operations = steps.compactMap(\.value.plainOperations)
         let isPlain = requirements.isEmpty && condition == nil && operations.count == steps.count
-        onlyWrite = steps.count == 1 ? steps[0] : nil
         plainOperations = isPlain ? operations.reduce(0, +) : nil
     }
 }

@@ -2,6 +2,8 @@ import BusJSON
 import BusState
 
 extension DeclaredType {
+    package func plainWrites(of action: Int) -> PlainWrites? { PlainWrites(actions[action], computed) }
+
     package func commit(
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
@@ -16,30 +18,12 @@ extension DeclaredType {
     private func commit(
         _ action: DeclaredAction, _ payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
-        if let only = action.onlyWrite, only.fixed != nil, let operations = action.plainOperations,
-            !computed.areRead(by: .max), context.takes(operations)
-        {
-            let value = Unmanaged.passUnretained(only.value)._withUnsafeGuaranteedRef {
-                $0.plainValue(payload)
-            }
-            let result = Unmanaged.passUnretained(only)._withUnsafeGuaranteedRef { only in
-                Result { () throws(Rejection) in
-                    try self.write(only, value, at: only.fixed!, to: &draft, of: action, in: context)
-                }
-            }
-            try result.get()
-            return true
-        }
-        return try commitInSteps(action, payload, to: &draft, in: context)
-    }
-
-    private func commitInSteps(
-        _ action: DeclaredAction, _ payload: JSONObject, to draft: inout Draft, in context: CommitContext
-    ) throws(Rejection) -> Bool {
         var values = WriteValues()
-        if let operations = action.plainOperations, context.takes(operations) {
-            for index in action.steps.indices {
-                values.append(action.steps[index].value.plainValue(payload))
+        if let operations = action.plainOperations, takes(operations, from: context) {
+            withUnsafePointer(to: payload) { payload in
+                for index in action.steps.indices {
+                    values.append(action.steps[index].value.plainValue(payload))
+                }
             }
         } else {
             // The reference to the state ends with this call, so that the writes don't have to copy.
@@ -51,12 +35,12 @@ extension DeclaredType {
 
         let isWatched = computed.areRead(by: .max)
         var written: UInt64 = 0
-        var count = isWatched ? draft.journal.count : 0
+        var count = isWatched ? draft.noted : 0
         for index in action.steps.indices {
             let step = action.steps[index]
             let path = try write(step, values[index], payload, to: &draft, of: action, in: context)
             guard isWatched else { continue }
-            let newCount = draft.journal.count
+            let newCount = draft.noted
             if newCount > count { written |= step.bits ?? computed.bits(of: path.segments[0]) }
             count = newCount
         }
@@ -67,6 +51,15 @@ extension DeclaredType {
                 throw rejection(of: action, in: context, "the commit's budget is used up at \(error.name)")
             }
         }
+        return true
+    }
+
+    /// Takes operations for one store from the commit's budget; false, and nothing taken, where they are not left.
+    private func takes(_ operations: Int, from context: CommitContext) -> Bool {
+        guard operations <= min(context.budget.operations, context.storeBudget.operations) else {
+            return false
+        }
+        context.budget.operations &-= operations
         return true
     }
 
@@ -135,26 +128,17 @@ extension DeclaredType {
                 throw rejection(of: action, in: context, reason, path: path.description)
             }
         }
-        try write(step, value, at: path, to: &draft, of: action, in: context)
-        return path
-    }
-
-    @inline(__always)
-    private func write(
-        _ step: WriteStep, _ value: JSON, at path: StatePath, to draft: inout Draft,
-        of action: DeclaredAction,
-        in context: CommitContext
-    ) throws(Rejection) {
         guard step.mayHold(value, at: path) else {
             let reason = "the value for \(path) is nested too deeply"
             throw rejection(of: action, in: context, reason, path: path.description)
         }
         do throws(WriteFailure) {
-            try step.write(value, at: path, to: &draft)
+            try draft.write(step.kind, path, value)
         } catch {
             let place = error.path.joined(separator: ".")
             throw rejection(of: action, in: context, error.description, path: place)
         }
+        return path
     }
 
     @inline(never)

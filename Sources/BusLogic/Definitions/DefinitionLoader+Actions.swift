@@ -6,7 +6,7 @@ import BusYAML
 /// Actions: what they take, what they ask, what they write.
 extension DefinitionLoader {
     private static let actionMembers =
-        ["summary", "payload", "require", "when"] + WriteStep.Kind.allCases.map(\.rawValue)
+        ["summary", "payload", "require", "when"] + WriteKind.allCases.map(\.rawValue)
 
     mutating func loadAction(_ member: LocatedObject.Member) throws(SourceError) -> DeclaredAction {
         let name = member.key
@@ -25,7 +25,7 @@ extension DefinitionLoader {
         var condition: ExpressionNode?
         if let when = action["when"] { condition = try compiler.compile(when, in: scope) }
         var steps: [WriteStep] = []
-        for kind in WriteStep.Kind.allCases {
+        for kind in WriteKind.allCases {
             guard let source = action[kind.rawValue] else { continue }
             let writes = try Self.writes(of: kind, source)
             for write in writes {
@@ -67,8 +67,7 @@ extension DefinitionLoader {
 
     /// The writes of one kind, in written order: a list of paths, or an object of paths and expressions. Such
     /// objects may also stand in a list, which keeps their order where objects do not.
-    private static func writes(of kind: WriteStep.Kind, _ source: LocatedValue) throws(SourceError) -> [Write]
-    {
+    private static func writes(of kind: WriteKind, _ source: LocatedValue) throws(SourceError) -> [Write] {
         let name = kind.rawValue
         guard kind.takesValue else {
             var writes: [Write] = []
@@ -98,7 +97,7 @@ extension DefinitionLoader {
 
     /// Objects lose the order of their members when a definition is passed on. Where it matters, the definition
     /// that is passed on has a list instead.
-    private mutating func keepOrder(of writes: [Write], _ kind: WriteStep.Kind, action: String) {
+    private mutating func keepOrder(of writes: [Write], _ kind: WriteKind, action: String) {
         guard kind.takesValue else { return }
         let isSorted = zip(writes, writes.dropFirst()).allSatisfy { UTF8Order.precedes($0.path, $1.path) }
         if isSorted { return }

@@ -48,7 +48,7 @@ enum WritePath: Sendable {
         }
         let keys = segments.compactMap { if case .key(let key) = $0 { key } else { nil } }
         if keys.count < segments.count { return .template(PathTemplate(segments, text: text)) }
-        return .fixed(StatePath(keys, hint: shape.position(of: keys[0]).index))
+        return .fixed(StatePath(keys, hint: shape.position(of: keys[0]).index, isOfType: true))
     }
 
     /// States nest no deeper than `Evaluation.deepestValue`, and a path can't lead deeper than they nest.

@@ -6,52 +6,45 @@ import BusJSON
 /// Its facts stand behind a constant pointer: they are read and written whole and by one serial owner, and the
 /// run-time check for overlapping accesses would cost as much as a small mutation.
 package final class CommitContext {
-    @usableFromInline
     package struct Facts {
-        @usableFromInline var time: Double = 0
-        @usableFromInline var revision = 0
-        @usableFromInline var uid: Int?
-        @usableFromInline var store = 0
-        @usableFromInline var budget: Budget
+        package var time: Double = 0
+        package var revision = 0
+        package var uid: Int?
+        package var store = 0
+        package var budget: Budget
     }
 
-    @usableFromInline let facts: UnsafeMutablePointer<Facts>
+    package typealias Place = UnsafeMutablePointer<Facts>
+
+    package let facts: Place
 
     /// The commit's time, in seconds since 1970.
     package var time: Double {
-        @inlinable get { facts.pointee.time }
-        @inlinable set { facts.pointee.time = newValue }
+        get { facts.pointee.time }
+        set { facts.pointee.time = newValue }
     }
     /// The revision the commit will have.
     package var revision: Int {
-        @inlinable get { facts.pointee.revision }
-        @inlinable set { facts.pointee.revision = newValue }
+        get { facts.pointee.revision }
+        set { facts.pointee.revision = newValue }
     }
     /// The client's user id, where the kernel told it.
     package var uid: Int? {
-        @inlinable get { facts.pointee.uid }
-        @inlinable set { facts.pointee.uid = newValue }
+        get { facts.pointee.uid }
+        set { facts.pointee.uid = newValue }
     }
     /// The store that is being committed to, as the reader knows it.
     package var store: Int {
-        @inlinable get { facts.pointee.store }
-        @inlinable set { facts.pointee.store = newValue }
+        get { facts.pointee.store }
+        set { facts.pointee.store = newValue }
     }
     /// What is left of the commit's budget; each store takes at most `storeBudget` of it.
     package var budget: Budget {
-        @inlinable get { facts.pointee.budget }
-        @inlinable set { facts.pointee.budget = newValue }
+        get { facts.pointee.budget }
+        set { facts.pointee.budget = newValue }
     }
     /// What one store may spend in one action.
     package let storeBudget: Budget
-
-    /// Takes operations for one store from the commit's budget; false, and nothing taken, where they are not left.
-    @inline(__always)
-    func takes(_ operations: Int) -> Bool {
-        guard operations <= min(facts.pointee.budget.operations, storeBudget.operations) else { return false }
-        facts.pointee.budget.operations &-= operations
-        return true
-    }
 
     /// Answers questions about stores.
     package unowned let reader: any StoreReader

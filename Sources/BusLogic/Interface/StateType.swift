@@ -30,6 +30,10 @@ package protocol StateType: AnyObject, Sendable {
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool
 
+    /// What an action writes, where that depends on its payload alone; nil where a state has to be looked at. `commit`
+    /// must come to the same.
+    func plainWrites(of action: Int) -> PlainWrites?
+
     /// The state of a new store with members of `initial` replaced: unknown ones are refused, computed ones
     /// ignored and worked out anew.
     func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject

@@ -23,8 +23,8 @@ class ExpressionNode: @unchecked Sendable {
     /// evaluated.
     var plainOperations: Int? { nil }
 
-    /// The value, where it is a constant or stands in the payload.
-    func plainValue(_ payload: JSONObject) -> JSON { .null }
+    /// The value, where it is a constant or stands in the payload, which is looked at where it stands.
+    func plainValue(_ payload: UnsafePointer<JSONObject>) -> JSON { .null }
 }
 
 /// A value that does not depend on data.
@@ -39,5 +39,5 @@ final class LiteralNode: ExpressionNode, @unchecked Sendable {
 
     override var plainOperations: Int? { 0 }
 
-    override func plainValue(_ payload: JSONObject) -> JSON { literal }
+    override func plainValue(_ payload: UnsafePointer<JSONObject>) -> JSON { literal }
 }

@@ -76,7 +76,16 @@ final class PayloadReadNode: ReadNode, @unchecked Sendable {
 
     override var plainOperations: Int? { fallback == nil ? 1 : nil }
 
-    override func plainValue(_ payload: JSONObject) -> JSON { payload.find(keys) ?? .null }
+    override func plainValue(_ payload: UnsafePointer<JSONObject>) -> JSON {
+        // Mostly it is a member of the payload itself, and stands where the schema has it.
+        if keys.count == 1, payload.pointee.has(keys[0].name, at: keys[0].hint) {
+            return payload.pointee.members[keys[0].hint].value
+        }
+        return findPlain(payload.pointee)
+    }
+
+    @inline(never)
+    private func findPlain(_ payload: JSONObject) -> JSON { payload.find(keys) ?? .null }
 
     override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
         try evaluation.spend()

@@ -1,0 +1,213 @@
+import BusJSON
+
+/// Carrying one write to its place: the path is followed, every container on it kept uniquely owned, what stood
+/// there noted, and the bytes counted.
+extension Draft {
+    typealias Path = UnsafePointer<StatePath.Parts>
+
+    /// The most common writes, to a member that stands where it stood in the type's initial state: a value takes the
+    /// place of another, with nothing to follow and, for numbers, nothing to hold. False, with nothing done, for any
+    /// other write and for one that fails.
+    @inline(__always)
+    mutating func writeInPlace(_ write: UnsafePointer<PlannedWrite>) -> Bool {
+        let path = write.pointee.path
+        let hint = path.pointee.hint
+        guard path.pointee.segments.count == 1, state.pointee.has(path.pointee.segments[0], at: hint) else {
+            return false
+        }
+        let state = state
+        return state.pointee.update(at: hint) { place in
+            switch write.pointee.kind {
+            case .increment:
+                guard case .int(let number) = place, case .int(let step) = write.pointee.value else {
+                    return false
+                }
+                let (sum, overflow) = number.addingReportingOverflow(step)
+                if overflow { return false }
+                count(old: JSON.encodedSize(of: number), new: JSON.encodedSize(of: sum))
+                note(path, .value(.int(number)))
+                // A number leaves nothing behind that would have to be let go of.
+                withUnsafeMutablePointer(to: &place) { $0.initialize(to: .int(sum)) }
+            case .toggle:
+                guard case .bool(let flag) = place else { return false }
+                count(old: JSON.bool(flag).encodedSize, new: JSON.bool(!flag).encodedSize)
+                note(path, .value(.bool(flag)))
+                withUnsafeMutablePointer(to: &place) { $0.initialize(to: .bool(!flag)) }
+            case .set: replace(&place, with: write.pointee.value, at: path)
+            default: return false
+            }
+            return true
+        }
+    }
+
+    /// Follows the path from segment `depth` on through an object.
+    mutating func descend(
+        _ kind: WriteKind, _ value: JSON, _ depth: Int, _ object: inout JSONObject, at path: Path
+    ) throws(WriteFailure) {
+        if depth == path.pointee.segments.count - 1 {
+            return try write(kind, value, toMember: depth, of: &object, at: path)
+        }
+        let key = path.pointee.segments[depth]
+        guard let index = object.index(of: key, hint: depth == 0 ? path.pointee.hint : 0) else {
+            throw failure(.missing, path, depth)
+        }
+        try object.update(at: index) { place throws(WriteFailure) in
+            try descend(kind, value, depth + 1, &place, at: path)
+        }
+    }
+
+    /// Follows the path from segment `depth` on into any value.
+    private mutating func descend(
+        _ kind: WriteKind, _ value: JSON, _ depth: Int, _ place: inout JSON, at path: Path
+    ) throws(WriteFailure) {
+        switch place {
+        case .object(var object):
+            place = .null
+            defer { place = .object(object) }
+            try descend(kind, value, depth, &object, at: path)
+        case .array(var elements):
+            place = .null
+            defer { place = .array(elements) }
+            guard let index = arrayIndex(path.pointee.segments[depth]) else {
+                throw failure(.badIndex, path, depth)
+            }
+            if depth == path.pointee.segments.count - 1 {
+                return try write(kind, value, toElement: index, of: &elements, at: path)
+            }
+            guard index < elements.count else { throw failure(.missing, path, depth) }
+            try descend(kind, value, depth + 1, &elements[index], at: path)
+        default:
+            throw failure(.notContainer, path, depth)
+        }
+    }
+
+    /// Writes to a member of the object the path ends in.
+    @inline(__always)
+    mutating func write(
+        _ kind: WriteKind, _ value: JSON, toMember depth: Int, of object: inout JSONObject, at path: Path
+    ) throws(WriteFailure) {
+        let key = path.pointee.segments[depth]
+        if let index = object.index(of: key, hint: depth == 0 ? path.pointee.hint : 0) {
+            if kind == .unset {
+                let old = object.remove(at: index)
+                size -= JSON.encodedSize(of: key) + old.encodedSize + (object.isEmpty ? 1 : 2)
+                return note(path, .value(old))
+            }
+            return try object.update(at: index) { place throws(WriteFailure) in
+                try write(kind, value, to: &place, at: path)
+            }
+        }
+        guard kind == .set else { throw failure(.missing, path, depth) }
+        size += JSON.encodedSize(of: key) + value.encodedSize + (object.isEmpty ? 1 : 2)
+        object.insert(.init(key: key, value: value), at: object.position(of: key).index)
+        note(path, .absent)
+    }
+
+    /// Writes to an element of the array the path ends in.
+    private mutating func write(
+        _ kind: WriteKind, _ value: JSON, toElement index: Int, of elements: inout [JSON], at path: Path
+    ) throws(WriteFailure) {
+        if index < elements.count, kind != .unset {
+            return try write(kind, value, to: &elements[index], at: path)
+        }
+        // The array itself is what changes: its length, and where its elements stand.
+        let array = StatePath(path.pointee.segments.dropLast(), hint: path.pointee.hint)
+        if index < elements.count {
+            journal._withUnsafeGuaranteedRef { $0.hold(array) }
+            note(array.parts, .value(.array(elements)))
+            size -= elements[index].encodedSize + (elements.count > 1 ? 1 : 0)
+            work &+= elements.count
+            copied &+= elements.count
+            elements.remove(at: index)
+            return
+        }
+        guard index == elements.count, kind == .set else {
+            throw failure(.missing, path, path.pointee.segments.count - 1)
+        }
+        journal._withUnsafeGuaranteedRef { $0.hold(array) }
+        note(array.parts, .elements(elements.count))
+        size += value.encodedSize + (elements.isEmpty ? 0 : 1)
+        elements.append(value)
+    }
+
+    /// Writes to the value that stands at the end of the path.
+    @inline(__always)
+    private mutating func write(
+        _ kind: WriteKind, _ value: JSON, to place: inout JSON, at path: Path
+    ) throws(WriteFailure) {
+        switch kind {
+        case .set: replace(&place, with: value, at: path)
+        case .increment: replace(&place, with: try sum(place, value, at: path), at: path)
+        case .toggle:
+            guard case .bool(let flag) = place else { throw failure(.notBoolean, path) }
+            replace(&place, with: .bool(!flag), at: path)
+        case .append: try append(value, to: &place, at: path)
+        case .remove: try remove(value, from: &place, at: path)
+        case .unset, .merge:
+            preconditionFailure("A member is removed by its container, and a merge is many writes.")
+        }
+    }
+
+    /// What stood there moves into the journal, so that nothing of it is counted or copied.
+    @inline(__always)
+    private mutating func replace(_ place: inout JSON, with value: JSON, at path: Path) {
+        count(old: place.encodedSize, new: value.encodedSize)
+        note(path, .value(exchange(&place, with: value)))
+    }
+
+    /// Counts a value of so many bytes that takes the place of another.
+    @inline(__always)
+    private mutating func count(old: Int, new: Int) {
+        size &+= new &- old
+        work &+= (old &+ new) >> 4
+    }
+
+    @inline(__always)
+    private func sum(_ old: JSON, _ amount: JSON, at path: Path) throws(WriteFailure) -> JSON {
+        guard case .int(let number) = old, case .int(let step) = amount else {
+            return try roundedSum(old, amount, at: path)
+        }
+        let (sum, overflow) = number.addingReportingOverflow(step)
+        guard !overflow else { throw failure(.overflow, path) }
+        return .int(sum)
+    }
+
+    private func roundedSum(_ old: JSON, _ amount: JSON, at path: Path) throws(WriteFailure) -> JSON {
+        guard let number = old.double else { throw failure(.notNumber, path) }
+        guard let step = amount.double else { throw failure(.amountNotNumber, path) }
+        guard (number + step).isFinite else { throw failure(.overflow, path) }
+        return .double(number + step)
+    }
+
+    private mutating func append(_ value: JSON, to place: inout JSON, at path: Path) throws(WriteFailure) {
+        guard case .array(var elements) = place else { throw failure(.notArray, path) }
+        place = .null
+        size += value.encodedSize + (elements.isEmpty ? 0 : 1)
+        note(path, .elements(elements.count))
+        elements.append(value)
+        place = .array(elements)
+    }
+
+    private mutating func remove(_ value: JSON, from place: inout JSON, at path: Path) throws(WriteFailure) {
+        guard case .array(let elements) = place else { throw failure(.notArray, path) }
+        let kept = elements.filter { !$0.isDeeplyEqual(to: value) }
+        // Comparing takes at most what there is in the array, and that is at most the whole state.
+        work &+= elements.count &+ size >> 6
+        copied &+= kept.count
+        if kept.count < elements.count { replace(&place, with: .array(kept), at: path) }
+    }
+
+    @inline(__always)
+    private func note(_ path: Path, _ before: Journal.Before) {
+        journal._withUnsafeGuaranteedRef { $0.note(path, before) }
+    }
+
+    @inline(never)
+    private func failure(_ reason: WriteFailure.Reason, _ path: Path, _ depth: Int) -> WriteFailure {
+        WriteFailure(reason, at: Array(path.pointee.segments[...depth]))
+    }
+
+    private func failure(_ reason: WriteFailure.Reason, _ path: Path) -> WriteFailure {
+        failure(reason, path, path.pointee.segments.count - 1)
+    }
+}

@@ -1,0 +1,17 @@
+import BusJSON
+
+/// One write of an action, the same for every state that it is committed to.
+package struct PlannedWrite {
+    let kind: WriteKind
+    /// Of a path that belongs to a type, which outlives the commits that use it.
+    let path: UnsafePointer<StatePath.Parts>
+    /// Null for kinds that take none.
+    package var value: JSON
+
+    package init(_ kind: WriteKind, at path: StatePath, value: JSON = .null) {
+        precondition(path.parts.pointee.isOfType, "Only a type's own writes can be planned.")
+        self.kind = kind
+        self.path = path.parts
+        self.value = value
+    }
+}
