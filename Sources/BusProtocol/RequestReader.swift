@@ -12,29 +12,48 @@ package final class RequestReader {
     /// Text of a request, in place: bytes of the line, or of a copy where escapes had to be undone.
     package typealias Text = UnsafeRawBufferPointer
 
-    /// What a plain dispatch has. It stands behind a constant pointer, so that reading it from another module
-    /// is not checked for overlapping accesses each time.
-    private struct Parts {
+    /// What a plain dispatch says without its `id` and its payload.
+    struct Names {
         var present = MemberSet()
-        var id = Text(start: nil, count: 0)
         var op = Text(start: nil, count: 0)
         var type = Text(start: nil, count: 0)
         var store = Text(start: nil, count: 0)
         var action = Text(start: nil, count: 0)
+
+        /// The same with each text somewhere else.
+        func moved(_ move: (Text) -> Text) -> Names {
+            Names(
+                present: present, op: move(op), type: move(type), store: move(store), action: move(action))
+        }
+    }
+
+    /// All that a plain dispatch has. It stands behind a constant pointer, so that reading it from another module
+    /// is not checked for overlapping accesses each time.
+    private struct Parts {
+        var names = Names()
+        var id = Text(start: nil, count: 0)
         var payload = JSONObject()
+        /// Where the line's sender keeps a line, if it is that one or one like it.
+        var familiar: UnsafeMutablePointer<FamiliarLine>?
     }
 
     private let parts: UnsafeMutablePointer<Parts>
 
     /// The members the request has.
-    package var present: MemberSet { parts.pointee.present }
+    package var present: MemberSet { parts.pointee.names.present }
     /// The raw JSON of `id`, quotes included; empty when there is none.
     package var id: Text { parts.pointee.id }
-    package var op: Text { parts.pointee.op }
-    package var type: Text { parts.pointee.type }
-    package var store: Text { parts.pointee.store }
-    package var action: Text { parts.pointee.action }
+    package var op: Text { parts.pointee.names.op }
+    package var type: Text { parts.pointee.names.type }
+    package var store: Text { parts.pointee.names.store }
+    package var action: Text { parts.pointee.names.action }
     package var payload: JSONObject { parts.pointee.payload }
+
+    /// What the names of the request stand for, if it is like one before of which that was found out.
+    package var meaning: DispatchMeaning? {
+        get { parts.pointee.familiar?.pointee.meaning }
+        set { parts.pointee.familiar?.pointee.meaning = newValue }
+    }
 
     /// Values of all other members, by the member's number.
     @exclusivity(unchecked) private var values: [JSON]
@@ -43,7 +62,10 @@ package final class RequestReader {
     /// The names of members that no request has, to find one that comes twice.
     @exclusivity(unchecked) private var unknown: Set<[UInt8]> = []
     @exclusivity(unchecked) private var copies: [UnsafeMutableRawBufferPointer] = []
+    /// Where the payload stands in the line.
+    private var payloadText = Text(start: nil, count: 0)
     private var depth: Int
+    private let familiarLines = FamiliarLines()
 
     package init(depth: Int) {
         self.depth = depth
@@ -53,7 +75,10 @@ package final class RequestReader {
     }
 
     /// Another limit, for the lines to come.
-    package func limit(depth: Int) { self.depth = depth }
+    package func limit(depth: Int) {
+        self.depth = depth
+        familiarLines.forgetAll()
+    }
 
     deinit {
         for copy in copies { copy.deallocate() }
@@ -67,14 +92,67 @@ package final class RequestReader {
     }
 
     /// Reads a line. Throws when it is no JSON object; complaints about members wait for `operation`, so that
-    /// the reply can carry the `id`.
-    package func read(_ line: UnsafeRawBufferPointer) throws(RequestError) {
+    /// the reply can carry the `id`. Lines of one sender are mostly alike, so they are remembered by its number.
+    package func read(_ line: UnsafeRawBufferPointer, from sender: Int) throws(RequestError) {
+        let familiar = familiarLines[sender]
+        if readFamiliar(line, familiar) { return parts.pointee.familiar = familiar }
+        parts.pointee.familiar = nil
+        try readAny(line)
+        guard isPlainDispatch else { return }
+        if familiar.pointee.meet(line, parts.pointee.names, id: id, payload: payloadText) {
+            parts.pointee.familiar = familiar
+        }
+    }
+
+    /// Reads a line like the one before of its sender; false for any other line.
+    @inline(__always)
+    private func readFamiliar(
+        _ line: UnsafeRawBufferPointer, _ familiar: UnsafeMutablePointer<FamiliarLine>
+    ) -> Bool {
+        guard familiar.pointee.isKept else { return false }
+        // The request itself is one level.
+        var reader = JSONReader(line, depthLimit: depth - 1)
+        parts.pointee.id = Text(start: nil, count: 0)
+        guard reader.take(familiar.pointee.before), fill(familiar.pointee.first, &reader),
+            reader.take(familiar.pointee.between), fill(familiar.pointee.second, &reader),
+            reader.take(familiar.pointee.behind), reader.isAtEnd
+        else { return false }
+        parts.pointee.names = familiar.pointee.names
+        return true
+    }
+
+    /// Reads what stands in a gap of a familiar line; false where it is none of the usual kind.
+    @inline(__always)
+    private func fill(_ gap: FamiliarLine.Gap, _ reader: inout JSONReader) -> Bool {
+        switch gap {
+        case .none: return true
+        case .id:
+            let first = reader.offset
+            guard reader.takeShortInteger() != nil || reader.takePlainText() != nil else { return false }
+            parts.pointee.id = reader.bytes(from: first, to: reader.offset)
+            return true
+        case .payload:
+            guard reader.peek() == UInt8(ascii: "{") else { return false }
+            do throws(JSONError) {
+                try reader.object(replacing: &parts.pointee.payload)
+                return true
+            } catch {
+                return false
+            }
+        }
+    }
+
+    /// Whether the line that was read is a dispatch in which all the names stand as they are, without escapes.
+    private var isPlainDispatch: Bool {
+        complaint == nil && copies.isEmpty && present.contains(.op) && !hasMembersBeyondPlainDispatch
+            && Self.matches(op, "dispatch")
+    }
+
+    private func readAny(_ line: UnsafeRawBufferPointer) throws(RequestError) {
         let nothing = Text(start: nil, count: 0)
-        parts.pointee.present = MemberSet()
+        parts.pointee.names = Names()
         parts.pointee.id = nothing
-        parts.pointee.type = nothing
-        parts.pointee.store = nothing
-        parts.pointee.action = nothing
+        payloadText = nothing
         complaint = nil
         if !copies.isEmpty {
             for copy in copies { copy.deallocate() }
@@ -110,6 +188,7 @@ package final class RequestReader {
 
     /// What the request asks for, once its members have proved to be those it may have.
     package func operation() throws(RequestError) -> Operation {
+        if parts.pointee.familiar != nil { return .dispatch }
         if let complaint { throw complaint }
         guard present.contains(.op) else {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")
@@ -163,16 +242,18 @@ package final class RequestReader {
             member = named
         }
         guard !present.contains(member) else { throw JSONError(.duplicateKey, at: place) }
-        parts.pointee.present.insert(member)
+        parts.pointee.names.present.insert(member)
         switch member {
-        case .op: parts.pointee.op = try readText(&reader, member)
-        case .type: parts.pointee.type = try readText(&reader, member)
-        case .store: parts.pointee.store = try readText(&reader, member)
-        case .action: parts.pointee.action = try readText(&reader, member)
+        case .op: parts.pointee.names.op = try readText(&reader, member)
+        case .type: parts.pointee.names.type = try readText(&reader, member)
+        case .store: parts.pointee.names.store = try readText(&reader, member)
+        case .action: parts.pointee.names.action = try readText(&reader, member)
         case .id: try readID(&reader)
         case .payload:
             if reader.peek() == UInt8(ascii: "{") {
+                let first = reader.offset
                 try reader.object(replacing: &parts.pointee.payload)
+                payloadText = reader.bytes(from: first, to: reader.offset)
             } else {
                 _ = try reader.value()
                 complain(.invalid("payload", "`payload` must be an object."))

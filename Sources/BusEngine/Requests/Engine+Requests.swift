@@ -9,7 +9,7 @@ extension Engine {
         lineLength = line.count
         currentLine = line
         do throws(RequestError) {
-            try request.read(line)
+            try request.read(line, from: connection.id)
             guard request.id.count + Limits.eventOverhead <= limits.line else {
                 // No reply could bear it.
                 return refuse(

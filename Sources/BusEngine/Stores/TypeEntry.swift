@@ -10,6 +10,8 @@ final class TypeEntry {
     let itemStart: String
     /// The definition; a reload puts another in its place.
     @exclusivity(unchecked) private(set) var type: any StateType
+    /// Counts its definitions.
+    @exclusivity(unchecked) private(set) var definitions = 0
     /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
     @exclusivity(unchecked) private var actions: [String: Int] = [:]
     @exclusivity(unchecked) private var actionNames: [String] = []
@@ -49,6 +51,7 @@ final class TypeEntry {
         actionNames = type.actionNames
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
+        definitions += 1
     }
 
     /// The index of the action with a name; nil when the type does not declare it.

@@ -1,3 +1,9 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// Reads JSON in place from a run of bytes, strictly by RFC 8259, and stricter where the RFC leaves doubt:
 /// duplicate keys, lone surrogates, bad UTF-8, and integers outside 64 bits are refused.
 ///
@@ -74,6 +80,16 @@ public struct JSONReader {
         cursor += count
     }
 
+    /// Takes these bytes if they come next, as they are; false leaves the reader as it was.
+    @inlinable @inline(__always)
+    public mutating func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard end - cursor >= bytes.count, let first = bytes.baseAddress,
+            memcmp(cursor, first, bytes.count) == 0
+        else { return false }
+        cursor += bytes.count
+        return true
+    }
+
     /// Makes sure that nothing but white space follows.
     public mutating func expectEnd() throws(JSONError) {
         if peek() != nil { throw failure(.trailingBytes) }
@@ -95,7 +111,9 @@ public struct JSONReader {
         case UInt8(ascii: "{"): return .object(try object())
         case UInt8(ascii: "["): return .array(try array())
         case UInt8(ascii: "\""): return .string(try string())
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            if let integer = takeShortInteger() { return .int(integer) }
+            return try number()
         case UInt8(ascii: "t"):
             try literal("true")
             return .bool(true)
@@ -134,33 +152,54 @@ public struct JSONReader {
 
     /// Reads values into the members of `object` as long as the same keys come; false if others or fewer do.
     private mutating func updateMembers(of object: inout JSONObject) throws(JSONError) -> Bool {
-        guard !object.isEmpty else { return false }
-        try open(UInt8(ascii: "{"))
+        let count = object.storage.count
+        guard count > 0, levelsLeft > 0, take(UInt8(ascii: "{")) else { return false }
+        levelsLeft -= 1
         defer { levelsLeft += 1 }
-        for index in 0..<object.count {
-            if index > 0, !take(UInt8(ascii: ",")) { return false }
-            guard peek() == UInt8(ascii: "\""), takeKey(like: object.members[index].key) else { return false }
+        var index = 0
+        while true {
+            guard peek() == UInt8(ascii: "\""), takeKey(like: object.storage[index].key) else { return false }
             try expect(UInt8(ascii: ":"))
-            object.storage[index].value = try value()
+            // The place of a number needs no clearing before another one takes it.
+            if let next = peek(), next &- 48 < 10 || next == UInt8(ascii: "-"),
+                let integer = takeShortInteger()
+            {
+                object.storage[index].value = .int(integer)
+            } else {
+                object.storage[index].value = try value()
+            }
+            index += 1
+            if index == count { return take(UInt8(ascii: "}")) }
+            guard take(UInt8(ascii: ",")) else { return false }
         }
-        return take(UInt8(ascii: "}"))
     }
 
     /// Takes a string if it is `key`, and `key` a short one without escapes.
     @inline(__always)
     private mutating func takeKey(like key: String) -> Bool {
-        guard let wanted = SmallText(key), wanted.isPlain, end - cursor > wanted.count + 2 else {
-            return false
+        guard let wanted = SmallText(key), wanted.isPlain else { return false }
+        let count = wanted.count
+        guard end - cursor >= count + 2 else { return false }
+        if count < 8 {
+            guard ByteScan.keep(word(at: cursor + 1), count) == wanted.low else { return false }
+        } else {
+            guard word(at: cursor + 1) == wanted.low,
+                ByteScan.keep(word(at: cursor + 9), count - 8) == wanted.rest
+            else { return false }
         }
-        var word = wanted.low
-        for place in 0..<wanted.count {
-            if place == 8 { word = wanted.rest }
-            guard cursor[place + 1] == UInt8(truncatingIfNeeded: word) else { return false }
-            word >>= 8
-        }
-        guard cursor[wanted.count + 1] == UInt8(ascii: "\"") else { return false }
-        cursor += wanted.count + 2
+        guard cursor[count + 1] == UInt8(ascii: "\"") else { return false }
+        cursor += count + 2
         return true
+    }
+
+    /// The eight bytes from a place on, the first of them lowest; zeros stand for those behind the end. Where there are
+    /// not eight bytes in all, it gives 0.
+    @inline(__always)
+    private func word(at place: UnsafePointer<UInt8>) -> UInt64 {
+        let missing = 8 - (end - place)
+        if missing <= 0 { return UnsafeRawPointer(place).loadUnaligned(as: UInt64.self) }
+        guard end - start >= 8 else { return 0 }
+        return UnsafeRawPointer(end - 8).loadUnaligned(as: UInt64.self) >> UInt64(8 * missing)
     }
 
     private mutating func readMembers(into members: inout MemberList) -> Result<JSONObject, JSONError> {
