@@ -128,7 +128,8 @@ package final class RequestReader {
         case .none: return true
         case .id:
             let first = reader.offset
-            guard reader.takeShortInteger() != nil || reader.takePlainText() != nil else { return false }
+            guard reader.takeDigits() || reader.takeShortInteger() != nil || reader.takePlainText() != nil
+            else { return false }
             parts.pointee.id = reader.bytes(from: first, to: reader.offset)
             return true
         case .payload:

@@ -21,6 +21,21 @@ extension JSONReader {
         return isNegative ? 0 &- magnitude : magnitude
     }
 
+    /// Takes one to seven digits that are an integer, without a look at which; false leaves the reader as it was.
+    @inlinable @inline(__always)
+    public mutating func takeDigits() -> Bool {
+        guard end - cursor >= 8 else { return false }
+        let word = UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self)
+        let marks = ByteScan.nonDigits(word)
+        let count = ByteScan.firstMarked(marks)
+        guard marks != 0, count > 0 else { return false }
+        if count > 1, cursor.pointee == UInt8(ascii: "0") { return false }
+        let next = cursor[count]
+        if next == UInt8(ascii: ".") || next | 0x20 == UInt8(ascii: "e") { return false }
+        cursor += count
+        return true
+    }
+
     /// Reads one number: an exact integer if the literal has neither fraction nor exponent, else a double.
     public mutating func number() throws(JSONError) -> JSON {
         _ = peek()

@@ -160,10 +160,8 @@ public struct JSONReader {
         while true {
             guard peek() == UInt8(ascii: "\""), takeKey(like: object.storage[index].key) else { return false }
             try expect(UInt8(ascii: ":"))
-            // The place of a number needs no clearing before another one takes it.
-            if let next = peek(), next &- 48 < 10 || next == UInt8(ascii: "-"),
-                let integer = takeShortInteger()
-            {
+            _ = peek()
+            if let integer = takeShortInteger() {
                 object.storage[index].value = .int(integer)
             } else {
                 object.storage[index].value = try value()
@@ -177,14 +175,20 @@ public struct JSONReader {
     /// Takes a string if it is `key`, and `key` a short one without escapes.
     @inline(__always)
     private mutating func takeKey(like key: String) -> Bool {
-        guard let wanted = SmallText(key), wanted.isPlain else { return false }
+        guard let wanted = SmallText(key) else { return false }
         let count = wanted.count
         guard end - cursor >= count + 2 else { return false }
+        // The closing quote must be the first byte that can't stand in a string as it is: then there is no escape.
         if count < 8 {
-            guard ByteScan.keep(word(at: cursor + 1), count) == wanted.low else { return false }
+            let word = word(at: cursor + 1)
+            guard ByteScan.firstMarked(ByteScan.specials(word)) == count,
+                ByteScan.keep(word, count) == wanted.low
+            else { return false }
         } else {
-            guard word(at: cursor + 1) == wanted.low,
-                ByteScan.keep(word(at: cursor + 9), count - 8) == wanted.rest
+            let (low, high) = (word(at: cursor + 1), word(at: cursor + 9))
+            guard ByteScan.specials(low) == 0, low == wanted.low,
+                ByteScan.firstMarked(ByteScan.specials(high)) == count - 8,
+                ByteScan.keep(high, count - 8) == wanted.rest
             else { return false }
         }
         guard cursor[count + 1] == UInt8(ascii: "\"") else { return false }
