@@ -5,6 +5,7 @@
 /// that are valid, says the same, whatever its names, their order and its white space: reading all of it again could
 /// give nothing else. Any other line is read the general way, also one that is familiar up to a mistake, so that
 /// errors are always those of the general way.
+@usableFromInline
 struct FamiliarLine {
     /// What stands between the bytes that are the same.
     enum Gap { case none, id, payload }
@@ -18,7 +19,7 @@ struct FamiliarLine {
     /// What the line says, as far as it is the same each time; the texts lie among the bytes that are kept.
     private(set) var names = RequestReader.Names()
     /// What the names stand for, once somebody has found out.
-    var meaning: DispatchMeaning?
+    @usableFromInline var meaning: DispatchMeaning?
     private(set) var first = Gap.none
     private(set) var second = Gap.none
 
@@ -85,14 +86,14 @@ struct FamiliarLine {
 }
 
 /// What the names of a dispatch stand for, as whoever resolved them numbers it. The reader only keeps it.
-package struct DispatchMeaning {
-    package let type: Int32
-    package let action: Int32
+public struct DispatchMeaning {
+    public let type: Int32
+    public let action: Int32
     /// -1 for all stores of the type.
-    package let store: Int32
+    public let store: Int32
     /// Which definition of the type it was, and the state of all names it was found out in: it holds while both do.
-    package let definition: Int
-    package let names: Int
+    public let definition: Int
+    public let names: Int
 
     package init(type: Int32, action: Int32, store: Int32, definition: Int, names: Int) {
         (self.type, self.action, self.store) = (type, action, store)

@@ -8,17 +8,18 @@ import BusJSON
 
 /// Reads one line into a request: one pass over the bytes, nothing allocated for the members that every
 /// dispatch has. One reader serves all lines, one after the other; what it gives is valid until the next line.
-package final class RequestReader {
+public final class RequestReader {
     /// Text of a request, in place: bytes of the line, or of a copy where escapes had to be undone.
-    package typealias Text = UnsafeRawBufferPointer
+    public typealias Text = UnsafeRawBufferPointer
 
     /// What a plain dispatch says without its `id` and its payload.
+    @usableFromInline
     struct Names {
-        var present = MemberSet()
-        var op = Text(start: nil, count: 0)
-        var type = Text(start: nil, count: 0)
-        var store = Text(start: nil, count: 0)
-        var action = Text(start: nil, count: 0)
+        @usableFromInline var present = MemberSet()
+        @usableFromInline var op = Text(start: nil, count: 0)
+        @usableFromInline var type = Text(start: nil, count: 0)
+        @usableFromInline var store = Text(start: nil, count: 0)
+        @usableFromInline var action = Text(start: nil, count: 0)
 
         /// The same with each text somewhere else.
         func moved(_ move: (Text) -> Text) -> Names {
@@ -29,28 +30,41 @@ package final class RequestReader {
 
     /// All that a plain dispatch has. It stands behind a constant pointer, so that reading it from another module
     /// is not checked for overlapping accesses each time.
-    private struct Parts {
-        var names = Names()
-        var id = Text(start: nil, count: 0)
-        var payload = JSONObject()
+    @usableFromInline
+    struct Parts {
+        @usableFromInline var names = Names()
+        @usableFromInline var id = Text(start: nil, count: 0)
+        @usableFromInline var payload = JSONObject()
         /// Where the line's sender keeps a line, if it is that one or one like it.
-        var familiar: UnsafeMutablePointer<FamiliarLine>?
+        @usableFromInline var familiar: UnsafeMutablePointer<FamiliarLine>?
     }
 
-    private let parts: UnsafeMutablePointer<Parts>
+    @usableFromInline let parts: UnsafeMutablePointer<Parts>
 
     /// The members the request has.
-    package var present: MemberSet { parts.pointee.names.present }
+    @inlinable public var present: MemberSet { parts.pointee.names.present }
     /// The raw JSON of `id`, quotes included; empty when there is none.
-    package var id: Text { parts.pointee.id }
-    package var op: Text { parts.pointee.names.op }
-    package var type: Text { parts.pointee.names.type }
-    package var store: Text { parts.pointee.names.store }
-    package var action: Text { parts.pointee.names.action }
-    package var payload: JSONObject { parts.pointee.payload }
+    @inlinable public var id: Text { parts.pointee.id }
+    @inlinable public var op: Text { parts.pointee.names.op }
+    @inlinable public var type: Text { parts.pointee.names.type }
+    @inlinable public var store: Text { parts.pointee.names.store }
+    @inlinable public var action: Text { parts.pointee.names.action }
+    @inlinable public var payload: JSONObject { parts.pointee.payload }
+
+    /// Hands the payload on, for as long as the request is carried out; `returnPayload` gives back its storage, in which
+    /// the next payload is read.
+    @inlinable @inline(__always)
+    public func takePayload() -> JSONObject {
+        var payload = JSONObject()
+        swap(&payload, &parts.pointee.payload)
+        return payload
+    }
+
+    @inlinable @inline(__always)
+    public func returnPayload(_ payload: consuming JSONObject) { parts.pointee.payload = payload }
 
     /// What the names of the request stand for, if it is like one before of which that was found out.
-    package var meaning: DispatchMeaning? {
+    @inlinable public var meaning: DispatchMeaning? {
         get { parts.pointee.familiar?.pointee.meaning }
         set { parts.pointee.familiar?.pointee.meaning = newValue }
     }
@@ -87,7 +101,7 @@ package final class RequestReader {
     }
 
     /// Whether options of a dispatch have to be looked at: anything but what the simplest one has.
-    package var hasMembersBeyondPlainDispatch: Bool {
+    @inlinable public var hasMembersBeyondPlainDispatch: Bool {
         present.hasMembers(outside: Self.plainDispatch)
     }
 
@@ -187,9 +201,12 @@ package final class RequestReader {
         try reader.expect(UInt8(ascii: "}"))
     }
 
+    /// Whether the request is known to be a dispatch without a mistake in its members.
+    @inlinable public var isFamiliar: Bool { parts.pointee.familiar != nil }
+
     /// What the request asks for, once its members have proved to be those it may have.
     package func operation() throws(RequestError) -> Operation {
-        if parts.pointee.familiar != nil { return .dispatch }
+        if isFamiliar { return .dispatch }
         if let complaint { throw complaint }
         guard present.contains(.op) else {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")
@@ -215,7 +232,7 @@ package final class RequestReader {
         return Operation(rawValue: String(decoding: name, as: UTF8.self))
     }
 
-    private static var plainDispatch: MemberSet {
+    @inlinable static var plainDispatch: MemberSet {
         let (op, id, type) = (Member.op.bit, Member.id.bit, Member.type.bit)
         let (store, action, payload) = (Member.store.bit, Member.action.bit, Member.payload.bit)
         return MemberSet(bits: op | id | type | store | action | payload)

@@ -9,9 +9,12 @@ extension Engine {
         if request.hasMembersBeyondPlainDispatch { return try dispatchWithOptions(connection) }
         try requireRoom()
         plan.clear()
-        // Nothing of it may outlive the dispatch: the next payload is read into the place of this one.
-        defer { plan.clear() }
-        if try !planFamiliar() {
+        defer {
+            // Nothing of it may outlive the dispatch: the next payload is read into the place of this one.
+            if let step = plan.steps.popLast() { request.returnPayload(step.payload) }
+            plan.clear()
+        }
+        if !planFamiliar() {
             try planDispatch(expected: nil)
             rememberMeaning()
         }
@@ -73,19 +76,24 @@ extension Engine {
 
     // MARK: Planning
 
-    /// Plans a dispatch like one before, the names of which still stand for the same; false for any other. Only the
-    /// payload can be another, and wrong.
+    /// Plans a dispatch like one before whose names still stand for the same, and whose payload is accepted as it is;
+    /// false for any other.
     @inline(__always)
-    private func planFamiliar() throws(RequestError) -> Bool {
-        guard let meaning = request.meaning, meaning.names == nameChanges else { return false }
-        let entry = types[Int(meaning.type)]
-        guard meaning.definition == entry.definitions else { return false }
-        let action = Int(meaning.action)
-        let payload = request.present.contains(.payload) ? request.payload : JSONObject()
-        let accepted = try accept(payload, for: action, of: entry)
-        plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
-        plan.steps.append(.init(type: entry, action: action, payload: accepted, store: meaning.store))
-        return true
+    private func planFamiliar() -> Bool {
+        guard let meaning = request.meaning, meaning.names == nameChanges, !isLineLong else { return false }
+        // The engine holds its types, and nothing here changes them.
+        return Unmanaged.passUnretained(types[Int(meaning.type)])._withUnsafeGuaranteedRef { entry in
+            let action = Int(meaning.action)
+            guard meaning.definition == entry.definitions else { return false }
+            let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
+            guard entry.takes(payload, for: action) else {
+                request.returnPayload(payload)
+                return false
+            }
+            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.steps.append(.init(type: entry, action: action, payload: payload, store: meaning.store))
+            return true
+        }
     }
 
     /// Keeps what the names of a plain dispatch stand for, for the next one like it.
@@ -211,13 +219,16 @@ extension Engine {
             throw RequestError(.invalidPayload, error.message).with(
                 "action", .string(entry.actionName(action)))
         }
-        guard lineLength < limits.line / 4 || accepted.encodedSize + Limits.eventOverhead <= limits.line
+        guard !isLineLong || accepted.encodedSize + Limits.eventOverhead <= limits.line
         else {
             throw RequestError(
                 .tooLarge, "The payload leaves no room for its event on a line of \(limits.line) bytes.")
         }
         return accepted
     }
+
+    /// Whether what the line brings may make an event longer than a line.
+    private var isLineLong: Bool { lineLength >= limits.line / 4 }
 
     func conflict(_ store: Int32, _ expected: Int) -> RequestError {
         let actual = stores.pointer(store).pointee.revision

@@ -16,7 +16,7 @@ extension Engine {
                     RequestError(.tooLarge, "`id` leaves no room for a reply on its line; make it shorter."),
                     for: connection, id: UnsafeRawBufferPointer(start: nil, count: 0))
             }
-            let operation = try request.operation()
+            let operation = request.isFamiliar ? .dispatch : try request.operation()
             if connection.identity == nil && operation != .hello {
                 throw RequestError(.unauthorized, "Begin with hello and a token; this is a TCP connection.")
             }

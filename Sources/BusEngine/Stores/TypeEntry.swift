@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusProtocol
 
 /// A state type on this bus: its definition, its stores in order of creation and in order of change, and the
 /// shapes that want all of them.
@@ -16,6 +17,8 @@ final class TypeEntry {
     @exclusivity(unchecked) private var actions: [String: Int] = [:]
     @exclusivity(unchecked) private var actionNames: [String] = []
     @exclusivity(unchecked) private var lastAction = 0
+    /// What each action takes, where that says all; kept here so that the type is not asked each time.
+    @exclusivity(unchecked) private var schemas: [PayloadSchema?] = []
 
     /// The stores in order of creation; -1 where one went. Compacted when half of it is holes.
     @exclusivity(unchecked) private(set) var members: ContiguousArray<Int32> = []
@@ -51,6 +54,7 @@ final class TypeEntry {
         actionNames = type.actionNames
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
+        schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
         definitions += 1
     }
 
@@ -65,6 +69,13 @@ final class TypeEntry {
         else { return nil }
         lastAction = index
         return index
+    }
+
+    /// Whether an action surely takes a payload as it is; if not, the type has to be asked.
+    @inline(__always)
+    func takes(_ payload: borrowing JSONObject, for action: Int) -> Bool {
+        guard let schema = schemas[action].map(Unmanaged.passUnretained) else { return false }
+        return schema._withUnsafeGuaranteedRef { $0.isComplete(payload) }
     }
 
     func actionName(_ index: Int) -> String { actionNames[index] }

@@ -18,6 +18,7 @@ public struct JSONReader {
     @usableFromInline var levelsLeft: Int
 
     /// Reads `bytes`, which must outlive the reader.
+    @inlinable
     public init(_ bytes: UnsafeRawBufferPointer, depthLimit: Int = 64) {
         let base = bytes.baseAddress ?? UnsafeRawPointer(Self.nothing)
         start = base.assumingMemoryBound(to: UInt8.self)
@@ -27,13 +28,15 @@ public struct JSONReader {
     }
 
     /// What an empty buffer points at.
-    nonisolated(unsafe) private static let nothing = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)
+    @usableFromInline nonisolated(unsafe) static let nothing = UnsafeMutablePointer<UInt8>.allocate(
+        capacity: 1)
 
     /// Where the reader stands, in bytes from the start.
     @inlinable public var offset: Int { cursor - start }
     @inlinable public var isAtEnd: Bool { cursor == end }
 
     /// The bytes between two offsets.
+    @inlinable
     public func bytes(from lower: Int, to upper: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: start + lower, count: upper - lower)
     }
