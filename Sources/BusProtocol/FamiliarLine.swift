@@ -86,7 +86,7 @@ struct FamiliarLine {
 }
 
 /// What the names of a dispatch stand for, as whoever resolved them numbers it. The reader only keeps it.
-public struct DispatchMeaning {
+public struct DispatchMeaning: Sendable {
     public let type: Int32
     public let action: Int32
     /// -1 for all stores of the type.
