@@ -119,12 +119,16 @@ import Testing
         #expect(try isFamiliar(kind, reader))
         let deeper = kind.replacing("[[[0]]]", with: "[[[[0]]]]")
         #expect(throws: RequestError.self) { try isFamiliar(deeper, reader) }
-        for depth in [4, 1, 0] {
+        for depth in [4, 1] {
             reader.limit(depth: depth)
             let wanted = outcome(Array(kind.utf8), RequestReader(depth: depth))
             #expect(outcome(Array(kind.utf8), reader) == wanted)
             #expect(wanted.error != nil)
         }
+        let flat = Array(#"{"op":"dispatch","type":"t","action":"a"}"#.utf8)
+        for _ in 0..<9 { #expect(outcome(flat, reader).error == nil) }
+        reader.limit(depth: 0)
+        #expect(outcome(flat, reader).error != nil)
     }
 
     /// Each line with each of its bytes changed, lost or doubled, right after the line itself.
