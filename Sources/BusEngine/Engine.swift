@@ -28,7 +28,11 @@ package final class Engine {
     @exclusivity(unchecked) var stores: StoreTable
     /// By index; never shrinks.
     @exclusivity(unchecked) var types: [TypeEntry] = []
-    @exclusivity(unchecked) var typesByName: [String: TypeEntry] = [:]
+    @exclusivity(unchecked) var typesByName: [String: TypeEntry] = [:] {
+        didSet { nameChanges += 1 }
+    }
+    /// Counts what makes names of types and stores mean something else: types that come or go, and stores that go.
+    @exclusivity(unchecked) var nameChanges = 0
     @exclusivity(unchecked) var lastType: TypeEntry?
     /// Types in the order in which one action reaches them.
     @exclusivity(unchecked) var commitOrder: [TypeEntry] = []

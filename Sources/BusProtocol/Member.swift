@@ -1,27 +1,29 @@
 /// The members a request may have.
-package enum Member: UInt8, CaseIterable, Sendable {
+public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
     case ack, actions, after, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision, initial
     case key, limit, match, `protocol`, revision, select, since, state, sub, token, until
 
     package var name: String { "\(self)" }
 
+    @inlinable @inline(__always)
     var bit: UInt64 { 1 << UInt64(rawValue) }
 }
 
 /// A set of members.
-package struct MemberSet: Sendable {
-    package private(set) var bits: UInt64 = 0
+public struct MemberSet: Sendable {
+    @usableFromInline private(set) var bits: UInt64 = 0
 
     package init(_ members: Member...) { for member in members { bits |= member.bit } }
+    @inlinable @inline(__always)
     init(bits: UInt64) { self.bits = bits }
 
-    @inline(__always)
-    package func contains(_ member: Member) -> Bool { bits & member.bit != 0 }
+    @inlinable @inline(__always)
+    public func contains(_ member: Member) -> Bool { bits & member.bit != 0 }
     @inline(__always)
     package mutating func insert(_ member: Member) { bits |= member.bit }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     func hasMembers(outside allowed: MemberSet) -> Bool { bits & ~allowed.bits != 0 }
 
     /// The first member that is here and not in `allowed`.

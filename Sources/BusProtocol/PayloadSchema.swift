@@ -2,8 +2,8 @@ import BusJSON
 
 /// Which payload an action takes. A payload is checked once per dispatch, before any store sees it.
 ///
-/// Declared and compiled types both have one, so that on the wire nothing tells them apart.
-package struct PayloadSchema: Sendable {
+/// Declared and compiled types both have one, so that on the wire nothing tells them apart. It never changes.
+package final class PayloadSchema: Sendable {
     package struct Member: Sendable {
         package let name: String
         package let type: PayloadType
@@ -64,8 +64,7 @@ package struct PayloadSchema: Sendable {
 
     /// Whether a payload has exactly the declared members, each of its type: then there is nothing to refuse or to
     /// fill in, and most payloads are so.
-    @inline(__always)
-    private func isComplete(_ payload: JSONObject) -> Bool {
+    package func isComplete(_ payload: JSONObject) -> Bool {
         payload.members.withUnsafeBufferPointer { given in
             members.withUnsafeBufferPointer { declared in
                 guard given.count == declared.count else { return false }

@@ -8,33 +8,66 @@ import BusJSON
 
 /// Reads one line into a request: one pass over the bytes, nothing allocated for the members that every
 /// dispatch has. One reader serves all lines, one after the other; what it gives is valid until the next line.
-package final class RequestReader {
+public final class RequestReader {
     /// Text of a request, in place: bytes of the line, or of a copy where escapes had to be undone.
-    package typealias Text = UnsafeRawBufferPointer
+    public typealias Text = UnsafeRawBufferPointer
 
-    /// What a plain dispatch has. It stands behind a constant pointer, so that reading it from another module
-    /// is not checked for overlapping accesses each time.
-    private struct Parts {
-        var present = MemberSet()
-        var id = Text(start: nil, count: 0)
-        var op = Text(start: nil, count: 0)
-        var type = Text(start: nil, count: 0)
-        var store = Text(start: nil, count: 0)
-        var action = Text(start: nil, count: 0)
-        var payload = JSONObject()
+    /// What a plain dispatch says without its `id` and its payload.
+    @usableFromInline
+    struct Names {
+        @usableFromInline var present = MemberSet()
+        @usableFromInline var op = Text(start: nil, count: 0)
+        @usableFromInline var type = Text(start: nil, count: 0)
+        @usableFromInline var store = Text(start: nil, count: 0)
+        @usableFromInline var action = Text(start: nil, count: 0)
+
+        /// The same with each text somewhere else.
+        func moved(_ move: (Text) -> Text) -> Names {
+            Names(
+                present: present, op: move(op), type: move(type), store: move(store), action: move(action))
+        }
     }
 
-    private let parts: UnsafeMutablePointer<Parts>
+    /// All that a plain dispatch has. It stands behind a constant pointer, so that reading it from another module
+    /// is not checked for overlapping accesses each time.
+    @usableFromInline
+    struct Parts {
+        @usableFromInline var names = Names()
+        @usableFromInline var id = Text(start: nil, count: 0)
+        @usableFromInline var payload = JSONObject()
+        /// Where the line's sender keeps a line, if it is that one or one like it.
+        @usableFromInline var familiar: UnsafeMutablePointer<FamiliarLine>?
+    }
+
+    @usableFromInline let parts: UnsafeMutablePointer<Parts>
 
     /// The members the request has.
-    package var present: MemberSet { parts.pointee.present }
+    @inlinable public var present: MemberSet { parts.pointee.names.present }
     /// The raw JSON of `id`, quotes included; empty when there is none.
-    package var id: Text { parts.pointee.id }
-    package var op: Text { parts.pointee.op }
-    package var type: Text { parts.pointee.type }
-    package var store: Text { parts.pointee.store }
-    package var action: Text { parts.pointee.action }
-    package var payload: JSONObject { parts.pointee.payload }
+    @inlinable public var id: Text { parts.pointee.id }
+    @inlinable public var op: Text { parts.pointee.names.op }
+    @inlinable public var type: Text { parts.pointee.names.type }
+    @inlinable public var store: Text { parts.pointee.names.store }
+    @inlinable public var action: Text { parts.pointee.names.action }
+    @inlinable public var payload: JSONObject { parts.pointee.payload }
+
+    /// Hands the payload on, for as long as the request is carried out; `returnPayload` gives back its storage, in which
+    /// the next payload is read.
+    @inlinable @inline(__always)
+    public func takePayload() -> JSONObject {
+        var payload = JSONObject()
+        swap(&payload, &parts.pointee.payload)
+        return payload
+    }
+
+    @inlinable @inline(__always)
+    public func returnPayload(_ payload: consuming JSONObject) { parts.pointee.payload = payload }
+
+    /// What the names of the request stand for, if it is like one before of which that was found out.
+    @inlinable public var meaning: DispatchMeaning? {
+        get { parts.pointee.familiar?.pointee.meaning }
+        set { parts.pointee.familiar?.pointee.meaning = newValue }
+    }
 
     /// Values of all other members, by the member's number.
     @exclusivity(unchecked) private var values: [JSON]
@@ -43,7 +76,10 @@ package final class RequestReader {
     /// The names of members that no request has, to find one that comes twice.
     @exclusivity(unchecked) private var unknown: Set<[UInt8]> = []
     @exclusivity(unchecked) private var copies: [UnsafeMutableRawBufferPointer] = []
+    /// Where the payload stands in the line.
+    private var payloadText = Text(start: nil, count: 0)
     private var depth: Int
+    private let familiarLines = FamiliarLines()
 
     package init(depth: Int) {
         self.depth = depth
@@ -53,7 +89,10 @@ package final class RequestReader {
     }
 
     /// Another limit, for the lines to come.
-    package func limit(depth: Int) { self.depth = depth }
+    package func limit(depth: Int) {
+        self.depth = depth
+        familiarLines.forgetAll()
+    }
 
     deinit {
         for copy in copies { copy.deallocate() }
@@ -62,19 +101,73 @@ package final class RequestReader {
     }
 
     /// Whether options of a dispatch have to be looked at: anything but what the simplest one has.
-    package var hasMembersBeyondPlainDispatch: Bool {
+    @inlinable public var hasMembersBeyondPlainDispatch: Bool {
         present.hasMembers(outside: Self.plainDispatch)
     }
 
     /// Reads a line. Throws when it is no JSON object; complaints about members wait for `operation`, so that
-    /// the reply can carry the `id`.
-    package func read(_ line: UnsafeRawBufferPointer) throws(RequestError) {
+    /// the reply can carry the `id`. Lines of one sender are mostly alike, so they are remembered by its number.
+    package func read(_ line: UnsafeRawBufferPointer, from sender: Int) throws(RequestError) {
+        let familiar = familiarLines[sender]
+        if readFamiliar(line, familiar) { return parts.pointee.familiar = familiar }
+        parts.pointee.familiar = nil
+        try readAny(line)
+        guard isPlainDispatch else { return }
+        if familiar.pointee.meet(line, parts.pointee.names, id: id, payload: payloadText) {
+            parts.pointee.familiar = familiar
+        }
+    }
+
+    /// Reads a line like the one before of its sender; false for any other line.
+    @inline(__always)
+    private func readFamiliar(
+        _ line: UnsafeRawBufferPointer, _ familiar: UnsafeMutablePointer<FamiliarLine>
+    ) -> Bool {
+        guard familiar.pointee.isKept else { return false }
+        // The request itself is one level.
+        var reader = JSONReader(line, depthLimit: depth - 1)
+        parts.pointee.id = Text(start: nil, count: 0)
+        guard reader.take(familiar.pointee.before), fill(familiar.pointee.first, &reader),
+            reader.take(familiar.pointee.between), fill(familiar.pointee.second, &reader),
+            reader.take(familiar.pointee.behind), reader.isAtEnd
+        else { return false }
+        parts.pointee.names = familiar.pointee.names
+        return true
+    }
+
+    /// Reads what stands in a gap of a familiar line; false where it is none of the usual kind.
+    @inline(__always)
+    private func fill(_ gap: FamiliarLine.Gap, _ reader: inout JSONReader) -> Bool {
+        switch gap {
+        case .none: return true
+        case .id:
+            let first = reader.offset
+            guard reader.takeDigits() || reader.takeShortInteger() != nil || reader.takePlainText() != nil
+            else { return false }
+            parts.pointee.id = reader.bytes(from: first, to: reader.offset)
+            return true
+        case .payload:
+            guard reader.peek() == UInt8(ascii: "{") else { return false }
+            do throws(JSONError) {
+                try reader.object(replacing: &parts.pointee.payload)
+                return true
+            } catch {
+                return false
+            }
+        }
+    }
+
+    /// Whether the line that was read is a dispatch in which all the names stand as they are, without escapes.
+    private var isPlainDispatch: Bool {
+        complaint == nil && copies.isEmpty && present.contains(.op) && !hasMembersBeyondPlainDispatch
+            && Self.matches(op, "dispatch")
+    }
+
+    private func readAny(_ line: UnsafeRawBufferPointer) throws(RequestError) {
         let nothing = Text(start: nil, count: 0)
-        parts.pointee.present = MemberSet()
+        parts.pointee.names = Names()
         parts.pointee.id = nothing
-        parts.pointee.type = nothing
-        parts.pointee.store = nothing
-        parts.pointee.action = nothing
+        payloadText = nothing
         complaint = nil
         if !copies.isEmpty {
             for copy in copies { copy.deallocate() }
@@ -108,8 +201,12 @@ package final class RequestReader {
         try reader.expect(UInt8(ascii: "}"))
     }
 
+    /// Whether the request is known to be a dispatch without a mistake in its members.
+    @inlinable public var isFamiliar: Bool { parts.pointee.familiar != nil }
+
     /// What the request asks for, once its members have proved to be those it may have.
     package func operation() throws(RequestError) -> Operation {
+        if isFamiliar { return .dispatch }
         if let complaint { throw complaint }
         guard present.contains(.op) else {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")
@@ -135,7 +232,7 @@ package final class RequestReader {
         return Operation(rawValue: String(decoding: name, as: UTF8.self))
     }
 
-    private static var plainDispatch: MemberSet {
+    @inlinable static var plainDispatch: MemberSet {
         let (op, id, type) = (Member.op.bit, Member.id.bit, Member.type.bit)
         let (store, action, payload) = (Member.store.bit, Member.action.bit, Member.payload.bit)
         return MemberSet(bits: op | id | type | store | action | payload)
@@ -163,16 +260,18 @@ package final class RequestReader {
             member = named
         }
         guard !present.contains(member) else { throw JSONError(.duplicateKey, at: place) }
-        parts.pointee.present.insert(member)
+        parts.pointee.names.present.insert(member)
         switch member {
-        case .op: parts.pointee.op = try readText(&reader, member)
-        case .type: parts.pointee.type = try readText(&reader, member)
-        case .store: parts.pointee.store = try readText(&reader, member)
-        case .action: parts.pointee.action = try readText(&reader, member)
+        case .op: parts.pointee.names.op = try readText(&reader, member)
+        case .type: parts.pointee.names.type = try readText(&reader, member)
+        case .store: parts.pointee.names.store = try readText(&reader, member)
+        case .action: parts.pointee.names.action = try readText(&reader, member)
         case .id: try readID(&reader)
         case .payload:
             if reader.peek() == UInt8(ascii: "{") {
+                let first = reader.offset
                 try reader.object(replacing: &parts.pointee.payload)
+                payloadText = reader.bytes(from: first, to: reader.offset)
             } else {
                 _ = try reader.value()
                 complain(.invalid("payload", "`payload` must be an object."))
@@ -234,52 +333,9 @@ package final class RequestReader {
         return RequestError(.parseError, "This line is not JSON as the bus takes it: \(error).")
     }
 
-    // MARK: Values of other members, checked
-
     /// The value of a member; nil when it is absent.
     package func value(_ member: Member) -> JSON? {
         present.contains(member) ? values[Int(member.rawValue)] : nil
-    }
-
-    package func string(_ member: Member) throws(RequestError) -> String? {
-        guard let value = value(member) else { return nil }
-        guard case .string(let text) = value else {
-            throw .invalid(member.name, "`\(member.name)` must be a string.")
-        }
-        return text
-    }
-
-    package func flag(_ member: Member, default standard: Bool) throws(RequestError) -> Bool {
-        guard let value = value(member) else { return standard }
-        guard case .bool(let flag) = value else {
-            throw .invalid(member.name, "`\(member.name)` must be true or false.")
-        }
-        return flag
-    }
-
-    /// A whole number of at least `least`.
-    package func integer(_ member: Member, least: Int = 0) throws(RequestError) -> Int? {
-        guard let value = value(member) else { return nil }
-        guard case .int(let number) = value, number >= least else {
-            throw .invalid(member.name, "`\(member.name)` must be a whole number of at least \(least).")
-        }
-        return number
-    }
-
-    package func array(_ member: Member) throws(RequestError) -> [JSON]? {
-        guard let value = value(member) else { return nil }
-        guard case .array(let elements) = value else {
-            throw .invalid(member.name, "`\(member.name)` must be an array.")
-        }
-        return elements
-    }
-
-    package func object(_ member: Member) throws(RequestError) -> JSONObject? {
-        guard let value = value(member) else { return nil }
-        guard case .object(let object) = value else {
-            throw .invalid(member.name, "`\(member.name)` must be an object.")
-        }
-        return object
     }
 
     // MARK: Names

@@ -63,6 +63,14 @@ public struct Stack<Element>: ~Copyable {
         storage.pointee.count &+= 1
     }
 
+    /// Takes away the last element and hands it on; nil when there is none.
+    @inlinable @inline(__always)
+    public func popLast() -> Element? {
+        if storage.pointee.count == 0 { return nil }
+        storage.pointee.count &-= 1
+        return (storage.pointee.base + storage.pointee.count).move()
+    }
+
     @usableFromInline @inline(never)
     func grow() {
         let larger = UnsafeMutablePointer<Element>.allocate(capacity: storage.pointee.capacity * 2)

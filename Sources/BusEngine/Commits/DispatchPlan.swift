@@ -25,7 +25,9 @@ final class DispatchPlan {
     let actions = Stack<Action>()
     let steps = Stack<Step>()
 
+    @inline(__always)
     func clear() {
+        if actions.isEmpty && steps.isEmpty { return }
         actions.clear()
         steps.clear()
     }

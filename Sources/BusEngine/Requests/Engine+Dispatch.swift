@@ -6,11 +6,36 @@ import BusProtocol
 extension Engine {
     func dispatch(_ connection: Connection) throws(RequestError) {
         statistics.dispatches += 1
-        let isPlain = !request.hasMembersBeyondPlainDispatch
-        let dryRun = isPlain ? false : try request.flag(.dryRun, default: false)
-        let acknowledged = isPlain ? true : try request.flag(.ack, default: true)
-        let expected = isPlain ? nil : try request.integer(.ifRevision)
-        let key = isPlain ? nil : try keyed(connection)
+        if request.hasMembersBeyondPlainDispatch { return try dispatchWithOptions(connection) }
+        try requireRoom()
+        plan.clear()
+        defer {
+            // Nothing of it may outlive the dispatch: the next payload is read into the place of this one.
+            if let step = plan.steps.popLast() { request.returnPayload(step.payload) }
+            plan.clear()
+        }
+        if !planFamiliar() {
+            try planDispatch(expected: nil)
+            rememberMeaning()
+        }
+        let matched = try perform(by: connection)
+        publish(by: connection.by, actions: true)
+        if configuration.reportsFrom == .debug { noteCommit(by: connection, matched: matched) }
+        answerDispatch(connection, outcome(matched: matched), duplicate: false)
+    }
+
+    /// What came of the commit that has just been published.
+    @inline(__always)
+    private func outcome(matched: Int, _ digest: KeyMemory.Digest = .none) -> KeyMemory.Entry {
+        KeyMemory.Entry(
+            digest: digest, revision: revision, matched: matched, changed: publication.changed)
+    }
+
+    private func dispatchWithOptions(_ connection: Connection) throws(RequestError) {
+        let dryRun = try request.flag(.dryRun, default: false)
+        let acknowledged = try request.flag(.ack, default: true)
+        let expected = try request.integer(.ifRevision)
+        let key = try keyed(connection)
         if !dryRun, let key, let earlier = try duplicate(key) {
             if acknowledged {
                 answerDispatch(connection, earlier, duplicate: true)
@@ -21,15 +46,13 @@ extension Engine {
         }
         if !dryRun { try requireRoom() }
         plan.clear()
-        // Nothing of it may outlive the dispatch: the next payload is read into the place of this one.
         defer { plan.clear() }
         try planDispatch(expected: expected)
         let counts = try perform(by: connection)
         if dryRun { return try answerDryRun(connection, counts) }
         publish(by: connection.by, actions: true, facts: CommitFacts(key: key))
         if configuration.reportsFrom == .debug { noteCommit(by: connection, matched: counts) }
-        let outcome = KeyMemory.Entry(
-            digest: key?.digest ?? .none, revision: revision, matched: counts, changed: publication.changed)
+        let outcome = outcome(matched: counts, key?.digest ?? .none)
         if let key { keys.remember(outcome, as: key.id) }
         if acknowledged {
             answerDispatch(connection, outcome, duplicate: false)
@@ -52,6 +75,35 @@ extension Engine {
     }
 
     // MARK: Planning
+
+    /// Plans a dispatch like one before whose names still stand for the same, and whose payload is accepted as it is;
+    /// false for any other.
+    @inline(__always)
+    private func planFamiliar() -> Bool {
+        guard let meaning = request.meaning, meaning.names == nameChanges, !isLineLong else { return false }
+        // The engine holds its types, and nothing here changes them.
+        return Unmanaged.passUnretained(types[Int(meaning.type)])._withUnsafeGuaranteedRef { entry in
+            let action = Int(meaning.action)
+            guard meaning.definition == entry.definitions else { return false }
+            let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
+            guard entry.takes(payload, for: action) else {
+                request.returnPayload(payload)
+                return false
+            }
+            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.steps.append(.init(type: entry, action: action, payload: payload, store: meaning.store))
+            return true
+        }
+    }
+
+    /// Keeps what the names of a plain dispatch stand for, for the next one like it.
+    private func rememberMeaning() {
+        guard plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil else { return }
+        let step = plan.steps[0]
+        request.meaning = DispatchMeaning(
+            type: step.type.index, action: Int32(step.action), store: step.store,
+            definition: step.type.definitions, names: nameChanges)
+    }
 
     private func planDispatch(expected: Int?) throws(RequestError) {
         guard let actions = try request.array(.actions) else {
@@ -167,13 +219,16 @@ extension Engine {
             throw RequestError(.invalidPayload, error.message).with(
                 "action", .string(entry.actionName(action)))
         }
-        guard lineLength < limits.line / 4 || accepted.encodedSize + Limits.eventOverhead <= limits.line
+        guard !isLineLong || accepted.encodedSize + Limits.eventOverhead <= limits.line
         else {
             throw RequestError(
                 .tooLarge, "The payload leaves no room for its event on a line of \(limits.line) bytes.")
         }
         return accepted
     }
+
+    /// Whether what the line brings may make an event longer than a line.
+    private var isLineLong: Bool { lineLength >= limits.line / 4 }
 
     func conflict(_ store: Int32, _ expected: Int) -> RequestError {
         let actual = stores.pointer(store).pointee.revision

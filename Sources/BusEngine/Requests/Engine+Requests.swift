@@ -9,14 +9,14 @@ extension Engine {
         lineLength = line.count
         currentLine = line
         do throws(RequestError) {
-            try request.read(line)
+            try request.read(line, from: connection.id)
             guard request.id.count + Limits.eventOverhead <= limits.line else {
                 // No reply could bear it.
                 return refuse(
                     RequestError(.tooLarge, "`id` leaves no room for a reply on its line; make it shorter."),
                     for: connection, id: UnsafeRawBufferPointer(start: nil, count: 0))
             }
-            let operation = try request.operation()
+            let operation = request.isFamiliar ? .dispatch : try request.operation()
             if connection.identity == nil && operation != .hello {
                 throw RequestError(.unauthorized, "Begin with hello and a token; this is a TCP connection.")
             }

@@ -175,5 +175,6 @@ extension Engine {
         stateBytes -= Int(record.pointee.size)
         entry.remove(index)
         stores.remove(index)
+        nameChanges += 1
     }
 }

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusProtocol
 
 /// A state type on this bus: its definition, its stores in order of creation and in order of change, and the
 /// shapes that want all of them.
@@ -10,10 +11,14 @@ final class TypeEntry {
     let itemStart: String
     /// The definition; a reload puts another in its place.
     @exclusivity(unchecked) private(set) var type: any StateType
+    /// Counts its definitions.
+    @exclusivity(unchecked) private(set) var definitions = 0
     /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
     @exclusivity(unchecked) private var actions: [String: Int] = [:]
     @exclusivity(unchecked) private var actionNames: [String] = []
     @exclusivity(unchecked) private var lastAction = 0
+    /// What each action takes, where that says all; kept here so that the type is not asked each time.
+    @exclusivity(unchecked) private var schemas: [PayloadSchema?] = []
 
     /// The stores in order of creation; -1 where one went. Compacted when half of it is holes.
     @exclusivity(unchecked) private(set) var members: ContiguousArray<Int32> = []
@@ -56,6 +61,8 @@ final class TypeEntry {
         }
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
+        schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
+        definitions += 1
     }
 
     /// The index of the action with a name; nil when the type does not declare it.
@@ -69,6 +76,13 @@ final class TypeEntry {
         else { return nil }
         lastAction = index
         return index
+    }
+
+    /// Whether an action surely takes a payload as it is; if not, the type has to be asked.
+    @inline(__always)
+    func takes(_ payload: borrowing JSONObject, for action: Int) -> Bool {
+        guard let schema = schemas[action].map(Unmanaged.passUnretained) else { return false }
+        return schema._withUnsafeGuaranteedRef { $0.isComplete(payload) }
     }
 
     func actionName(_ index: Int) -> String { actionNames[index] }

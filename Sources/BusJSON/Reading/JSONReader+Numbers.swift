@@ -1,4 +1,41 @@
 extension JSONReader {
+    /// Takes an integer of at most 18 digits if one comes next, as most numbers are; nil leaves the reader as it was.
+    /// Other numbers, and what is none, are for `number`.
+    @inlinable @inline(__always)
+    public mutating func takeShortInteger() -> Int? {
+        var place = cursor
+        let isNegative = place < end && place.pointee == UInt8(ascii: "-")
+        if isNegative { place += 1 }
+        let digits = place
+        var magnitude = 0
+        while place < end, place.pointee &- 48 < 10 {
+            magnitude = magnitude &* 10 &+ Int(place.pointee &- 48)
+            place += 1
+        }
+        let count = place - digits
+        guard count > 0, count <= 18, count == 1 || digits.pointee != UInt8(ascii: "0") else { return nil }
+        if place < end, place.pointee == UInt8(ascii: ".") || place.pointee | 0x20 == UInt8(ascii: "e") {
+            return nil
+        }
+        cursor = place
+        return isNegative ? 0 &- magnitude : magnitude
+    }
+
+    /// Takes one to seven digits that are an integer, without a look at which; false leaves the reader as it was.
+    @inlinable @inline(__always)
+    public mutating func takeDigits() -> Bool {
+        guard end - cursor >= 8 else { return false }
+        let word = UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self)
+        let marks = ByteScan.nonDigits(word)
+        let count = ByteScan.firstMarked(marks)
+        guard marks != 0, count > 0 else { return false }
+        if count > 1, cursor.pointee == UInt8(ascii: "0") { return false }
+        let next = cursor[count]
+        if next == UInt8(ascii: ".") || next | 0x20 == UInt8(ascii: "e") { return false }
+        cursor += count
+        return true
+    }
+
     /// Reads one number: an exact integer if the literal has neither fraction nor exponent, else a double.
     public mutating func number() throws(JSONError) -> JSON {
         _ = peek()

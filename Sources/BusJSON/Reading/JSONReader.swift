@@ -1,3 +1,9 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// Reads JSON in place from a run of bytes, strictly by RFC 8259, and stricter where the RFC leaves doubt:
 /// duplicate keys, lone surrogates, bad UTF-8, and integers outside 64 bits are refused.
 ///
@@ -12,6 +18,7 @@ public struct JSONReader {
     @usableFromInline var levelsLeft: Int
 
     /// Reads `bytes`, which must outlive the reader.
+    @inlinable
     public init(_ bytes: UnsafeRawBufferPointer, depthLimit: Int = 64) {
         let base = bytes.baseAddress ?? UnsafeRawPointer(Self.nothing)
         start = base.assumingMemoryBound(to: UInt8.self)
@@ -21,13 +28,15 @@ public struct JSONReader {
     }
 
     /// What an empty buffer points at.
-    nonisolated(unsafe) private static let nothing = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)
+    @usableFromInline nonisolated(unsafe) static let nothing = UnsafeMutablePointer<UInt8>.allocate(
+        capacity: 1)
 
     /// Where the reader stands, in bytes from the start.
     @inlinable public var offset: Int { cursor - start }
     @inlinable public var isAtEnd: Bool { cursor == end }
 
     /// The bytes between two offsets.
+    @inlinable
     public func bytes(from lower: Int, to upper: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: start + lower, count: upper - lower)
     }
@@ -74,6 +83,16 @@ public struct JSONReader {
         cursor += count
     }
 
+    /// Takes these bytes if they come next, as they are; false leaves the reader as it was.
+    @inlinable @inline(__always)
+    public mutating func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard end - cursor >= bytes.count, let first = bytes.baseAddress,
+            memcmp(cursor, first, bytes.count) == 0
+        else { return false }
+        cursor += bytes.count
+        return true
+    }
+
     /// Makes sure that nothing but white space follows.
     public mutating func expectEnd() throws(JSONError) {
         if peek() != nil { throw failure(.trailingBytes) }
@@ -95,7 +114,9 @@ public struct JSONReader {
         case UInt8(ascii: "{"): return .object(try object())
         case UInt8(ascii: "["): return .array(try array())
         case UInt8(ascii: "\""): return .string(try string())
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            if let integer = takeShortInteger() { return .int(integer) }
+            return try number()
         case UInt8(ascii: "t"):
             try literal("true")
             return .bool(true)
@@ -134,33 +155,58 @@ public struct JSONReader {
 
     /// Reads values into the members of `object` as long as the same keys come; false if others or fewer do.
     private mutating func updateMembers(of object: inout JSONObject) throws(JSONError) -> Bool {
-        guard !object.isEmpty else { return false }
-        try open(UInt8(ascii: "{"))
+        let count = object.storage.count
+        guard count > 0, levelsLeft > 0, take(UInt8(ascii: "{")) else { return false }
+        levelsLeft -= 1
         defer { levelsLeft += 1 }
-        for index in 0..<object.count {
-            if index > 0, !take(UInt8(ascii: ",")) { return false }
-            guard peek() == UInt8(ascii: "\""), takeKey(like: object.members[index].key) else { return false }
+        var index = 0
+        while true {
+            guard peek() == UInt8(ascii: "\""), takeKey(like: object.storage[index].key) else { return false }
             try expect(UInt8(ascii: ":"))
-            object.storage[index].value = try value()
+            _ = peek()
+            if let integer = takeShortInteger() {
+                object.storage[index].value = .int(integer)
+            } else {
+                object.storage[index].value = try value()
+            }
+            index += 1
+            if index == count { return take(UInt8(ascii: "}")) }
+            guard take(UInt8(ascii: ",")) else { return false }
         }
-        return take(UInt8(ascii: "}"))
     }
 
     /// Takes a string if it is `key`, and `key` a short one without escapes.
     @inline(__always)
     private mutating func takeKey(like key: String) -> Bool {
-        guard let wanted = SmallText(key), wanted.isPlain, end - cursor > wanted.count + 2 else {
-            return false
+        guard let wanted = SmallText(key) else { return false }
+        let count = wanted.count
+        guard end - cursor >= count + 2 else { return false }
+        // The closing quote must be the first byte that can't stand in a string as it is: then there is no escape.
+        if count < 8 {
+            let word = word(at: cursor + 1)
+            guard ByteScan.firstMarked(ByteScan.specials(word)) == count,
+                ByteScan.keep(word, count) == wanted.low
+            else { return false }
+        } else {
+            let (low, high) = (word(at: cursor + 1), word(at: cursor + 9))
+            guard ByteScan.specials(low) == 0, low == wanted.low,
+                ByteScan.firstMarked(ByteScan.specials(high)) == count - 8,
+                ByteScan.keep(high, count - 8) == wanted.rest
+            else { return false }
         }
-        var word = wanted.low
-        for place in 0..<wanted.count {
-            if place == 8 { word = wanted.rest }
-            guard cursor[place + 1] == UInt8(truncatingIfNeeded: word) else { return false }
-            word >>= 8
-        }
-        guard cursor[wanted.count + 1] == UInt8(ascii: "\"") else { return false }
-        cursor += wanted.count + 2
+        guard cursor[count + 1] == UInt8(ascii: "\"") else { return false }
+        cursor += count + 2
         return true
+    }
+
+    /// The eight bytes from a place on, the first of them lowest; zeros stand for those behind the end. Where there are
+    /// not eight bytes in all, it gives 0.
+    @inline(__always)
+    private func word(at place: UnsafePointer<UInt8>) -> UInt64 {
+        let missing = 8 - (end - place)
+        if missing <= 0 { return UnsafeRawPointer(place).loadUnaligned(as: UInt64.self) }
+        guard end - start >= 8 else { return 0 }
+        return UnsafeRawPointer(end - 8).loadUnaligned(as: UInt64.self) >> UInt64(8 * missing)
     }
 
     private mutating func readMembers(into members: inout MemberList) -> Result<JSONObject, JSONError> {

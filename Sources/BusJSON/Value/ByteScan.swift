@@ -11,6 +11,14 @@ enum ByteScan {
         return (control | (quote &- ones) & ~quote | (backslash &- ones) & ~backslash) & highBits
     }
 
+    /// Marks the high bit of each byte that is no decimal digit. The lowest mark is exact; above it there can be false
+    /// ones.
+    @inlinable @inline(__always)
+    static func nonDigits(_ word: UInt64) -> UInt64 {
+        let digits = word ^ (ones &* 0x30)
+        return (digits | (digits &+ ones &* 0x76)) & highBits
+    }
+
     /// Which byte, counted from the lowest, the lowest mark stands for.
     @inlinable @inline(__always)
     static func firstMarked(_ marks: UInt64) -> Int { marks.trailingZeroBitCount >> 3 }

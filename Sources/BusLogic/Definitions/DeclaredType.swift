@@ -57,6 +57,8 @@ package final class DeclaredType: StateType {
         return try result.get()
     }
 
+    package func payloadSchema(of action: Int) -> PayloadSchema? { actions[action].payload }
+
     package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
         var state = plain
         for member in members.members {

@@ -24,6 +24,9 @@ package protocol StateType: AnyObject, Sendable {
     /// Checks a payload against the action's schema and fills in defaults.
     func accept(_ payload: JSONObject, for action: Int) throws(PayloadFailure) -> JSONObject
 
+    /// The action's schema, where `accept` looks at nothing else: a payload that is complete by it is accepted as it is.
+    func payloadSchema(of action: Int) -> PayloadSchema?
+
     /// Commits an accepted action to one state: writes through `draft`, then brings computed values up to date.
     /// False when the action's `when` leaves this store alone. After a rejection the driver undoes the journal.
     func commit(
@@ -37,4 +40,8 @@ package protocol StateType: AnyObject, Sendable {
     /// The state of a new store with members of `initial` replaced: unknown ones are refused, computed ones
     /// ignored and worked out anew.
     func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject
+}
+
+extension StateType {
+    package func payloadSchema(of action: Int) -> PayloadSchema? { nil }
 }

@@ -1,0 +1,182 @@
+import BusJSON
+import BusProtocol
+import TestSupport
+import Testing
+
+/// A reader that remembers what lines of a sender look like gives of every line what a reader gives that has never
+/// seen one.
+@Suite("Lines like those before") struct FamiliarLineTests {
+    /// All that a reader says of a line.
+    private struct Outcome: Equatable {
+        var error: String?
+        var operation: String?
+        var id: [UInt8] = []
+        var members: [String] = []
+        var payload: JSONObject?
+    }
+
+    private static let depth = 5
+
+    private func outcome(_ line: [UInt8], _ reader: RequestReader, from sender: Int = 0) -> Outcome {
+        var outcome = Outcome()
+        line.withUnsafeBytes { bytes in
+            do throws(RequestError) {
+                try reader.read(bytes, from: sender)
+                outcome.id = Array(reader.id)
+                for member in Member.allCases where reader.present.contains(member) {
+                    outcome.members.append("\(member.name): \(text(of: member, reader))")
+                }
+                if reader.present.contains(.payload) { outcome.payload = reader.payload }
+                outcome.operation = try reader.operation().rawValue
+            } catch {
+                outcome.error = "\(error.code) \(error.message) \(error.details)"
+            }
+        }
+        return outcome
+    }
+
+    private func text(of member: Member, _ reader: RequestReader) -> String {
+        switch member {
+        case .op: "\(Array(reader.op))"
+        case .type: "\(Array(reader.type))"
+        case .store: "\(Array(reader.store))"
+        case .action: "\(Array(reader.action))"
+        case .id, .payload: ""
+        default: "\(String(describing: reader.value(member)))"
+        }
+    }
+
+    private func expectSame(_ line: [UInt8], _ reader: RequestReader, from sender: Int = 0) -> Bool {
+        let wanted = outcome(line, RequestReader(depth: Self.depth))
+        let found = outcome(line, reader, from: sender)
+        if found == wanted { return true }
+        Issue.record("\(String(decoding: line, as: UTF8.self)): \(found), not \(wanted)")
+        return false
+    }
+
+    /// Whether the reader knows a line again.
+    private func isFamiliar(_ line: String, _ reader: RequestReader, from sender: Int = 0) throws -> Bool {
+        try Array(line.utf8).withUnsafeBytes { try reader.read($0, from: sender) }
+        defer { reader.meaning = Self.meaning }
+        return reader.meaning != nil
+    }
+
+    private static let meaning = DispatchMeaning(type: 1, action: 2, store: 3, definition: 4, names: 5)
+
+    private static let kinds = [
+        #"{"op":"dispatch","id":7,"type":"counter","action":"increment","payload":{"by":1}}"#,
+        #"{"op":"dispatch","id":12,"store":"counter/kitchen","action":"increment","payload":{"by":1,"room":"k"}}"#,
+        #"{"op":"dispatch","type":"counter","action":"increment","payload":{"by":1},"id":12345}"#,
+        #"{"payload":{"a":[1,{"b":null}]},"op":"dispatch","type":"*","action":"put"}"#,
+        #"{"op":"dispatch","id":"a-1","type":"counter","action":"reset"}"#,
+        #"{"op":"dispatch","type":"counter","action":"reset"}"#,
+        #" { "op" : "dispatch" , "id" : 9 , "type" : "counter" , "action" : "increment" , "payload" : { "by" : 2 } } "#,
+        #"{"op":"dispatch","id":1,"type":"counter","store":"","action":"","payload":{}}"#,
+        #"{"op":"dispatch","id":1,"type":"counter","payload":{"by":-3.5e2,"a-longer-name-than-most":true}}"#,
+        #"{"op":"dispatch","id":3,"type":"counter","action":"increment","payload":{"by":1},"ack":false}"#,
+        #"{"op":"ping","id":4}"#, #"{"op":"d\u0069spatch","id":5,"type":"counter","action":"increment"}"#,
+    ]
+
+    @Test func whatIsTheSameIsKnownAgain() throws {
+        let reader = RequestReader(depth: Self.depth)
+        for (sender, kind) in Self.kinds.dropLast(3).enumerated() {
+            #expect(try !isFamiliar(kind, reader, from: sender))
+            #expect(try isFamiliar(kind, reader, from: sender), "\(kind)")
+        }
+        let ids = ["0", "1", "123456", "1234567", "12345678", "123456789012345678", "-4", #""b""#]
+        for id in ids {
+            let line =
+                #"{"op":"dispatch","id":\#(id),"type":"counter","action":"increment","payload":{"by":\#(id)}}"#
+            #expect(try isFamiliar(line, reader), "\(line)")
+        }
+    }
+
+    @Test func whatIsNoPlainDispatchIsNotKnownAgain() throws {
+        let reader = RequestReader(depth: Self.depth)
+        let long = String(repeating: "n", count: 300)
+        for line in Self.kinds.suffix(3) + [#"{"op":"dispatch","type":"\#(long)","action":"a"}"#] {
+            for _ in 0..<10 { #expect(try !isFamiliar(line, reader), "\(line)") }
+        }
+    }
+
+    /// Who sends another kind each time is not remembered each time; who stays with one is known soon.
+    @Test func senderThatChangesIsKnownSoon() throws {
+        let reader = RequestReader(depth: Self.depth)
+        for number in 0..<100 {
+            let line = #"{"op":"dispatch","store":"counter/s\#(number)","action":"increment"}"#
+            #expect(try !isFamiliar(line, reader))
+        }
+        var strange = 0
+        while try !isFamiliar(Self.kinds[0], reader) { strange += 1 }
+        #expect(strange <= 8)
+    }
+
+    /// Another depth is in force for familiar lines, too.
+    @Test func depthHoldsForFamiliarLines() throws {
+        let reader = RequestReader(depth: Self.depth)
+        let kind = #"{"op":"dispatch","type":"t","action":"a","payload":{"a":[[[0]]]}}"#
+        #expect(try !isFamiliar(kind, reader))
+        #expect(try isFamiliar(kind, reader))
+        let deeper = kind.replacing("[[[0]]]", with: "[[[[0]]]]")
+        #expect(throws: RequestError.self) { try isFamiliar(deeper, reader) }
+        for depth in [4, 1] {
+            reader.limit(depth: depth)
+            let wanted = outcome(Array(kind.utf8), RequestReader(depth: depth))
+            #expect(outcome(Array(kind.utf8), reader) == wanted)
+            #expect(wanted.error != nil)
+        }
+        let flat = Array(#"{"op":"dispatch","type":"t","action":"a"}"#.utf8)
+        for _ in 0..<9 { #expect(outcome(flat, reader).error == nil) }
+        reader.limit(depth: 0)
+        #expect(outcome(flat, reader).error != nil)
+    }
+
+    /// Each line with each of its bytes changed, lost or doubled, right after the line itself.
+    @Test(arguments: kinds.indices)
+    func injuredLinesAreReadAsByAnyReader(kind: Int) throws {
+        let line = Array(Self.kinds[kind].utf8)
+        let reader = RequestReader(depth: Self.depth)
+        _ = expectSame(line, reader)
+        for place in line.indices {
+            var injured = [line, line, line, Array(line[..<place])]
+            injured[0].remove(at: place)
+            injured[1].insert(line[place], at: place)
+            injured[2].swapAt(place, max(0, place - 1))
+            for byte in Array(#"{}":,\ 09-.ea"#.utf8) + [31, 128, 0xff] {
+                injured.append(line)
+                injured[injured.count - 1][place] = byte
+            }
+            for line in injured where !expectSame(line, reader) { return }
+            guard expectSame(line, reader) else { return }
+        }
+    }
+
+    /// Three senders with lines of all kinds, other ids and payloads, disguises and injuries.
+    @Test(arguments: 0..<8)
+    func randomLinesAreReadAsByAnyReader(seed: UInt64) throws {
+        var random = SeededGenerator(seed: 0xfa31 + seed)
+        let reader = RequestReader(depth: Self.depth)
+        var kinds = [0, 1, 2]
+        for _ in 0..<2_000 {
+            let sender = Int.random(in: 0..<3, using: &random)
+            if random.oneIn(40) { kinds[sender] = Int.random(in: Self.kinds.indices, using: &random) }
+            var line = Array(Self.kinds[kinds[sender]].utf8)
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: line = mutated(line, using: &random)
+            case 1: line = disguised(try JSON(parsing: line), using: &random)
+            case 2, 3:
+                // Other values where they may stand.
+                let number = randomJSON(using: &random).encoded
+                let text = String(decoding: line, as: UTF8.self)
+                line = Array(text.replacing(#""by":1"#, with: #""by":\#(number)"#).utf8)
+            case 4:
+                let text = String(decoding: line, as: UTF8.self)
+                let id = ["0", "07", "1e3", "-0", "2.5", #""x\n""#, "null", "99999999999999999999"]
+                    .randomElement(using: &random)!
+                line = Array(text.replacing(#""id":7"#, with: #""id":\#(id)"#).utf8)
+            default: break
+            }
+            guard expectSame(line, reader, from: sender) else { return }
+        }
+    }
+}
