@@ -40,7 +40,9 @@ package final class Engine {
     @exclusivity(unchecked) var connections: [Connection?] = []
     @exclusivity(unchecked) var freeConnections: [ConnectionID] = []
     @exclusivity(unchecked) package internal(set) var connectionCount = 0
-    @exclusivity(unchecked) var readyConnections: [Connection] = []
+    /// Those with new output or a new status, and the storage of the list before.
+    @exclusivity(unchecked) var readyConnections: [ConnectionID] = []
+    @exclusivity(unchecked) var spareReadyList: [ConnectionID] = []
     /// How long the line is that is being carried out; only long ones make long events.
     @exclusivity(unchecked) var lineLength = 0
     /// That line; valid while it is carried out.

@@ -72,6 +72,14 @@ public struct Stack<Element>: ~Copyable {
         storage.pointee.capacity *= 2
     }
 
+    /// Takes away the last element and hands it on; nil when there is none.
+    @inlinable @inline(__always)
+    public func popLast() -> Element? {
+        if storage.pointee.count == 0 { return nil }
+        storage.pointee.count &-= 1
+        return (storage.pointee.base + storage.pointee.count).move()
+    }
+
     /// Takes away everything behind the first `count` elements.
     @inlinable @inline(__always)
     public func cut(to count: Int) {
