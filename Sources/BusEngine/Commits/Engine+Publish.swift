@@ -12,7 +12,9 @@ extension Engine {
         facts: @autoclosure () -> CommitFacts = CommitFacts()
     ) {
         beginPublication()
-        publishChanges(excluding: dropped.isEmpty ? [] : Set(dropped))
+        publishChanges(
+            excluding: dropped.isEmpty ? [] : Set(dropped),
+            atOnce: touches.count == 1 && created.isEmpty && dropped.isEmpty)
         for index in created { publishState(of: index) }
         for index in dropped { publishDrop(of: index) }
         if actions, actionShapeCount > 0 { publishActions(by: by) }
@@ -32,8 +34,14 @@ extension Engine {
     }
 
     func finishPublication(by: [UInt8], actions: Bool) {
-        let due = shapesDueForBookmark()
-        deliver(by: by, actions: actions, bookmarking: due)
+        let tells = !publication.shapes.isEmpty
+        if tells { deliver(by: by, actions: actions) }
+        bookmarkDueShapes()
+        if !publication.ordered.isEmpty { deliverInOrder(by: by, actions: actions) }
+        if tells { forgetContents() }
+    }
+
+    private func forgetContents() {
         for index in publication.shapes.indices {
             publication.shapes[index]._withUnsafeGuaranteedRef { $0.content = nil }
             Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef { $0.relax() }
@@ -41,7 +49,8 @@ extension Engine {
         publication.shapes.clear()
     }
 
-    private func publishChanges(excluding dropped: Set<Int32>) {
+    /// `atOnce`: the commit is about one store, so that who is told alone may be told while the change is encoded.
+    private func publishChanges(excluding dropped: Set<Int32>, atOnce: Bool) {
         // Stores of one type follow each other, so what belongs to the type is taken up once.
         if touches.isEmpty { return }
         var type = Unmanaged.passUnretained(types[Int(stores.pointer(touches[0].store).pointee.type)])
@@ -51,8 +60,14 @@ extension Engine {
             let record = stores.pointer(store)
             record.pointee.touch = -1
             if !dropped.isEmpty, dropped.contains(store) { continue }
-            gatherEntries(ofTouch: index)
-            if entries.isEmpty { continue }
+            let change = memberChange(ofTouch: index, record)
+            if let change {
+                if change.isNone(in: &record.pointee.state) { continue }
+                entries.clear()
+            } else {
+                gatherEntries(ofTouch: index)
+                if entries.isEmpty { continue }
+            }
             if record.pointee.type != typeIndex {
                 typeIndex = record.pointee.type
                 type = .passUnretained(types[Int(typeIndex)])
@@ -62,16 +77,43 @@ extension Engine {
                 bump(store, record, type)
                 for place in 0..<type.shapes.count {
                     Unmanaged.passUnretained(type.shapes[place])._withUnsafeGuaranteedRef {
-                        encodeChange(of: record, type, for: $0)
+                        publish(change, ofTouch: index, record, type, for: $0, atOnce)
                     }
                 }
                 for place in 0..<record.pointee.shapes.count {
                     Unmanaged.passUnretained(record.pointee.shapes[place])._withUnsafeGuaranteedRef {
-                        encodeChange(of: record, type, for: $0)
+                        publish(change, ofTouch: index, record, type, for: $0, atOnce)
                     }
                 }
             }
         }
+    }
+
+    /// What the commit did to a store, if it is one write to a member.
+    @inline(__always)
+    private func memberChange(ofTouch index: Int, _ record: UnsafeMutablePointer<StoreRecord>)
+        -> MemberChange?
+    {
+        let touch = touches[index]
+        guard touch.records.count == 1, touch.further < 0 else { return nil }
+        return MemberChange(journal.record(touch.records.lowerBound), in: &record.pointee.state)
+    }
+
+    /// Publishes a store's change for one shape. Where `change` is nil or not enough, entries tell what changed, which are
+    /// gathered when the first shape wants them.
+    @inline(__always)
+    private func publish(
+        _ change: MemberChange?, ofTouch index: Int, _ record: UnsafeMutablePointer<StoreRecord>,
+        _ type: TypeEntry, for shape: Shape, _ atOnce: Bool
+    ) {
+        if let change, shape.isPlain {
+            if atOnce, tellAtOnce(change, record, type, to: shape) { return }
+            guard let content = content(of: shape) else { return }
+            return encode(change, record, type, for: shape, into: content)
+        }
+        if shape.key.actions { return }
+        if entries.isEmpty { gatherEntries(ofTouch: index) }
+        encodeEntries(of: record, type, for: shape)
     }
 
     /// The store changed in this commit.
@@ -100,8 +142,13 @@ extension Engine {
         publication.changed += 1
         for shape in type.shapes + record.pointee.shapes where !shape.key.actions {
             guard let content = content(of: shape) else { continue }
-            let start = beginItem(content.dropped, record, type)
-            content.dropped.itemEnded(startingAt: start, limit: partLimit)
+            let list = content.dropped
+            let start = list.bytes.count
+            list.bytes.write(atMost: addressRoom(record, type)) { pen in
+                pen.append(UInt8(ascii: ","))
+                append(addressOf: record, type, to: &pen)
+            }
+            list.itemEnded(startingAt: start, limit: partLimit)
         }
     }
 
@@ -124,10 +171,25 @@ extension Engine {
         return content
     }
 
-    private func encodeChange(
+    /// Encodes a change of one member as a merge patch, or the whole state where that can't say it.
+    private func encode(
+        _ change: MemberChange, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        for shape: Shape, into content: ShapeContent
+    ) {
+        let changes = content.changes
+        let start = beginItem(changes, record, type)
+        if change.appendMerge(of: &record.pointee.state, to: changes.bytes),
+            changes.bytes.count - start <= partLimit
+        {
+            return changes.itemEnded(startingAt: start, limit: partLimit)
+        }
+        changes.bytes.truncate(to: start)
+        appendState(of: record, type, for: shape, to: content.states)
+    }
+
+    private func encodeEntries(
         of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
     ) {
-        if shape.key.actions { return }
         if !shape.hasSelection {
             guard let content = content(of: shape) else { return }
             return encode(entries.elements[...], of: record, type, for: shape, into: content)
@@ -139,33 +201,25 @@ extension Engine {
         encode(restricted.elements[...], of: record, type, for: shape, into: content)
     }
 
-    @inline(__always)
     private func encode(
         _ entries: DeltaEntries, of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
         for shape: Shape, into content: ShapeContent
     ) {
         let changes = content.changes
+        let start = beginItem(changes, record, type)
+        let isEncoded: Bool
         switch shape.key.format {
         case .merge:
-            let start = beginItem(changes, record, type)
-            changes.bytes.append(UInt8(ascii: ":"))
-            if ChangeEncoder.appendMember(entries, to: changes.bytes)
-                || ChangeEncoder.appendMerge(entries, of: record.pointee.state, to: changes.bytes),
-                changes.bytes.count - start <= partLimit
-            {
-                return changes.itemEnded(startingAt: start, limit: partLimit)
-            }
-            changes.bytes.truncate(to: start)
+            isEncoded = ChangeEncoder.appendMerge(entries, of: record.pointee.state, to: changes.bytes)
         case .patch:
-            let start = beginItem(changes, record, type)
-            changes.bytes.append(UInt8(ascii: ":"))
             ChangeEncoder.appendPatch(entries, to: changes.bytes)
-            if changes.bytes.count - start <= partLimit {
-                return changes.itemEnded(startingAt: start, limit: partLimit)
-            }
-            changes.bytes.truncate(to: start)
-        case .state: break
+            isEncoded = true
+        case .state: isEncoded = false
         }
+        if isEncoded, changes.bytes.count - start <= partLimit {
+            return changes.itemEnded(startingAt: start, limit: partLimit)
+        }
+        changes.bytes.truncate(to: start)
         appendState(of: record, type, for: shape, to: content.states)
     }
 
@@ -181,21 +235,38 @@ extension Engine {
         of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape, to list: ItemList
     ) {
         let start = beginItem(list, record, type)
-        list.bytes.append(UInt8(ascii: ":"))
         let state = record.pointee.state
         list.bytes.append(jsonObject: shape.selection?.project(state) ?? state)
         list.itemEnded(startingAt: start, limit: partLimit)
     }
 
-    /// Appends `,"type/name"` and gives where it began. Names need no escapes.
+    /// Appends `,"type/name":` and gives where it began.
     @inline(__always)
     private func beginItem(
         _ list: ItemList, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry
     ) -> Int {
         let start = list.bytes.count
-        list.bytes.append(raw: type.itemStart)
-        list.bytes.append(raw: record.pointee.name)
-        list.bytes.append(UInt8(ascii: "\""))
+        list.bytes.write(atMost: addressRoom(record, type)) { pen in
+            pen.append(UInt8(ascii: ","))
+            append(addressOf: record, type, to: &pen)
+            pen.append(UInt8(ascii: ":"))
+        }
         return start
+    }
+
+    /// How much room an address with quotes and a little around it takes.
+    @inline(__always)
+    func addressRoom(_ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry) -> Int {
+        type.addressStart.utf8.count &+ record.pointee.name.utf8.count &+ 8
+    }
+
+    /// Appends `"type/name"`. Names need no escapes.
+    @inline(__always)
+    func append(
+        addressOf record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, to pen: inout BytePen
+    ) {
+        pen.append(raw: type.addressStart)
+        pen.append(raw: record.pointee.name)
+        pen.append(UInt8(ascii: "\""))
     }
 }

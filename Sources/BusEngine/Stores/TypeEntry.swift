@@ -6,8 +6,8 @@ import BusLogic
 final class TypeEntry {
     let index: Int32
     let name: String
-    /// How an item of an event begins that is about one of its stores: `,"name/`.
-    let itemStart: String
+    /// How the address of one of its stores begins in an event: `"name/`.
+    let addressStart: String
     /// The definition; a reload puts another in its place.
     @exclusivity(unchecked) private(set) var type: any StateType
     /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
@@ -33,7 +33,7 @@ final class TypeEntry {
     init(index: Int32, type: any StateType, stores: StoreTable) {
         self.index = index
         name = type.name
-        itemStart = ",\"\(type.name)/"
+        addressStart = "\"\(type.name)/"
         self.type = type
         self.stores = stores
         remember()
