@@ -19,6 +19,9 @@ package final class Engine {
     /// The turn's time, in milliseconds since 1970.
     @exclusivity(unchecked) var now = 0
     @exclusivity(unchecked) package internal(set) var revision = 0
+    /// The revision and the one before, as digits: each is written several times per commit.
+    @exclusivity(unchecked) var revisionDigits = KeptDecimal(0)
+    @exclusivity(unchecked) var previousDigits = KeptDecimal(0)
     /// Counts changes to stores; see `StoreRecord.sequence`.
     @exclusivity(unchecked) var sequence = 0
     /// What it was before the commit being published.

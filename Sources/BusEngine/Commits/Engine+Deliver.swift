@@ -84,9 +84,9 @@ extension Engine {
             pen.append("{\"event\":\"change\",\"sub\":")
             pen.append(decimal: number)
             pen.append(",\"from\":")
-            pen.append(decimal: from)
+            pen.append(decimal: from, kept: previousDigits)
             pen.append(",\"revision\":")
-            pen.append(decimal: revision)
+            pen.append(decimal: revision, kept: revisionDigits)
             pen.append(",\"changes\":{")
             append(addressOf: record, type, to: &pen)
             pen.append(UInt8(ascii: ":"))
@@ -197,10 +197,10 @@ extension Engine {
             pen.append(decimal: number)
             if let from {
                 pen.append(",\"from\":")
-                pen.append(decimal: from)
+                pen.append(decimal: from, kept: previousDigits)
             }
             pen.append(",\"revision\":")
-            pen.append(decimal: revision)
+            pen.append(decimal: revision, kept: revisionDigits)
         }
     }
 

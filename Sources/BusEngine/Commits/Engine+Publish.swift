@@ -27,6 +27,8 @@ extension Engine {
 
     func beginPublication() {
         revision += 1
+        previousDigits = revisionDigits
+        revisionDigits = KeptDecimal(revision)
         statistics.commits += 1
         sequenceBefore = sequence
         publication.changed = 0
@@ -53,8 +55,8 @@ extension Engine {
     private func publishChanges(excluding dropped: Set<Int32>, atOnce: Bool) {
         // Stores of one type follow each other, so what belongs to the type is taken up once.
         if touches.isEmpty { return }
-        var type = Unmanaged.passUnretained(types[Int(stores.pointer(touches[0].store).pointee.type)])
-        var typeIndex = stores.pointer(touches[0].store).pointee.type
+        var typeIndex: Int32 = 0
+        var type = Unmanaged.passUnretained(types[0])
         for index in touches.indices {
             let store = touches[index].store
             let record = stores.pointer(store)

@@ -51,7 +51,7 @@ extension Engine {
                     pen.append(UInt8(ascii: ","))
                 }
                 pen.append("\"ok\":true,\"revision\":")
-                pen.append(decimal: outcome.revision)
+                pen.append(decimal: outcome.revision, kept: revisionDigits)
                 pen.append(",\"matched\":")
                 pen.append(decimal: outcome.matched)
                 pen.append(",\"changed\":")

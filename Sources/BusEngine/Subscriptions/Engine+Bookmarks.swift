@@ -66,7 +66,7 @@ extension Engine {
                     pen.append("{\"event\":\"bookmark\",\"sub\":")
                     pen.append(decimal: subscription.number)
                     pen.append(",\"revision\":")
-                    pen.append(decimal: revision)
+                    pen.append(decimal: revision, kept: revisionDigits)
                     pen.append("}\n")
                 }
             }

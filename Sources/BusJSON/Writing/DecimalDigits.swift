@@ -22,7 +22,7 @@ enum DecimalDigits {
     @usableFromInline
     static func write(_ value: Int, at place: UnsafeMutableRawPointer) -> Int {
         // Negative ones are great ones here.
-        if UInt(bitPattern: value) < eightDigits { return writeFirst(UInt(bitPattern: value), at: place) }
+        if UInt(bitPattern: value) < eightDigits { return writeShort(UInt(bitPattern: value), at: place) }
         if value >= 0 { return writeAll(value.magnitude, at: place) }
         place.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
         return 1 &+ writeAll(value.magnitude, at: place + 1)
@@ -33,15 +33,15 @@ enum DecimalDigits {
     /// Eight digits at a time, from the first to the last.
     private static func writeAll(_ magnitude: UInt, at place: UnsafeMutableRawPointer) -> Int {
         let (head, tail) = magnitude.quotientAndRemainder(dividingBy: eightDigits)
-        if head == 0 { return writeFirst(tail, at: place) }
+        if head == 0 { return writeShort(tail, at: place) }
         let length = writeAll(head, at: place)
         store(digits(of: tail) | zeros, at: place + length)
         return length &+ 8
     }
 
-    /// The first digits of a number: zeros in front are left out, but not the last one.
+    /// Writes a number of at most eight digits: zeros in front are left out, but not the last one.
     @inline(__always)
-    private static func writeFirst(_ magnitude: UInt, at place: UnsafeMutableRawPointer) -> Int {
+    static func writeShort(_ magnitude: UInt, at place: UnsafeMutableRawPointer) -> Int {
         let digits = digits(of: magnitude)
         let unused = (digits | 1 &<< 56).trailingZeroBitCount & 56
         store((digits | zeros) &>> UInt64(truncatingIfNeeded: unused), at: place)
