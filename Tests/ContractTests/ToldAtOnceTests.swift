@@ -37,7 +37,8 @@ import Testing
         let target = Int.random(in: 0..<4, using: &random) == 0 ? #""type":"mixed""# : #""store":"\#(store)""#
         let text = String(repeating: "long ", count: Int.random(in: 0..<500, using: &random))
         let values = [
-            "1", "-70000000000", "true", "null", "2.5", "[1,2]", "{\"b\":null}", "{\"c\":{\"d\":1}}",
+            "1", "-70000000000", "true", "null", "2.5", "[1,2]", "{\"b\":null}",
+            "{\"c\":{\"d\":1}}",
             "\"\\n\"", "\"\(text)\"",
         ]
         let value = values.randomElement(using: &random)!
@@ -90,6 +91,66 @@ import Testing
             for watcher in pair { try #require(lines(watcher) == expected, "turn \(turn)") }
         }
         #expect(events > 200)
+    }
+
+    /// Where a connection has several subscriptions, what could be told at once waits for its turn.
+    @Test func subscriptionsOfOneConnectionAreToldInTheirOrder() throws {
+        let bus = try bus(line: 1 << 20)
+        let (client, watcher) = (bus.connect(), bus.connect())
+        for format in ["state", "merge", "patch"] {
+            try watcher.ask(
+                #"{"op":"subscribe","store":"mixed/a","initial":false,"format":"\#(format)"}"#)
+        }
+        for _ in 0..<3 { try client.ask(#"{"op":"dispatch","store":"mixed/a","action":"toggle"}"#) }
+        #expect(try watcher.all().map { $0["sub"]?.int } == [1, 2, 3, 1, 2, 3, 1, 2, 3])
+    }
+
+    /// A commit that changes one store and drops another is one event, though only one store is written to.
+    @Test func aChangeAndADropAreOneEvent() throws {
+        let bus = try bus(line: 1 << 20)
+        let (client, watcher) = (bus.connect(), bus.connect())
+        try client.ask(#"{"op":"create","store":"mixed/mine","ephemeral":true}"#)
+        try client.ask(#"{"op":"will","actions":[{"store":"mixed/a","action":"unset"}]}"#)
+        try watcher.ask(#"{"op":"subscribe","type":"mixed","initial":false}"#)
+        client.close()
+        let events = try watcher.all()
+        #expect(events.count == 1)
+        #expect(events.first?["changes"] == ["mixed/a": ["any": .null]])
+        #expect(events.first?["dropped"] == ["mixed/mine"])
+    }
+
+    /// From one object to another, a merge patch removes every member by name: it may be longer than both, and than a line.
+    @Test func aPatchThatNoLineHoldsComesAsTheState() throws {
+        let bus = try bus(line: 2000)
+        let (client, watcher) = (bus.connect(), bus.connect())
+        try watcher.ask(#"{"op":"subscribe","type":"mixed","initial":false}"#)
+        for first in [10, 30] {
+            let members = (0..<110).map {
+                "\"\(first + $0 / 10)\(Character(UnicodeScalar(UInt8(97 + $0 % 10))))\":1"
+            }
+            let object = "{\(members.joined(separator: ","))}"
+            try client.ask(
+                #"{"op":"dispatch","store":"mixed/a","action":"set","payload":{"to":\#(object)}}"#)
+        }
+        let lines = lines(watcher)
+        #expect(lines.count == 2)
+        #expect(lines.allSatisfy { $0.utf8.count <= 2000 })
+        #expect(lines.first?.contains("\"changes\"") == true)
+        #expect(lines.last?.contains("\"states\"") == true)
+    }
+
+    @Test func aWriteOfWhatStandsThereIsNoChange() throws {
+        let bus = try bus(line: 1 << 20)
+        let (client, watcher) = (bus.connect(), bus.connect())
+        try watcher.ask(#"{"op":"subscribe","type":"mixed","initial":false}"#)
+        for value in ["2", "2.0", "\"2\"", "null", "[2,\"a text of more than 15 bytes\"]", "{\"a\":2}"] {
+            for change in [1, 0] {
+                let replies = try client.ask(
+                    #"{"op":"dispatch","store":"mixed/a","action":"set","payload":{"to":\#(value)}}"#)
+                #expect(replies.last?["changed"]?.int == change, "\(value)")
+                #expect(try watcher.all().count == change, "\(value)")
+            }
+        }
     }
 
     /// What is told at once counts as told: the next bookmark is a thousand commits away.
