@@ -95,6 +95,7 @@ package final class Engine {
     let plan = DispatchPlan()
     let touches = Stack<Touch>()
     let furtherRecords = Stack<FurtherRecords>()
+    let memberChanges = MemberChanges()
     let entries = Stack<DeltaEntry>()
     let restricted = Stack<DeltaEntry>()
     let publication = Publication()

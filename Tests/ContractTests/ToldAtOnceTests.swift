@@ -6,6 +6,10 @@ import Testing
 /// A commit's only change is written straight to whoever is told of it, where that is one subscription or many alike; other
 /// changes, and other subscribers, are told by way of items. Nobody may see which way it was.
 @Suite struct ToldAtOnceTests {
+    /// More members than are looked at one by one, the last one first.
+    private static let manyMembers = (0..<20).reversed().map { "m\(10 + $0): { var: state.number }" }
+        .joined(separator: ", ")
+
     /// A type whose actions write a member each, of whatever value, or several.
     private static let mixed = """
         type: mixed
@@ -19,6 +23,10 @@ import Testing
           increment: { payload: { by: integer }, increment: { number: { var: payload.by } } }
           toggle: { toggle: ['a "key" to be escaped, and long'] }
           both: { payload: { to: any }, set: { any: { var: payload.to } }, increment: { number: 1 } }
+          twice: { payload: { by: integer }, set: { number: { var: payload.by } }, increment: { number: 1 } }
+          moved: { unset: [any], set: { list: [{ var: state.any }] }, toggle: ['a "key" to be escaped, and long'] }
+          aside: { set: { any: { var: state.any }, number: { "+": [{ var: state.number }, 1] } } }
+          many: { set: { \(Self.manyMembers) } }
         """
 
     private func bus(line: Int, outbox: Int = 4 << 20) throws -> MemoryBus {
@@ -49,7 +57,8 @@ import Testing
             #""action":"merge","payload":{"to":{"a":\#(value)}}"#,
             #""action":"deep","payload":{"to":\#(value)}"#,
             #""action":"increment","payload":{"by":\#(integer)}"#,
-            #""action":"both","payload":{"to":\#(value)}"#,
+            #""action":"both","payload":{"to":\#(value)}"#, #""action":"moved""#, #""action":"aside""#,
+            #""action":"twice","payload":{"by":\#(integer)}"#, #""action":"many""#,
         ]
         let action = actions.randomElement(using: &random)!
         return switch Int.random(in: 0..<20, using: &random) {
@@ -91,6 +100,34 @@ import Testing
             for watcher in pair { try #require(lines(watcher) == expected, "turn \(turn)") }
         }
         #expect(events > 200)
+    }
+
+    /// What is told leads to the states that are there, and holds no member that stayed as it was.
+    @Test(arguments: 0..<4)
+    func whatIsToldIsWhatChanged(seed: UInt64) throws {
+        let bus = try bus(line: 1 << 20)
+        let (client, watcher) = (bus.connect(uid: 0), bus.connect())
+        var mirror = ContractMirror()
+        try mirror.take(watcher.ask(#"{"op":"subscribe","type":"mixed"}"#))
+        var random = SeededGenerator(seed: seed &+ 100)
+        for step in 0..<300 {
+            client.send(request(&random))
+            let reply = try client.all().last
+            let before = mirror.states
+            let events = try watcher.all()
+            try mirror.take(events)
+            #expect(events.count == ((reply?["changed"]?.int ?? reply?["revision"]?.int ?? 0) > 0 ? 1 : 0))
+            for change in events.first?["changes"]?.object ?? [:] {
+                for member in change.value.object ?? [:] {
+                    let (old, new) = (before[change.key]?[member.key], mirror.states[change.key]?[member.key])
+                    #expect(old != new, "step \(step): \(member.key) of \(change.key)")
+                }
+            }
+            client.send(#"{"op":"get","type":"mixed"}"#)
+            let truth = try client.all().last?["states"]?.object ?? [:]
+            let held = JSONObject(distinct: mirror.states.map { .init(key: $0.key, value: $0.value) })
+            try #require(held == truth, "step \(step)")
+        }
     }
 
     /// Where a connection has several subscriptions, what could be told at once waits for its turn.

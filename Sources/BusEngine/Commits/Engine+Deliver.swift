@@ -36,11 +36,11 @@ extension Engine {
         publication.ordered.removeAll(keepingCapacity: true)
     }
 
-    /// Tells a plain shape's subscribers of a commit's only change, written straight to where they are told things: into
-    /// one outbox, or into the run of a cohort of all. False, with nothing told, where it takes more than that.
+    /// Tells a plain shape's subscribers of the members that changed in a commit's only store, written straight to where
+    /// they are told things: into one outbox, or into the run of a cohort of all. False, with nothing told, where it takes
+    /// more than that.
     func tellAtOnce(
-        _ change: MemberChange, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
-        to shape: Shape
+        _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, to shape: Shape
     ) -> Bool {
         var isTold = false
         if shape.subscribers.count == 1 {
@@ -52,7 +52,7 @@ extension Engine {
                     }
                     write(to: connection) { writer in
                         isTold = appendEvent(
-                            change, record, type, number: subscription.number, from: subscription.from,
+                            record, type, number: subscription.number, from: subscription.from,
                             to: writer)
                     }
                     if !isTold { return }
@@ -63,7 +63,7 @@ extension Engine {
         } else if let cohort = shape.cohort, cohort.others.isEmpty, cohort.run.count < Cohort.runSize {
             let start = cohort.run.count
             isTold = appendEvent(
-                change, record, type, number: cohort.number, from: cohort.from, to: cohort.run)
+                record, type, number: cohort.number, from: cohort.from, to: cohort.run)
             if isTold { noteEvent(of: cohort, from: start) }
         }
         if isTold {
@@ -73,11 +73,11 @@ extension Engine {
         return isTold
     }
 
-    /// A whole event about one member of one store. False, with nothing written, where it takes more than that.
+    /// A whole event about members of one store. False, with nothing written, where it takes more than that.
     @inline(__always)
     private func appendEvent(
-        _ change: MemberChange, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, number: Int,
-        from: Int, to writer: ByteWriter
+        _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, number: Int, from: Int,
+        to writer: ByteWriter
     ) -> Bool {
         let start = writer.count
         writer.write(atMost: 160 + addressRoom(record, type)) { pen in
@@ -91,7 +91,8 @@ extension Engine {
             append(addressOf: record, type, to: &pen)
             pen.append(UInt8(ascii: ":"))
         }
-        guard change.appendMerge(of: &record.pointee.state, to: writer), writer.count - start <= partLimit
+        guard memberChanges.appendMerge(of: &record.pointee.state, to: writer),
+            writer.count - start <= partLimit
         else {
             writer.truncate(to: start)
             return false

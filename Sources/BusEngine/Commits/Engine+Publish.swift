@@ -62,9 +62,9 @@ extension Engine {
             let record = stores.pointer(store)
             record.pointee.touch = -1
             if !dropped.isEmpty, dropped.contains(store) { continue }
-            let change = memberChange(ofTouch: index, record)
-            if let change {
-                if change.isNone(in: &record.pointee.state) { continue }
+            let byMembers = gatherMemberChanges(ofTouch: index, record)
+            if byMembers {
+                if memberChanges.isEmpty { continue }
                 entries.clear()
             } else {
                 gatherEntries(ofTouch: index)
@@ -79,39 +79,41 @@ extension Engine {
                 bump(store, record, type)
                 for place in 0..<type.shapes.count {
                     Unmanaged.passUnretained(type.shapes[place])._withUnsafeGuaranteedRef {
-                        publish(change, ofTouch: index, record, type, for: $0, atOnce)
+                        publishChange(ofTouch: index, record, type, for: $0, byMembers: byMembers, atOnce)
                     }
                 }
                 for place in 0..<record.pointee.shapes.count {
                     Unmanaged.passUnretained(record.pointee.shapes[place])._withUnsafeGuaranteedRef {
-                        publish(change, ofTouch: index, record, type, for: $0, atOnce)
+                        publishChange(ofTouch: index, record, type, for: $0, byMembers: byMembers, atOnce)
                     }
                 }
             }
         }
     }
 
-    /// What the commit did to a store, if it is one write to a member.
+    /// What the commit did to a store, left in `memberChanges`; false if that can't hold it.
     @inline(__always)
-    private func memberChange(ofTouch index: Int, _ record: UnsafeMutablePointer<StoreRecord>)
-        -> MemberChange?
-    {
+    private func gatherMemberChanges(
+        ofTouch index: Int, _ record: UnsafeMutablePointer<StoreRecord>
+    ) -> Bool {
         let touch = touches[index]
-        guard touch.records.count == 1, touch.further < 0 else { return nil }
-        return MemberChange(journal.record(touch.records.lowerBound), in: &record.pointee.state)
+        if touch.further >= 0 { return false }
+        let records = touch.records.isEmpty ? nil : journal.record(touch.records.lowerBound)
+        return memberChanges.gather(
+            UnsafeBufferPointer(start: records, count: touch.records.count), in: &record.pointee.state)
     }
 
-    /// Publishes a store's change for one shape. Where `change` is nil or not enough, entries tell what changed, which are
+    /// Publishes a store's change for one shape. Where its members are not enough, entries tell what changed, which are
     /// gathered when the first shape wants them.
     @inline(__always)
-    private func publish(
-        _ change: MemberChange?, ofTouch index: Int, _ record: UnsafeMutablePointer<StoreRecord>,
-        _ type: TypeEntry, for shape: Shape, _ atOnce: Bool
+    private func publishChange(
+        ofTouch index: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape,
+        byMembers: Bool, _ atOnce: Bool
     ) {
-        if let change, shape.isPlain {
-            if atOnce, tellAtOnce(change, record, type, to: shape) { return }
+        if byMembers, shape.isPlain {
+            if atOnce, tellAtOnce(record, type, to: shape) { return }
             guard let content = content(of: shape) else { return }
-            return encode(change, record, type, for: shape, into: content)
+            return encodeMembers(of: record, type, for: shape, into: content)
         }
         if shape.key.actions { return }
         if entries.isEmpty { gatherEntries(ofTouch: index) }
@@ -173,14 +175,14 @@ extension Engine {
         return content
     }
 
-    /// Encodes a change of one member as a merge patch, or the whole state where that can't say it.
-    private func encode(
-        _ change: MemberChange, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
-        for shape: Shape, into content: ShapeContent
+    /// Encodes the members that changed as a merge patch, or the whole state where that can't say it.
+    private func encodeMembers(
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape,
+        into content: ShapeContent
     ) {
         let changes = content.changes
         let start = beginItem(changes, record, type)
-        if change.appendMerge(of: &record.pointee.state, to: changes.bytes),
+        if memberChanges.appendMerge(of: &record.pointee.state, to: changes.bytes),
             changes.bytes.count - start <= partLimit
         {
             return changes.itemEnded(startingAt: start, limit: partLimit)
