@@ -26,6 +26,8 @@ import Testing
           twice: { payload: { by: integer }, set: { number: { var: payload.by } }, increment: { number: 1 } }
           moved: { unset: [any], set: { list: [{ var: state.any }] }, toggle: ['a "key" to be escaped, and long'] }
           aside: { set: { any: { var: state.any }, number: { "+": [{ var: state.number }, 1] } } }
+          backwards: { set: { number: 5 }, toggle: ['a "key" to be escaped, and long'] }
+          again: { payload: { to: any }, set: { number: 5, any: { var: payload.to } }, increment: { number: 1 } }
           many: { set: { \(Self.manyMembers) } }
         """
 
@@ -59,6 +61,7 @@ import Testing
             #""action":"increment","payload":{"by":\#(integer)}"#,
             #""action":"both","payload":{"to":\#(value)}"#, #""action":"moved""#, #""action":"aside""#,
             #""action":"twice","payload":{"by":\#(integer)}"#, #""action":"many""#,
+            #""action":"again","payload":{"to":\#(value)}"#,
         ]
         let action = actions.randomElement(using: &random)!
         return switch Int.random(in: 0..<20, using: &random) {
@@ -174,6 +177,16 @@ import Testing
         #expect(lines.allSatisfy { $0.utf8.count <= 2000 })
         #expect(lines.first?.contains("\"changes\"") == true)
         #expect(lines.last?.contains("\"states\"") == true)
+    }
+
+    /// However they were written, members stand in the order of their keys.
+    @Test func membersStandInOrder() throws {
+        let bus = try bus(line: 1 << 20)
+        let (client, watcher) = (bus.connect(), bus.connect())
+        try watcher.ask(#"{"op":"subscribe","type":"mixed","initial":false}"#)
+        try client.ask(#"{"op":"dispatch","store":"mixed/a","action":"backwards"}"#)
+        let line = try #require(lines(watcher).first)
+        #expect(line.hasSuffix(#"{"mixed/a":{"a \"key\" to be escaped, and long":false,"number":5}}}"#))
     }
 
     @Test func aWriteOfWhatStandsThereIsNoChange() throws {
