@@ -27,6 +27,7 @@ extension Engine {
         connection.by = Array(by.encoded.utf8)
     }
 
+    @inline(__always)
     func connection(_ id: ConnectionID) -> Connection {
         guard connections.indices.contains(id), let connection = connections[id] else {
             preconditionFailure("Connection \(id) is not open.")
@@ -194,11 +195,12 @@ extension Engine {
     @inline(__always)
     func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
         if connection.cohort != nil { takeFromCohort(connection) }
-        let writer = connection.outbox.begin(spareWriters)
-        let start = writer.count
-        body(writer)
-        connection.outbox.finish(writer, from: start)
-        outboxBytes += writer.count - start
+        connection.outbox.begin(spareWriters)._withUnsafeGuaranteedRef { writer in
+            let start = writer.count
+            body(writer)
+            connection.outbox.finish(writer.count &- start)
+            outboxBytes &+= writer.count &- start
+        }
         if !connection.isReady { markReady(connection) }
     }
 
@@ -206,22 +208,28 @@ extension Engine {
     func markReady(_ connection: Connection) {
         if connection.isReady { return }
         connection.isReady = true
-        readyConnections.append(connection)
+        readyConnections.append(connection.id)
     }
 
     /// Hands on the connections that have new output or a new status since the last call.
     package func takeReady(_ body: (ConnectionID) -> Void) {
         endCohorts()
-        var ready: [Connection] = []
+        var ready: [ConnectionID] = []
         swap(&ready, &readyConnections)
-        for connection in ready {
-            connection.isReady = false
-            if isLogged { release(connection) }
-            // It may be gone, and its number in use again.
-            if connections.indices.contains(connection.id), connections[connection.id] === connection {
-                body(connection.id)
+        swap(&readyConnections, &spareReadyList)
+        for id in ready {
+            // It may be gone, and its number in use again by one that is not ready.
+            if connections[id] == nil { continue }
+            let isReady = Unmanaged.passUnretained(connections[id]!)._withUnsafeGuaranteedRef { connection in
+                guard connection.isReady else { return false }
+                connection.isReady = false
+                if isLogged { release(connection) }
+                return true
             }
+            if isReady { body(id) }
         }
+        ready.removeAll(keepingCapacity: true)
+        swap(&ready, &spareReadyList)
     }
 
     /// Whether there is something to send now.
@@ -246,16 +254,18 @@ extension Engine {
     /// True: there is nothing more to send, and nothing keeps it from being read on.
     @discardableResult
     package func sent(_ id: ConnectionID, _ count: Int) -> Bool {
-        let connection = connection(id)
-        connection.outbox.sent(count, spareWriters)
-        outboxBytes -= count
-        statistics.bytesOut += count
-        if connection.isClosing { return false }
-        if connection.isBlocked {
-            settle(connection)
-            countHeld(connection)
-            return false
+        Unmanaged.passUnretained(connection(id))._withUnsafeGuaranteedRef { connection in
+            connection.outbox.sent(count, spareWriters)
+            outboxBytes -= count
+            statistics.bytesOut += count
+            if connection.isClosing { return false }
+            if connection.isBlocked {
+                settle(connection)
+                countHeld(connection)
+                return false
+            }
+            return connection.outbox.isEmpty && connection.lagging == 0 && !connection.inputEnded
+                && !isLogFull
         }
-        return connection.outbox.isEmpty && connection.lagging == 0 && !connection.inputEnded && !isLogFull
     }
 }

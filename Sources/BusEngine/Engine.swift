@@ -19,6 +19,9 @@ package final class Engine {
     /// The turn's time, in milliseconds since 1970.
     @exclusivity(unchecked) var now = 0
     @exclusivity(unchecked) package internal(set) var revision = 0
+    /// The revision and the one before, as digits: each is written several times per commit.
+    @exclusivity(unchecked) var revisionDigits = KeptDecimal(0)
+    @exclusivity(unchecked) var previousDigits = KeptDecimal(0)
     /// Counts changes to stores; see `StoreRecord.sequence`.
     @exclusivity(unchecked) var sequence = 0
     /// What it was before the commit being published.
@@ -44,7 +47,9 @@ package final class Engine {
     @exclusivity(unchecked) var connections: [Connection?] = []
     @exclusivity(unchecked) var freeConnections: [ConnectionID] = []
     @exclusivity(unchecked) package internal(set) var connectionCount = 0
-    @exclusivity(unchecked) var readyConnections: [Connection] = []
+    /// Those with new output or a new status, and the storage of the list before.
+    @exclusivity(unchecked) var readyConnections: [ConnectionID] = []
+    @exclusivity(unchecked) var spareReadyList: [ConnectionID] = []
     /// How long the line is that is being carried out; only long ones make long events.
     @exclusivity(unchecked) var lineLength = 0
     /// That line; valid while it is carried out.
@@ -95,6 +100,7 @@ package final class Engine {
     let plan = DispatchPlan()
     let touches = Stack<Touch>()
     let furtherRecords = Stack<FurtherRecords>()
+    let memberChanges = MemberChanges()
     let entries = Stack<DeltaEntry>()
     let restricted = Stack<DeltaEntry>()
     let publication = Publication()

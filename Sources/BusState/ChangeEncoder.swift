@@ -7,33 +7,8 @@ package enum ChangeEncoder {
     package static func appendMerge(
         _ entries: DeltaEntries, of state: JSONObject, to writer: ByteWriter
     ) -> Bool {
-        if appendMember(entries, to: writer) { return true }
         let mark = writer.count
         if appendMerge(entries, depth: 0, in: .object(state), to: writer) { return true }
-        writer.truncate(to: mark)
-        return false
-    }
-
-    /// Writes a merge patch if it is one member of the state that changed, as it mostly is. False, with nothing written,
-    /// for anything else.
-    package static func appendMember(_ entries: DeltaEntries, to writer: ByteWriter) -> Bool {
-        // Looked at where it stands: a copy of it would cost as much as the rest.
-        guard entries.count == 1 else { return false }
-        let entry = entries.base.baseAddress! + entries.startIndex
-        guard entry.pointee.path.count == 1 else { return false }
-        let mark = writer.count
-        writer.append(UInt8(ascii: "{"))
-        writer.append(quoted: entry.pointee.path[0])
-        writer.append(UInt8(ascii: ":"))
-        if case .int(let number)? = entry.pointee.after {
-            writer.append(decimal: number)
-            writer.append(UInt8(ascii: "}"))
-            return true
-        }
-        if appendMergeValue(entry.pointee, to: writer) {
-            writer.append(UInt8(ascii: "}"))
-            return true
-        }
         writer.truncate(to: mark)
         return false
     }
@@ -57,7 +32,9 @@ package enum ChangeEncoder {
             if case .array = child, group.count > 1 || entry.path.count > depth + 1 {
                 writer.append(json: child)
             } else if entry.path.count == depth + 1 {
-                guard appendMergeValue(entry, to: writer) else { return false }
+                guard appendMergeValue(from: entry.before, to: entry.after, into: writer) else {
+                    return false
+                }
             } else {
                 guard appendMerge(group, depth: depth + 1, in: child, to: writer) else { return false }
             }
@@ -66,17 +43,13 @@ package enum ChangeEncoder {
         return true
     }
 
-    @inline(__always)
-    private static func appendMergeValue(_ entry: DeltaEntry, to writer: ByteWriter) -> Bool {
-        guard let after = entry.after else {
+    /// Writes what a merge patch says of one member: `before` is what stood there, `after` what stands there now.
+    static func appendMergeValue(from before: JSON?, to after: JSON?, into writer: ByteWriter) -> Bool {
+        guard let after else {
             writer.append("null")
             return true
         }
-        if case .int(let number) = after {
-            writer.append(decimal: number)
-            return true
-        }
-        if case .object = after, let before = entry.before, case .object = before {
+        if case .object = after, let before, case .object = before {
             return MergePatch.append(from: before, to: after, into: writer)
         }
         guard MergePatch.canSet(after) else { return false }

@@ -63,14 +63,6 @@ public struct Stack<Element>: ~Copyable {
         storage.pointee.count &+= 1
     }
 
-    /// Takes away the last element and hands it on; nil when there is none.
-    @inlinable @inline(__always)
-    public func popLast() -> Element? {
-        if storage.pointee.count == 0 { return nil }
-        storage.pointee.count &-= 1
-        return (storage.pointee.base + storage.pointee.count).move()
-    }
-
     @usableFromInline @inline(never)
     func grow() {
         let larger = UnsafeMutablePointer<Element>.allocate(capacity: storage.pointee.capacity * 2)
@@ -78,6 +70,14 @@ public struct Stack<Element>: ~Copyable {
         storage.pointee.base.deallocate()
         storage.pointee.base = larger
         storage.pointee.capacity *= 2
+    }
+
+    /// Takes away the last element and hands it on; nil when there is none.
+    @inlinable @inline(__always)
+    public func popLast() -> Element? {
+        if storage.pointee.count == 0 { return nil }
+        storage.pointee.count &-= 1
+        return (storage.pointee.base + storage.pointee.count).move()
     }
 
     /// Takes away everything behind the first `count` elements.

@@ -119,15 +119,17 @@ package final class MemoryLoad {
     }
 
     private func take() {
+        var taken = 0
         engine.takeReady { connection in
             while true {
                 let filled = engine.output(of: connection, into: pieces)
                 var count = 0
                 for index in 0..<filled { count += pieces[index].count }
                 if count == 0 { break }
-                bytesTaken += count
+                taken += count
                 engine.sent(connection, count)
             }
         }
+        bytesTaken += taken
     }
 }

@@ -77,6 +77,58 @@ struct NumberTests {
         }
     }
 
+    /// Every way in which an integer can be written, beside others, and with the digits of another one at hand.
+    @Test func integersOfEveryLengthAreWrittenInFull() {
+        var numbers: [Int] = [0, .min, .max, .min + 1]
+        var power = 1
+        for _ in 0..<18 {
+            power *= 10
+            for number in [power - 1, power, power + 1, power / 2] { numbers += [number, -number] }
+        }
+        let writer = ByteWriter(capacity: 16)
+        for number in numbers {
+            writer.clear()
+            writer.append(UInt8(ascii: "<"))
+            writer.append(decimal: number)
+            writer.append(UInt8(ascii: ">"))
+            #expect(writer.text == "<\(number)>")
+            for other in [number, number &+ 1, 0] {
+                let kept = KeptDecimal(other)
+                writer.write(atMost: 60) { pen in
+                    pen.append(decimal: number)
+                    pen.append(UInt8(ascii: ","))
+                    pen.append(decimal: number, kept: kept)
+                }
+                #expect(writer.text == "<\(number)>\(number),\(number)")
+                writer.truncate(to: "<\(number)>".utf8.count)
+            }
+        }
+    }
+
+    /// Eight digits are found together, each half of them from the other's bits: all halves, at both places.
+    @Test func noDigitsOfOneHalfLeakIntoTheOther() {
+        let writer = ByteWriter()
+        for half in 0..<10_000 {
+            for number in [half * 10_000 + 9_999, 99_990_000 + half, half * 10_000 + (half * 7919) % 10_000] {
+                writer.clear()
+                writer.append(decimal: number)
+                if writer.text != String(number) { Issue.record("\(number) is written as \(writer.text).") }
+            }
+        }
+    }
+
+    @Test func anObjectOfOneIntegerIsWrittenLikeAnyOther() {
+        var generator = SeededGenerator(seed: 5)
+        for key in ["", "a", "fifteen bytes!!", "sixteen bytes!!!", "\"", "\n", "\u{e9}", "a\\b"] {
+            for number in [0, 7, -1, .max, .min, randomInteger(using: &generator)] {
+                let writer = ByteWriter(capacity: 16)
+                writer.append(onlyMember: key, number)
+                let object: JSONObject = [key: .int(number)]
+                #expect(writer.text == object.encoded)
+            }
+        }
+    }
+
     @Test(arguments: 0..<8)
     func doublesRoundTripInTheShortestText(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)

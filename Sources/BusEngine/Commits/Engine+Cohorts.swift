@@ -10,13 +10,19 @@ extension Engine {
         if !cohort.members.isEmpty {
             let start = cohort.run.count
             appendEvent(content, cause, number: cohort.number, from: cohort.from, to: cohort.run)
-            cohort.from = revision
-            outboxBytes += (cohort.run.count - start) * cohort.members.count
-            statistics.events += cohort.members.count
+            noteEvent(of: cohort, from: start)
         }
         for place in cohort.others.indices {
             cohort.others[place]._withUnsafeGuaranteedRef { deliver(content, cause, toOneOf: $0) }
         }
+    }
+
+    /// An event has been written for all members, behind the first `start` bytes of their run.
+    @inline(__always)
+    func noteEvent(of cohort: Cohort, from start: Int) {
+        cohort.from = revision
+        outboxBytes += (cohort.run.count - start) * cohort.members.count
+        statistics.events += cohort.members.count
     }
 
     private func formCohort(of shape: Shape) -> Cohort {

@@ -1,12 +1,10 @@
 import BusJSON
 import BusProtocol
+import BusState
 
 /// The encoded changes of a commit go to the subscribers, shared bytes wherever two are told the same.
 extension Engine {
-    /// `due`: shapes for which nothing changed for long; their subscribers get a bookmark in its place among
-    /// the commit's events.
-    func deliver(by: [UInt8], actions: Bool, bookmarking due: [Shape]) {
-        if !publication.ordered.isEmpty { publication.ordered.removeAll(keepingCapacity: true) }
+    func deliver(by: [UInt8], actions: Bool) {
         for index in publication.shapes.indices {
             publication.shapes[index]._withUnsafeGuaranteedRef { shape in
                 if !shape.key.actions {
@@ -19,8 +17,10 @@ extension Engine {
                 }
             }
         }
-        for shape in due { bookmark(shape, atOnce: true) }
-        if publication.ordered.isEmpty { return }
+    }
+
+    /// Tells the subscriptions of connections that have several: changes and bookmarks of one connection by their numbers.
+    func deliverInOrder(by: [UInt8], actions: Bool) {
         publication.ordered.sort {
             ($0.connection.id, $0.number) < ($1.connection.id, $1.number)
         }
@@ -33,6 +33,72 @@ extension Engine {
             let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
             deliver(content, cause, to: subscription, on: subscription.connection)
         }
+        publication.ordered.removeAll(keepingCapacity: true)
+    }
+
+    /// Tells a plain shape's subscribers of the members that changed in a commit's only store, written straight to where
+    /// they are told things: into one outbox, or into the run of a cohort of all. False, with nothing told, where it takes
+    /// more than that.
+    func tellAtOnce(
+        _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, to shape: Shape
+    ) -> Bool {
+        var isTold = false
+        if shape.subscribers.count == 1 {
+            Unmanaged.passUnretained(shape.subscribers[0])._withUnsafeGuaranteedRef { subscription in
+                Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+                    // Where there are other subscriptions there is an order to keep.
+                    guard connection.subscriptions.count == 1, isReading(subscription, connection) else {
+                        return
+                    }
+                    write(to: connection) { writer in
+                        isTold = appendEvent(
+                            record, type, number: subscription.number, from: subscription.from,
+                            to: writer)
+                    }
+                    if !isTold { return }
+                    subscription.from = revision
+                    statistics.events += 1
+                }
+            }
+        } else if let cohort = shape.cohort, cohort.others.isEmpty, cohort.run.count < Cohort.runSize {
+            let start = cohort.run.count
+            isTold = appendEvent(
+                record, type, number: cohort.number, from: cohort.from, to: cohort.run)
+            if isTold { noteEvent(of: cohort, from: start) }
+        }
+        if isTold {
+            shape.lastTold = revision
+            shape.lastToldAt = now
+        }
+        return isTold
+    }
+
+    /// A whole event about members of one store. False, with nothing written, where it takes more than that.
+    @inline(__always)
+    private func appendEvent(
+        _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, number: Int, from: Int,
+        to writer: ByteWriter
+    ) -> Bool {
+        let start = writer.count
+        writer.write(atMost: 160 + addressRoom(record, type)) { pen in
+            pen.append("{\"event\":\"change\",\"sub\":")
+            pen.append(decimal: number)
+            pen.append(",\"from\":")
+            pen.append(decimal: from, kept: previousDigits)
+            pen.append(",\"revision\":")
+            pen.append(decimal: revision, kept: revisionDigits)
+            pen.append(",\"changes\":{")
+            append(addressOf: record, type, to: &pen)
+            pen.append(UInt8(ascii: ":"))
+        }
+        guard memberChanges.appendMerge(of: &record.pointee.state, to: writer),
+            writer.count - start <= partLimit
+        else {
+            writer.truncate(to: start)
+            return false
+        }
+        writer.append("}}\n")
+        return true
     }
 
     private func deliver(_ content: ShapeContent, _ cause: ByteWriter?, to shape: Shape) {
@@ -76,10 +142,8 @@ extension Engine {
     /// Whether a subscription takes live changes; one whose outbox is full begins to lag here.
     @inline(__always)
     private func canTake(_ subscription: Subscription, _ connection: Connection) -> Bool {
-        if subscription.catchUp != nil { return false }
-        if connection.isClosing { return false }
-        // While one subscription of a connection lags, all do: else a later commit would overtake an earlier.
-        if connection.outbox.count < outboxLimit, connection.lagging == 0 { return true }
+        if isReading(subscription, connection) { return true }
+        if subscription.catchUp != nil || connection.isClosing { return false }
         beginLagging(
             subscription,
             CatchUp(
@@ -87,6 +151,14 @@ extension Engine {
                 ceiling: sequence))
         statistics.coalesced += 1
         return false
+    }
+
+    /// Whether a subscription takes live changes.
+    @inline(__always)
+    private func isReading(_ subscription: Subscription, _ connection: Connection) -> Bool {
+        // While one subscription of a connection lags, all do: else a later commit would overtake an earlier.
+        connection.lagging == 0 && !connection.isClosing && connection.outbox.count < outboxLimit
+            && subscription.catchUp == nil
     }
 
     // MARK: Events
@@ -121,14 +193,16 @@ extension Engine {
     /// `{"event":"change","sub":1,"from":42,"revision":43`
     @inline(__always)
     func appendHead(_ number: Int, from: Int?, to writer: ByteWriter) {
-        writer.append("{\"event\":\"change\",\"sub\":")
-        writer.append(decimal: number)
-        if let from {
-            writer.append(",\"from\":")
-            writer.append(decimal: from)
+        writer.write(atMost: 128) { pen in
+            pen.append("{\"event\":\"change\",\"sub\":")
+            pen.append(decimal: number)
+            if let from {
+                pen.append(",\"from\":")
+                pen.append(decimal: from, kept: previousDigits)
+            }
+            pen.append(",\"revision\":")
+            pen.append(decimal: revision, kept: revisionDigits)
         }
-        writer.append(",\"revision\":")
-        writer.append(decimal: revision)
     }
 
     /// An event too long for a line: parts, all but the last with `more`.

@@ -12,7 +12,9 @@ extension Engine {
         facts: @autoclosure () -> CommitFacts = CommitFacts()
     ) {
         beginPublication()
-        publishChanges(excluding: dropped.isEmpty ? [] : Set(dropped))
+        publishChanges(
+            excluding: dropped.isEmpty ? [] : Set(dropped),
+            atOnce: touches.count == 1 && created.isEmpty && dropped.isEmpty)
         for index in created { publishState(of: index) }
         for index in dropped { publishDrop(of: index) }
         if actions, actionShapeCount > 0 { publishActions(by: by) }
@@ -25,6 +27,8 @@ extension Engine {
 
     func beginPublication() {
         revision += 1
+        previousDigits = revisionDigits
+        revisionDigits = KeptDecimal(revision)
         statistics.commits += 1
         sequenceBefore = sequence
         publication.changed = 0
@@ -32,8 +36,14 @@ extension Engine {
     }
 
     func finishPublication(by: [UInt8], actions: Bool) {
-        let due = shapesDueForBookmark()
-        deliver(by: by, actions: actions, bookmarking: due)
+        let tells = !publication.shapes.isEmpty
+        if tells { deliver(by: by, actions: actions) }
+        bookmarkDueShapes()
+        if !publication.ordered.isEmpty { deliverInOrder(by: by, actions: actions) }
+        if tells { forgetContents() }
+    }
+
+    private func forgetContents() {
         for index in publication.shapes.indices {
             publication.shapes[index]._withUnsafeGuaranteedRef { $0.content = nil }
             Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef { $0.relax() }
@@ -41,18 +51,25 @@ extension Engine {
         publication.shapes.clear()
     }
 
-    private func publishChanges(excluding dropped: Set<Int32>) {
+    /// `atOnce`: the commit is about one store, so that who is told alone may be told while the change is encoded.
+    private func publishChanges(excluding dropped: Set<Int32>, atOnce: Bool) {
         // Stores of one type follow each other, so what belongs to the type is taken up once.
         if touches.isEmpty { return }
-        var type = Unmanaged.passUnretained(types[Int(stores.pointer(touches[0].store).pointee.type)])
-        var typeIndex = stores.pointer(touches[0].store).pointee.type
+        var typeIndex: Int32 = 0
+        var type = Unmanaged.passUnretained(types[0])
         for index in touches.indices {
             let store = touches[index].store
             let record = stores.pointer(store)
             record.pointee.touch = -1
             if !dropped.isEmpty, dropped.contains(store) { continue }
-            gatherEntries(ofTouch: index)
-            if entries.isEmpty { continue }
+            let byMembers = gatherMemberChanges(ofTouch: index, record)
+            if byMembers {
+                if memberChanges.isEmpty { continue }
+                entries.clear()
+            } else {
+                gatherEntries(ofTouch: index)
+                if entries.isEmpty { continue }
+            }
             if record.pointee.type != typeIndex {
                 typeIndex = record.pointee.type
                 type = .passUnretained(types[Int(typeIndex)])
@@ -62,16 +79,45 @@ extension Engine {
                 bump(store, record, type)
                 for place in 0..<type.shapes.count {
                     Unmanaged.passUnretained(type.shapes[place])._withUnsafeGuaranteedRef {
-                        encodeChange(of: record, type, for: $0)
+                        publishChange(ofTouch: index, record, type, for: $0, byMembers: byMembers, atOnce)
                     }
                 }
                 for place in 0..<record.pointee.shapes.count {
                     Unmanaged.passUnretained(record.pointee.shapes[place])._withUnsafeGuaranteedRef {
-                        encodeChange(of: record, type, for: $0)
+                        publishChange(ofTouch: index, record, type, for: $0, byMembers: byMembers, atOnce)
                     }
                 }
             }
         }
+    }
+
+    /// What the commit did to a store, left in `memberChanges`; false if that can't hold it.
+    @inline(__always)
+    private func gatherMemberChanges(
+        ofTouch index: Int, _ record: UnsafeMutablePointer<StoreRecord>
+    ) -> Bool {
+        let touch = touches[index]
+        if touch.further >= 0 { return false }
+        let records = touch.records.isEmpty ? nil : journal.record(touch.records.lowerBound)
+        return memberChanges.gather(
+            UnsafeBufferPointer(start: records, count: touch.records.count), in: &record.pointee.state)
+    }
+
+    /// Publishes a store's change for one shape. Where its members are not enough, entries tell what changed, which are
+    /// gathered when the first shape wants them.
+    @inline(__always)
+    private func publishChange(
+        ofTouch index: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape,
+        byMembers: Bool, _ atOnce: Bool
+    ) {
+        if byMembers, shape.isPlain {
+            if atOnce, tellAtOnce(record, type, to: shape) { return }
+            guard let content = content(of: shape) else { return }
+            return encodeMembers(of: record, type, for: shape, into: content)
+        }
+        if shape.key.actions { return }
+        if entries.isEmpty { gatherEntries(ofTouch: index) }
+        encodeEntries(of: record, type, for: shape)
     }
 
     /// The store changed in this commit.
@@ -100,8 +146,13 @@ extension Engine {
         publication.changed += 1
         for shape in type.shapes + record.pointee.shapes where !shape.key.actions {
             guard let content = content(of: shape) else { continue }
-            let start = beginItem(content.dropped, record, type)
-            content.dropped.itemEnded(startingAt: start, limit: partLimit)
+            let list = content.dropped
+            let start = list.bytes.count
+            list.bytes.write(atMost: addressRoom(record, type)) { pen in
+                pen.append(UInt8(ascii: ","))
+                append(addressOf: record, type, to: &pen)
+            }
+            list.itemEnded(startingAt: start, limit: partLimit)
         }
     }
 
@@ -124,10 +175,25 @@ extension Engine {
         return content
     }
 
-    private func encodeChange(
+    /// Encodes the members that changed as a merge patch, or the whole state where that can't say it.
+    private func encodeMembers(
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape,
+        into content: ShapeContent
+    ) {
+        let changes = content.changes
+        let start = beginItem(changes, record, type)
+        if memberChanges.appendMerge(of: &record.pointee.state, to: changes.bytes),
+            changes.bytes.count - start <= partLimit
+        {
+            return changes.itemEnded(startingAt: start, limit: partLimit)
+        }
+        changes.bytes.truncate(to: start)
+        appendState(of: record, type, for: shape, to: content.states)
+    }
+
+    private func encodeEntries(
         of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
     ) {
-        if shape.key.actions { return }
         if !shape.hasSelection {
             guard let content = content(of: shape) else { return }
             return encode(entries.elements[...], of: record, type, for: shape, into: content)
@@ -139,33 +205,25 @@ extension Engine {
         encode(restricted.elements[...], of: record, type, for: shape, into: content)
     }
 
-    @inline(__always)
     private func encode(
         _ entries: DeltaEntries, of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
         for shape: Shape, into content: ShapeContent
     ) {
         let changes = content.changes
+        let start = beginItem(changes, record, type)
+        let isEncoded: Bool
         switch shape.key.format {
         case .merge:
-            let start = beginItem(changes, record, type)
-            changes.bytes.append(UInt8(ascii: ":"))
-            if ChangeEncoder.appendMember(entries, to: changes.bytes)
-                || ChangeEncoder.appendMerge(entries, of: record.pointee.state, to: changes.bytes),
-                changes.bytes.count - start <= partLimit
-            {
-                return changes.itemEnded(startingAt: start, limit: partLimit)
-            }
-            changes.bytes.truncate(to: start)
+            isEncoded = ChangeEncoder.appendMerge(entries, of: record.pointee.state, to: changes.bytes)
         case .patch:
-            let start = beginItem(changes, record, type)
-            changes.bytes.append(UInt8(ascii: ":"))
             ChangeEncoder.appendPatch(entries, to: changes.bytes)
-            if changes.bytes.count - start <= partLimit {
-                return changes.itemEnded(startingAt: start, limit: partLimit)
-            }
-            changes.bytes.truncate(to: start)
-        case .state: break
+            isEncoded = true
+        case .state: isEncoded = false
         }
+        if isEncoded, changes.bytes.count - start <= partLimit {
+            return changes.itemEnded(startingAt: start, limit: partLimit)
+        }
+        changes.bytes.truncate(to: start)
         appendState(of: record, type, for: shape, to: content.states)
     }
 
@@ -181,21 +239,38 @@ extension Engine {
         of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape, to list: ItemList
     ) {
         let start = beginItem(list, record, type)
-        list.bytes.append(UInt8(ascii: ":"))
         let state = record.pointee.state
         list.bytes.append(jsonObject: shape.selection?.project(state) ?? state)
         list.itemEnded(startingAt: start, limit: partLimit)
     }
 
-    /// Appends `,"type/name"` and gives where it began. Names need no escapes.
+    /// Appends `,"type/name":` and gives where it began.
     @inline(__always)
     private func beginItem(
         _ list: ItemList, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry
     ) -> Int {
         let start = list.bytes.count
-        list.bytes.append(raw: type.itemStart)
-        list.bytes.append(raw: record.pointee.name)
-        list.bytes.append(UInt8(ascii: "\""))
+        list.bytes.write(atMost: addressRoom(record, type)) { pen in
+            pen.append(UInt8(ascii: ","))
+            append(addressOf: record, type, to: &pen)
+            pen.append(UInt8(ascii: ":"))
+        }
         return start
+    }
+
+    /// How much room an address with quotes and a little around it takes.
+    @inline(__always)
+    func addressRoom(_ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry) -> Int {
+        type.addressStart.utf8.count &+ record.pointee.name.utf8.count &+ 8
+    }
+
+    /// Appends `"type/name"`. Names need no escapes.
+    @inline(__always)
+    func append(
+        addressOf record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, to pen: inout BytePen
+    ) {
+        pen.append(raw: type.addressStart)
+        pen.append(raw: record.pointee.name)
+        pen.append(UInt8(ascii: "\""))
     }
 }

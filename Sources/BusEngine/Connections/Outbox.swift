@@ -18,6 +18,8 @@ struct Outbox {
     private var segments: ContiguousArray<Segment> = []
     private var head = 0
     private var own: ByteWriter?
+    /// From here on own bytes come behind all segments: as long as nothing else is added, they need none.
+    private var ownStart = 0
 
     /// The bytes not sent yet.
     private(set) var count = 0
@@ -38,8 +40,43 @@ struct Outbox {
     /// Adds bytes that others hold too. They must not change any more.
     @inline(__always)
     mutating func append(shared bytes: ByteWriter, from start: Int, to end: Int) {
+        segmentOwn()
         count &+= end &- start
         total &+= end &- start
+        appendSegment(bytes, from: start, to: end)
+    }
+
+    /// The connection's own bytes, to write behind what is there; `finish` makes what was written count. The outbox holds
+    /// them meanwhile.
+    @inline(__always)
+    mutating func begin(_ spares: SpareWriters) -> Unmanaged<ByteWriter> {
+        if let own, own.count < Self.runSize { return .passUnretained(own) }
+        return beginRun(spares)
+    }
+
+    private mutating func beginRun(_ spares: SpareWriters) -> Unmanaged<ByteWriter> {
+        segmentOwn()
+        // Behind a full run comes one that fits, because its reader is slow: grown ones would waste half.
+        own = own == nil ? spares.take() : spares.takeLong()
+        ownStart = 0
+        return .passUnretained(own!)
+    }
+
+    /// So many bytes were written into the own ones.
+    @inline(__always)
+    mutating func finish(_ written: Int) {
+        count &+= written
+        total &+= written
+    }
+
+    /// Own bytes that stand in no segment get one, because something else comes behind them.
+    private mutating func segmentOwn() {
+        guard let own, own.count > ownStart else { return }
+        appendSegment(own, from: ownStart, to: own.count)
+        ownStart = own.count
+    }
+
+    private mutating func appendSegment(_ bytes: ByteWriter, from start: Int, to end: Int) {
         let last = segments.count &- 1
         if last >= head, segments[last].bytes === bytes, segments[last].end == start {
             segments[last].end = end
@@ -48,34 +85,20 @@ struct Outbox {
         }
     }
 
-    /// The connection's own bytes, to write behind what is there; `finish` makes what was written count.
-    @inline(__always)
-    mutating func begin(_ spares: SpareWriters) -> ByteWriter {
-        if let own, own.count < Self.runSize { return own }
-        // Behind a full run comes one that fits, because its reader is slow: grown ones would waste half.
-        let fresh = own == nil ? spares.take() : spares.takeLong()
-        own = fresh
-        return fresh
-    }
-
-    /// Adds what was written into the own bytes since they held `start` bytes.
-    mutating func finish(_ bytes: ByteWriter, from start: Int) {
-        if bytes.count > start { append(shared: bytes, from: start, to: bytes.count) }
-    }
-
     /// Fills in the pieces that come next and gives their number; they hold until the next change.
     func output(into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {
         var filled = 0
-        var index = head
         var left = ready
-        while filled < pieces.count, index < segments.count, left > 0 {
-            let segment = segments[index]
-            let length = min(segment.end - segment.start, left)
+        for index in head..<segments.count where filled < pieces.count && left > 0 {
+            let length = min(segments[index].end - segments[index].start, left)
             left -= length
             pieces[filled] = OutputPiece(
-                base: segment.bytes.bytes.baseAddress! + segment.start, count: length)
+                base: segments[index].bytes.bytes.baseAddress! + segments[index].start, count: length)
             filled += 1
-            index += 1
+        }
+        if let own, left > 0, filled < pieces.count {
+            pieces[filled] = OutputPiece(base: own.bytes.baseAddress! + ownStart, count: left)
+            filled += 1
         }
         return filled
     }
@@ -85,10 +108,14 @@ struct Outbox {
         for segment in segments[head...] {
             body(UnsafeRawBufferPointer(rebasing: segment.bytes.bytes[segment.start..<segment.end]))
         }
+        if let own, own.count > ownStart {
+            body(UnsafeRawBufferPointer(rebasing: own.bytes[ownStart...]))
+        }
     }
 
     /// Takes away what may not leave, and gives it.
     mutating func takeBackHeld() -> [UInt8] {
+        segmentOwn()
         var surplus = count - ready
         var held: [UInt8] = []
         forEachPiece { held.append(contentsOf: $0) }
@@ -114,12 +141,14 @@ struct Outbox {
         precondition(bytes <= count, "More was sent than there was to send.")
         count -= bytes
         if count == 0 {
-            own = nil
-            for index in head..<segments.count { release(index, spares) }
-            segments.removeAll(keepingCapacity: segments.count <= 64)
-            head = 0
-            return
+            if !segments.isEmpty {
+                for index in head..<segments.count { release(index, spares) }
+                segments.removeAll(keepingCapacity: segments.count <= 64)
+                head = 0
+            }
+            return releaseOwn(spares)
         }
+        segmentOwn()
         var rest = bytes
         while rest > 0 {
             let length = segments[head].end - segments[head].start
@@ -141,5 +170,13 @@ struct Outbox {
     @inline(__always)
     private mutating func release(_ index: Int, _ spares: SpareWriters) {
         if isKnownUniquelyReferenced(&segments[index].bytes) { spares.giveBack(segments[index].bytes) }
+    }
+
+    /// All own bytes have been sent: their run, too.
+    private mutating func releaseOwn(_ spares: SpareWriters) {
+        var run: ByteWriter?
+        swap(&run, &own)
+        ownStart = 0
+        if run != nil, isKnownUniquelyReferenced(&run) { spares.giveBack(run!) }
     }
 }

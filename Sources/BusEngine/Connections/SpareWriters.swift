@@ -1,4 +1,5 @@
 import BusJSON
+import BusState
 
 /// Runs of bytes that nobody needs at the moment, for whoever writes next: so bytes are written into memory that
 /// is there and warm, and an idle connection holds none.
@@ -8,9 +9,9 @@ final class SpareWriters {
     /// The longest run kept: a burst of the usual size. A slow reader may hold a whole one for few bytes.
     private static let longest = 32 << 10
 
-    @exclusivity(unchecked) private var spares: [ByteWriter] = []
+    private let spares = Stack<ByteWriter>()
     /// Runs of full size, for readers that have one full run waiting already.
-    @exclusivity(unchecked) private var longSpares: [ByteWriter] = []
+    private let longSpares = Stack<ByteWriter>()
     @exclusivity(unchecked) private var held = 0
 
     private static let longCapacity = Outbox.runSize + 4096
@@ -28,7 +29,7 @@ final class SpareWriters {
     }
 
     /// Takes back a run that nobody else holds.
-    func giveBack(_ writer: ByteWriter) {
+    func giveBack(_ writer: consuming ByteWriter) {
         let isLong = writer.reserved == Self.longCapacity
         guard isLong || writer.reserved <= Self.longest, held + writer.reserved <= Self.most else { return }
         writer.clear()

@@ -61,16 +61,27 @@ extension Engine {
         }
     }
 
+    /// Most of what is written is this, so it is written with one look for room.
     @inline(__always)
     private func answerDispatch(_ connection: Connection, _ outcome: KeyMemory.Entry, duplicate: Bool) {
-        answer(connection) { writer in
-            writer.append(",\"revision\":")
-            writer.append(decimal: outcome.revision)
-            writer.append(",\"matched\":")
-            writer.append(decimal: outcome.matched)
-            writer.append(",\"changed\":")
-            writer.append(decimal: outcome.changed)
-            if duplicate { writer.append(",\"duplicate\":true") }
+        reply(connection) { writer in
+            let id = request.id
+            writer.write(atMost: 160 + id.count) { pen in
+                pen.append(UInt8(ascii: "{"))
+                if !id.isEmpty {
+                    pen.append("\"id\":")
+                    pen.append(id)
+                    pen.append(UInt8(ascii: ","))
+                }
+                pen.append("\"ok\":true,\"revision\":")
+                pen.append(decimal: outcome.revision, kept: revisionDigits)
+                pen.append(",\"matched\":")
+                pen.append(decimal: outcome.matched)
+                pen.append(",\"changed\":")
+                pen.append(decimal: outcome.changed)
+                if duplicate { pen.append(",\"duplicate\":true") }
+                pen.append("}\n")
+            }
         }
     }
 

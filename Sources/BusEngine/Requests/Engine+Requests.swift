@@ -47,29 +47,26 @@ extension Engine {
 
     /// Writes a reply; `body` adds members, each with its comma before it. It waits while changes before it
     /// have not been written.
-    @inline(__always)
     func answer(_ connection: Connection, _ body: (ByteWriter) -> Void) {
-        if connection.lagging > 0 { return hold(connection, body) }
-        write(to: connection) { writer in
-            self.appendReply(writer, body)
+        reply(connection) { writer in
+            writer.append(UInt8(ascii: "{"))
+            if !request.id.isEmpty {
+                writer.append("\"id\":")
+                writer.append(request.id)
+                writer.append(UInt8(ascii: ","))
+            }
+            writer.append("\"ok\":true")
+            body(writer)
+            writer.append("}\n")
         }
     }
 
-    private func appendReply(_ writer: ByteWriter, _ body: (ByteWriter) -> Void) {
-        writer.append(UInt8(ascii: "{"))
-        if !request.id.isEmpty {
-            writer.append("\"id\":")
-            writer.append(request.id)
-            writer.append(UInt8(ascii: ","))
-        }
-        writer.append("\"ok\":true")
-        body(writer)
-        writer.append("}\n")
-    }
-
-    private func hold(_ connection: Connection, _ body: (ByteWriter) -> Void) {
+    /// Writes a reply whose whole line `body` writes.
+    @inline(__always)
+    func reply(_ connection: Connection, _ body: (ByteWriter) -> Void) {
+        if connection.lagging == 0 { return write(to: connection, body) }
         let writer = ByteWriter()
-        appendReply(writer, body)
+        body(writer)
         connection.heldReply = Array(writer.bytes)
     }
 

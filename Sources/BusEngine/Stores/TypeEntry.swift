@@ -7,8 +7,8 @@ import BusProtocol
 final class TypeEntry {
     let index: Int32
     let name: String
-    /// How an item of an event begins that is about one of its stores: `,"name/`.
-    let itemStart: String
+    /// How the address of one of its stores begins in an event: `"name/`.
+    let addressStart: String
     /// The definition; a reload puts another in its place.
     @exclusivity(unchecked) private(set) var type: any StateType
     /// Counts its definitions.
@@ -41,7 +41,7 @@ final class TypeEntry {
     init(index: Int32, type: any StateType, stores: StoreTable) {
         self.index = index
         name = type.name
-        itemStart = ",\"\(type.name)/"
+        addressStart = "\"\(type.name)/"
         self.type = type
         self.stores = stores
         remember()

@@ -2,19 +2,18 @@ import BusJSON
 
 /// Bookmarks move the resume point of subscriptions for which nothing changes.
 extension Engine {
-    /// The shapes that are due at this revision and have nothing else to tell.
-    func shapesDueForBookmark() -> [Shape] {
+    /// Bookmarks for the shapes that are due at this revision and were told nothing else.
+    @inline(__always)
+    func bookmarkDueShapes() {
         // Whichever shape waits longest is found when the time is looked at, once the bus has been busy.
         if bookmarkDeadline == nil, !shapes.isEmpty { bookmarkDeadline = now + 1000 }
-        var due: [Shape] = []
-        for shape in bookmarks.take(at: revision) {
-            // It may have been told something since.
-            let tells = shape.content != nil
-            let isDue = shape.lastTold + Limits.bookmarkCommits <= revision
-            if isDue && !tells { due.append(shape) }
-            bookmarks.add(shape, due: (isDue ? revision : shape.lastTold) + Limits.bookmarkCommits)
+        while let shape = bookmarks.take(at: revision) {
+            shape._withUnsafeGuaranteedRef { shape in
+                // It may have been told something since.
+                if shape.lastTold + Limits.bookmarkCommits <= revision { bookmark(shape, atOnce: true) }
+                bookmarks.add(shape, due: shape.lastTold + Limits.bookmarkCommits)
+            }
         }
-        return due
     }
 
     /// How many subscription shapes wait for their time; each must have a subscriber.
@@ -42,32 +41,37 @@ extension Engine {
 
     /// Notes a shape's subscriptions for a bookmark, to be written in the order of events.
     func bookmark(_ shape: Shape, atOnce: Bool = false) {
-        endCohort(of: shape)
+        if shape.cohort != nil { endCohort(of: shape) }
         shape.lastTold = revision
         shape.lastToldAt = now
-        for subscription in shape.subscribers {
-            // Where a connection has no other there is no order to keep.
-            if atOnce, subscription.connection.subscriptions.count == 1 {
-                writeBookmark(to: subscription)
-            } else {
-                publication.ordered.append(subscription)
+        for place in shape.subscribers.indices {
+            Unmanaged.passUnretained(shape.subscribers[place])._withUnsafeGuaranteedRef { subscription in
+                // Where a connection has no other there is no order to keep.
+                if atOnce, subscription.connection.subscriptions.count == 1 {
+                    writeBookmark(to: subscription)
+                } else {
+                    publication.ordered.append(subscription)
+                }
             }
         }
     }
 
     func writeBookmark(to subscription: Subscription) {
-        let connection = subscription.connection
-        guard subscription.from < revision, connection.lagging == 0, !connection.isClosing,
-            connection.outbox.count < outboxLimit
-        else { return }
-        write(to: connection) { writer in
-            writer.append("{\"event\":\"bookmark\",\"sub\":")
-            writer.append(decimal: subscription.number)
-            writer.append(",\"revision\":")
-            writer.append(decimal: self.revision)
-            writer.append("}\n")
+        Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+            guard subscription.from < revision, connection.lagging == 0, !connection.isClosing,
+                connection.outbox.count < outboxLimit
+            else { return }
+            write(to: connection) { writer in
+                writer.write(atMost: 80) { pen in
+                    pen.append("{\"event\":\"bookmark\",\"sub\":")
+                    pen.append(decimal: subscription.number)
+                    pen.append(",\"revision\":")
+                    pen.append(decimal: revision, kept: revisionDigits)
+                    pen.append("}\n")
+                }
+            }
+            subscription.from = revision
+            statistics.bookmarks += 1
         }
-        subscription.from = revision
-        statistics.bookmarks += 1
     }
 }

@@ -40,6 +40,8 @@ final class Shape {
     /// Counts shapes: their order, where one is needed.
     let number: Int
     let hasSelection: Bool
+    /// Takes whole states as merge patches, and nothing besides: what most subscriptions ask for.
+    let isPlain: Bool
 
     /// Wants every store of the types that the pattern names; else `members` are its stores.
     let wantsWholeTypes: Bool
@@ -58,7 +60,7 @@ final class Shape {
     @exclusivity(unchecked) var lastToldAt: Int
 
     /// Where it stands among those that wait for a bookmark.
-    @exclusivity(unchecked) var wheelPlace: (slot: Int, index: Int)?
+    @exclusivity(unchecked) var wheelPlace: BookmarkWheel.Place?
     /// The last action, of all that were ever published, that it has been found to want.
     @exclusivity(unchecked) var lastAction = 0
 
@@ -72,6 +74,7 @@ final class Shape {
         self.number = number
         self.selection = selection
         hasSelection = selection != nil
+        isPlain = selection == nil && key.format == .merge && !key.cause && !key.actions
         wantsWholeTypes = key.pattern.name.isAny
         lastTold = revision
         lastToldAt = now

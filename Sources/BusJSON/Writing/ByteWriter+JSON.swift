@@ -38,6 +38,24 @@ extension ByteWriter {
         append(UInt8(ascii: "}"))
     }
 
+    /// Writes an object of one member, an integer: what most changes are.
+    public func append(onlyMember key: String, _ number: Int) {
+        guard let small = SmallText(key), small.isPlain else {
+            append(UInt8(ascii: "{"))
+            append(quoted: key)
+            append(UInt8(ascii: ":"))
+            append(decimal: number)
+            return append(UInt8(ascii: "}"))
+        }
+        write(atMost: SmallText.longest + 25) { pen in
+            pen.append(UInt8(ascii: "{"))
+            pen.append(quoted: small)
+            pen.append(UInt8(ascii: ":"))
+            pen.append(decimal: number)
+            pen.append(UInt8(ascii: "}"))
+        }
+    }
+
     /// Writes a finite double; Swift's description is the shortest text that reads back as the same double.
     public func append(double value: Double) {
         precondition(value.isFinite, "JSON has no infinity and no NaN; arithmetic must refuse them before.")
@@ -53,16 +71,7 @@ extension ByteWriter {
     /// Writes a string in quotes, escaping only what JSON demands.
     public func append(quoted text: String) {
         if let small = SmallText(text), small.isPlain {
-            // Both words and a quote before them are stored, whatever the length.
-            reserve(18)
-            let place = UnsafeMutableRawPointer(base + written)
-            let words = small.padded
-            place.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
-            (place + 1).storeBytes(of: words.low, as: UInt64.self)
-            (place + 9).storeBytes(of: words.high, as: UInt64.self)
-            (place + 1 + small.count).storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
-            written &+= small.count &+ 2
-            return
+            return write(atMost: SmallText.longest + 2) { $0.append(quoted: small) }
         }
         text.withBytes { append(quotedBytes: $0) }
     }

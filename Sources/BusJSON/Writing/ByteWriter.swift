@@ -116,66 +116,12 @@ public final class ByteWriter {
     /// Writes a decimal integer.
     @inlinable
     public func append(decimal value: Int) {
-        reserve(20)
+        reserve(DecimalDigits.room)
         if value >= 0 && value < 10 {
             base[written] = UInt8(truncatingIfNeeded: value) &+ 48
             written &+= 1
         } else {
-            appendDigits(of: value)
+            written &+= DecimalDigits.write(value, at: base + written)
         }
-    }
-
-    /// Writes an integer into room that has been made for it.
-    @usableFromInline
-    func appendDigits(of value: Int) {
-        var magnitude = value.magnitude
-        var place = base + written
-        if value < 0 {
-            place.pointee = UInt8(ascii: "-")
-            place += 1
-        }
-        place += DecimalDigits.count(of: magnitude)
-        written = place - base
-        // Two digits at a time, from the last to the first.
-        let pairs = DecimalDigits.pairs.utf8Start
-        while magnitude >= 100 {
-            let pair = Int(truncatingIfNeeded: magnitude % 100) &* 2
-            magnitude /= 100
-            place -= 2
-            place[0] = pairs[pair]
-            place[1] = pairs[pair &+ 1]
-        }
-        if magnitude >= 10 {
-            let pair = Int(truncatingIfNeeded: magnitude) &* 2
-            (place - 2).pointee = pairs[pair]
-            (place - 1).pointee = pairs[pair &+ 1]
-        } else {
-            (place - 1).pointee = UInt8(truncatingIfNeeded: magnitude) &+ 48
-        }
-    }
-}
-
-/// How many digits a number takes in decimal.
-@usableFromInline
-enum DecimalDigits {
-    /// The digits of 00 to 99.
-    static var pairs: StaticString {
-        """
-        0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
-        5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899
-        """
-    }
-
-    @inlinable
-    static func count(of magnitude: UInt) -> Int {
-        var length = 1
-        var rest = magnitude
-        while rest >= 10_000 {
-            rest /= 10_000
-            length &+= 4
-        }
-        if rest >= 1000 { return length &+ 3 }
-        if rest >= 100 { return length &+ 2 }
-        return rest >= 10 ? length &+ 1 : length
     }
 }
