@@ -50,7 +50,7 @@ import Testing
 
     /// A seeded run over bits of the whole file. Each is told, harmless, or repaired without loss.
     @Test func flippedBitsAreNeverGivenOut() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
         let whole = directory.bytes
@@ -85,12 +85,12 @@ import Testing
     }
 
     @Test func lostTailOfTheWriteAheadLogIsTold() throws {
-        let original = try Scratch()
+        let original = Scratch()
         let file = try original.open()
         try file.begin(epoch: "e")
         let groups = try Self.write(file)
         let (whole, ahead) = (original.bytes, Scratch.read(original.path + "-wal"))
-        let directory = try Scratch()
+        let directory = Scratch()
         var generator = SeededGenerator(seed: 6)
         var lost = 0
         for _ in 0..<60 {
@@ -111,7 +111,7 @@ import Testing
 
     /// The machine went down in the middle of the last append: nobody was told of it, nothing is lost.
     @Test func tornLastAppendIsNoLoss() throws {
-        let original = try Scratch()
+        let original = Scratch()
         let file = try original.open()
         try file.begin(epoch: "e")
         try file.append("{\"revision\":1}", first: 1, last: 1, time: 1)
@@ -119,7 +119,7 @@ import Testing
         try file.append("{\"revision\":2}", first: 2, last: 2, time: 1)
         var ahead = Scratch.read(original.path + "-wal")
         ahead[before + 100] ^= 1
-        let directory = try Scratch()
+        let directory = Scratch()
         directory.bytes = original.bytes
         Scratch.write(ahead, to: directory.path + "-wal")
         let next = try directory.open(boot: "the next")
@@ -130,14 +130,14 @@ import Testing
 
     /// After a checkpoint all is in the file; a part of the write-ahead log, written into it again, would take it back.
     @Test func damagedWriteAheadLogDoesNotTakeTheFileBack() throws {
-        let original = try Scratch()
+        let original = Scratch()
         let file = try original.open()
         try file.begin(epoch: "e")
         let groups = try Self.write(file)
         try original.query("PRAGMA wal_checkpoint(PASSIVE)")
         var ahead = Scratch.read(original.path + "-wal")
         ahead[ahead.count / 2] ^= 1
-        let directory = try Scratch()
+        let directory = Scratch()
         directory.bytes = original.bytes
         Scratch.write(ahead, to: directory.path + "-wal")
         let next = try directory.open()
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func olderSnapshotAndGroupsStandInForADamagedOne() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
         try directory.query(
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test func groupsUpToTheDamageAreKept() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
         try directory.query("UPDATE groups SET entries = replace(entries, '50', '51') WHERE first = 50")
@@ -193,7 +193,7 @@ import Testing
         "UPDATE groups SET entries = (SELECT entries FROM groups WHERE number = 49) WHERE number = 50",
     ])
     func changedRowsAreNoticed(_ change: String) throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { _ = try Self.write($0) }
         try directory.query(change)
         let file = try directory.open()
@@ -215,7 +215,7 @@ import Testing
         "UPDATE groups SET number = 'x' || number, first = NULL WHERE 0; UPDATE snapshots SET digest = '', bytes = 'many'",
     ])
     func impossibleNumbersAreDamage(_ change: String) throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
         try directory.query(change)
@@ -231,7 +231,7 @@ import Testing
     }
 
     @Test func damageBeforeTheNewestSnapshotCostsHistoryOnly() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
         try directory.query("UPDATE groups SET entries = '{}' WHERE first = 30")
@@ -245,7 +245,7 @@ import Testing
 
     @Test(arguments: [1, 99, 4096, 40_000, 100_000])
     func cutFileIsRefusedOrSaved(_ size: Int) throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
         let whole = directory.bytes
@@ -263,7 +263,7 @@ import Testing
     /// A replacement of a damaged file that was interrupted is ended by the next start, wherever it was.
     @Test(arguments: 0..<3)
     func interruptedReplacementGoesOn(_ step: Int) throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { try $0.append("{\"good\":1}", first: 1, last: 1, time: 1) }
         let good = directory.bytes
         directory.removeAll()

@@ -5,7 +5,7 @@ import Testing
 /// The digest sees each bit, wherever it stands and however long the text is: the file's own, changed in place.
 @Suite struct DigestTests {
     @Test func everyFlippedBitOfAGroupIsNoticed() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let text = "{\"revision\":1,\"actions\":[\"abcdefghijklmno\"]}"
         try directory.write { try $0.append(text, first: 1, last: 1, time: 1) }
         let whole = directory.bytes
@@ -23,7 +23,7 @@ import Testing
 
     /// At every length around the size of a step, with each last byte changed.
     @Test func everyLengthIsToldFromEveryOther() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         var digests: Set<String> = []
         for length in 0...70 {
             for last in ["a", "b"] {

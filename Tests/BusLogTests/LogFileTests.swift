@@ -4,7 +4,7 @@ import Testing
 /// The log as its owner uses it: what is written is there again, in order, whole.
 @Suite struct LogFileTests {
     @Test func newFileIsEmptyAndHasNoHistoryYet() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try directory.open()
         #expect(file.epoch == nil)
         #expect(!file.mayHaveLost)
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test func whatWasAppendedIsThereAfterReopening() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { file in
             try file.append("{\"revision\":1}\n{\"revision\":2}", first: 1, last: 2, time: 5)
             try file.append("{\"note\":1}", first: 3, last: 2, time: 6)
@@ -34,7 +34,7 @@ import Testing
 
     /// A group without commits comes after the revision that was the last one then.
     @Test func groupsAfterARevisionAreFoundWhereverTheyBegin() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         var revisions: [ClosedRange<Int>] = []
         try directory.write { file in
             for size in [1, 5, 2, 1, 1, 40, 3, 1, 2, 2, 9] {
@@ -54,7 +54,7 @@ import Testing
 
     /// Whoever reads may take its time: what it was given is a copy, and the write-ahead log is used again meanwhile.
     @Test func pausedReaderDoesNotLetTheWriteAheadLogGrow() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try directory.open(.never)
         try file.begin(epoch: "e")
         let text = String(decoding: [UInt8](repeating: 0x78, count: 1 << 20), as: UTF8.self)
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func snapshotIsThereWholeOnlyOnceItHasEnded() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { file in
             try file.append("{}", first: 1, last: 1, time: 1)
             try file.beginSnapshot(revision: 1, time: 10)

@@ -6,7 +6,7 @@ import Testing
 /// One daemon owns a log; everybody may read it meanwhile. And whatever else may stand at its path gets a sentence.
 @Suite struct OwnershipTests {
     @Test func secondDaemonIsRefusedAndTheFirstGoesOn() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try directory.open()
         try file.begin(epoch: "e")
         let failure = #expect(throws: LogFailure.self) { try directory.open() }
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func anotherNameOfTheLogIsTheSameLog() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try directory.open()
         symlink(directory.path, directory.directory + "/other")
         let failure = #expect(throws: LogFailure.self) {
@@ -29,14 +29,14 @@ import Testing
 
     /// The lock goes with the owner, and a file left by an earlier one is no lock.
     @Test func nextDaemonOwnsItOnceTheFirstIsGone() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { try $0.append("{}", first: 1, last: 1, time: 1) }
         #expect(directory.names.contains("bus.sqlite-lock"))
         #expect(try directory.open().lastRevision == 1)
     }
 
     @Test func readersComeAndGoWithoutDisturbingTheOwner() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try directory.open()
         try file.begin(epoch: "e")
         for revision in 1...20 {
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func logIsReadableWithoutADaemon() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { try $0.append("{}", first: 1, last: 1, time: 1) }
         #expect(try directory.reader().groups().count == 1)
         #expect(try directory.reader().epoch() == "e")
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func fileOfAnotherProgramIsLeftAlone() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         _ = try directory.query("CREATE TABLE other(a); PRAGMA application_id = 7")
         let before = directory.bytes
         let failure = #expect(throws: LogFailure.self) { try directory.open() }
@@ -67,14 +67,14 @@ import Testing
     }
 
     @Test func garbageIsNoLog() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         directory.bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         #expect(#expect(throws: LogFailure.self) { try directory.open() }?.kind == .notALog)
         #expect(#expect(throws: LogFailure.self) { try directory.reader() }?.kind == .notALog)
     }
 
     @Test func directoryIsNoLog() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let failure = #expect(throws: LogFailure.self) {
             try LogFile(path: directory.directory, sync: .always, bootID: "boot")
         }
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func laterFormIsRefused() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { _ in }
         _ = try directory.query("PRAGMA user_version = 2")
         #expect(#expect(throws: LogFailure.self) { try directory.open() }?.kind == .newerForm)
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test func fileThatIsTakenAwayAcceptsNothingMore() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try directory.open()
         try file.begin(epoch: "e")
         rename(directory.path, directory.path + "-elsewhere")
@@ -113,7 +113,7 @@ import Testing
 
     /// A file may come from anywhere; nothing in it runs.
     @Test func triggersInTheFileDoNotRun() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { try $0.append("{}", first: 1, last: 1, time: 1) }
         try directory.query("CREATE TRIGGER evil AFTER INSERT ON groups BEGIN DELETE FROM groups; END")
         try directory.write { try $0.append("{}", first: 2, last: 2, time: 1) }
@@ -122,7 +122,7 @@ import Testing
 
     /// Somebody who holds the file's write lock stops the bus for a second, not for ever.
     @Test func strangerWhoWritesIsNamed() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try directory.open()
         try file.begin(epoch: "e")
         var stranger: OpaquePointer?
@@ -138,7 +138,7 @@ import Testing
     /// Root may write everything, so only others can try it.
     @Test(.enabled(if: geteuid() != 0), arguments: [true, false])
     func whatMayNotBeWrittenIsNamed(_ isDirectory: Bool) throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { _ in }
         if isDirectory { unlink(directory.path + "-lock") }
         chmod(isDirectory ? directory.directory : directory.path, isDirectory ? 0o500 : 0o400)

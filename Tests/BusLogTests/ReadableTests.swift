@@ -10,7 +10,7 @@ import Testing
         """
 
     @Test func viewOfCommitsShowsOneRowPerEntry() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { try $0.append(Self.entries, first: 1, last: 18, time: 5) }
         #expect(
             try directory.query("SELECT revision, times, time, seconds, by, actions, key, other FROM commits")
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func oneCommitIsFoundByItsRevision() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write {
             try $0.append(Self.entries, first: 1, last: 18, time: 5)
             try $0.append("{\"revision\":19}", first: 19, last: 19, time: 5)
@@ -36,7 +36,7 @@ import Testing
 
     /// Whoever asks for the schema is told what the columns mean.
     @Test func schemaExplainsItself() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write { _ in }
         let schema = try directory.query(
             "SELECT sql FROM sqlite_schema WHERE name IN ('groups', 'snapshots')")
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func sizesAddUp() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         try directory.write {
             try $0.append("{\"ä\":1}", first: 1, last: 1, time: 5)
             try $0.beginSnapshot(revision: 1, time: 5)
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func metaTellsHowTheLastRunEnded() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         do {
             let file = try directory.open(.interval)
             try file.begin(epoch: "it's one")
@@ -78,7 +78,7 @@ import Testing
 
     @Test(arguments: [(SyncMode.always, false), (.interval, true), (.never, true)])
     func onlyARebootDuringAnUnsyncedRunMayLose(_ mode: SyncMode, _ lost: Bool) throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         do {
             let file = try directory.open(mode, boot: "one")
             try file.begin(epoch: "e")

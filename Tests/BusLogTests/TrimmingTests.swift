@@ -28,7 +28,7 @@ import Testing
     private static let unlimited = Retention(commits: .max, age: .max, bytes: .max)
 
     @Test func nothingGoesWhileAllLimitsHold() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try Self.open(directory)
         try Self.trim(file, Retention(commits: 100, age: 99_000, bytes: 100 * 100 + 10 * 50))
         #expect(file.oldestRevision == 0)
@@ -51,7 +51,7 @@ import Testing
         (Retention(commits: .max, age: .max, bytes: 1), 100),
     ])
     func historyBeginsWithTheOldestSnapshotWithinAllLimits(_ retention: Retention, _ oldest: Int) throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try Self.open(directory)
         try Self.trim(file, retention)
         #expect(file.oldestRevision == oldest)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func eachStepIsSmall() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try Self.open(directory)
         var steps = 0
         var rows = 100 + 50
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func trimmedLogOpensAndGoesOn() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         do {
             let file = try Self.open(directory)
             try Self.trim(file, Retention(commits: 0, age: .max, bytes: .max))
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test func snapshotsBetweenAreThinnedToEvenDistances() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try directory.open()
         try file.begin(epoch: "e")
         for revision in 1...400 {
@@ -124,7 +124,7 @@ import Testing
 
     /// Parts without their end are those of a snapshot that a crash interrupted.
     @Test func orphanedPartsGoWhenTheFileIsOpened() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         do {
             let file = try Self.open(directory)
             try file.append("{}", first: 101, last: 101, time: 1)
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test func trimmingWhileASnapshotIsWrittenLeavesItsParts() throws {
-        let directory = try Scratch()
+        let directory = Scratch()
         let file = try Self.open(directory)
         try file.append("{}", first: 101, last: 101, time: 1)
         try file.beginSnapshot(revision: 101, time: 1)
