@@ -66,7 +66,7 @@ package final class Engine {
     /// Shapes whose pattern has wildcards and wants some stores of a type only.
     @exclusivity(unchecked) var globShapes: [Shape] = []
     @exclusivity(unchecked) var subscriptionCount = 0
-    @exclusivity(unchecked) var bookmarks = BookmarkWheel()
+    @exclusivity(unchecked) var quietShapes = QuietShapes()
     /// Shapes that formed a cohort in this turn, and the bytes that cohorts wrote.
     @exclusivity(unchecked) var formedCohorts: [Shape] = []
     @exclusivity(unchecked) var usedRuns: [ByteWriter] = []
@@ -85,6 +85,8 @@ package final class Engine {
     @exclusivity(unchecked) var partialActionShapes: [Shape] = []
     /// When shapes have to be looked at because of the time, in milliseconds since 1970.
     @exclusivity(unchecked) var bookmarkDeadline: Int?
+    /// When storage that large commits needed is given back, in milliseconds since 1970; nil where there is none.
+    @exclusivity(unchecked) var relaxDeadline: Int?
 
     // Identities and keys.
     @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
@@ -185,6 +187,18 @@ package final class Engine {
         now = max(now, milliseconds)
         endCohorts()
         recycleRuns()
+    }
+
+    /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
+    package var nextDeadline: Int? {
+        guard let relaxDeadline else { return bookmarkDeadline }
+        return min(relaxDeadline, bookmarkDeadline ?? .max)
+    }
+
+    /// Does what the time asks for.
+    package func tick() {
+        bookmarkAfterTime()
+        relaxIfDue()
     }
 
     // MARK: Types

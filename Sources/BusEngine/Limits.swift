@@ -36,11 +36,18 @@ package struct Limits: Sendable, Equatable {
     package static let pointers = 64
     /// A bookmark follows after this many commits without a change for a subscription…
     package static let bookmarkCommits = 1000
+    /// …but not sooner than so many milliseconds after it was told something…
+    package static let bookmarkPause = 100
     /// …or after this many milliseconds.
     package static let bookmarkMilliseconds = 30_000
     /// Shared bytes are held in whole runs, which may be far longer than one reader's part of them: with more
     /// than this waiting, a connection gets a copy of its own.
     package static let sharedWhileWaiting = 16 << 10
+    /// Commits that touch more stores than this, or tell a shape's subscribers more bytes, are large: the storage they
+    /// needed is kept for so many milliseconds.
+    static let usualTouches = 4096
+    static let usualContent = 64 << 10
+    static let largeStorageKept = 1000
     /// Cohorts kept for the next turns, each with room for as many subscribers as it once had.
     static let spareCohorts = 16
     /// What surrounds a state on its line at most: address, revisions, cause-free members.

@@ -59,6 +59,12 @@ package final class Journal {
         if !paths.isEmpty { paths.clear() }
     }
 
+    /// Gives back what an unusually large commit took.
+    package func relax() {
+        records.relax()
+        paths.relax()
+    }
+
     /// Takes back the writes noted since `mark`, all of which went into `state`, and forgets them.
     package func undo(to mark: Int, in state: inout JSONObject) {
         undo(mark..<records.count, in: &state)

@@ -90,15 +90,14 @@ public struct Stack<Element>: ~Copyable {
         }
     }
 
-    /// Empties it; storage beyond `bound` elements is given back.
+    /// Empties it and keeps the storage.
     @inlinable @inline(__always)
-    public func clear(keeping bound: Int = 65_536) {
-        cut(to: 0)
-        if storage.pointee.capacity > bound { shrink() }
-    }
+    public func clear() { cut(to: 0) }
 
-    @usableFromInline @inline(never)
-    func shrink() {
+    /// Empties it and gives the storage back, if that is for more than `bound` elements.
+    public func relax(beyond bound: Int = 4096) {
+        clear()
+        guard storage.pointee.capacity > bound else { return }
         storage.pointee.base.deallocate()
         storage.pointee.base = .allocate(capacity: initialCapacity)
         storage.pointee.capacity = initialCapacity

@@ -237,6 +237,7 @@ import Testing
         }
         bus.disk = .works
         let start = try #require(try client.all().last { $0["event"] == "change" }?["revision"]?.int)
+        bus.advance(milliseconds: 100)
         for _ in 0..<1000 { other.send(Line.increment) }
         #expect(try client.all() == [["event": "bookmark", "sub": 1, "revision": .int(start + 1000)]])
     }

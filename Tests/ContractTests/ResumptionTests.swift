@@ -94,12 +94,35 @@ import Testing
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)
+        bus.advance(milliseconds: 100)
         for _ in 0..<999 { client.send(#"{"op":"dispatch","type":"door","action":"rang","ack":false}"#) }
         #expect(try watcher.all().isEmpty)
         client.send(#"{"op":"dispatch","type":"door","action":"rang","ack":false}"#)
         #expect(try watcher.all() == [["event": "bookmark", "sub": 1, "revision": 1002]])
         try client.increment()
         #expect(try watcher.next()?["from"] == 1002)
+    }
+
+    /// However many commits there are, there is a pause between two bookmarks: a busy bus has better things to do.
+    @Test func bookmarksKeepTheirDistance() throws {
+        let bus = try MemoryBus.with("counter/a", "door/front")
+        let (client, watcher) = (bus.connect(), bus.connect())
+        try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)
+        func ring(_ count: Int) {
+            let line = #"{"op":"dispatch","type":"door","action":"rang","ack":false}"# + "\n"
+            client.send(bytes: Array(String(repeating: line, count: count).utf8))
+        }
+        for round in 1...3 {
+            ring(2500)
+            bus.advance(milliseconds: 99)
+            #expect(try watcher.all().isEmpty)
+            bus.advance(milliseconds: 1)
+            let revision = bus.engine.revision
+            #expect(revision == 2 + round * 2500)
+            #expect(try watcher.all() == [["event": "bookmark", "sub": 1, "revision": .int(revision)]])
+        }
+        bus.advance(milliseconds: 300_000)
+        #expect(try watcher.all().isEmpty)
     }
 
     @Test func bookmarkAfterThirtySeconds() throws {

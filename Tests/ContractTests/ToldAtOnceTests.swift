@@ -222,6 +222,7 @@ import Testing
         for watcher in watchers {
             #expect(try watcher.all().map { $0["revision"]?.int } == [start + 501, start + 502])
         }
+        bus.advance(milliseconds: 100)
         try burst("counter/a", #""action":"increment""#, 1)
         for watcher in watchers {
             #expect(try watcher.all() == [["event": "bookmark", "sub": 1, "revision": .int(start + 1502)]])

@@ -21,6 +21,7 @@ import Testing
         try watcher.ask(#"{"op":"subscribe","store":"counter/a"}"#)
         try watcher.ask(#"{"op":"subscribe","store":"counter/b"}"#)
         try watcher.ask(#"{"op":"subscribe","match":"counter/a*"}"#)
+        bus.advance(milliseconds: 100)
         for _ in 0..<1000 { client.send(#"{"op":"dispatch","store":"counter/b","action":"increment"}"#) }
         let events = try watcher.all()
         #expect(events.filter { $0["event"] == "bookmark" }.count == 2)

@@ -30,6 +30,9 @@ final class MemoryTranscriptBus: TranscriptBus {
     func receive(_ client: Character) -> Reception {
         guard let client = clients[client] else { return .end }
         if let line = client.nextLine() { return .line(line) }
+        // Who waits for a line lets time pass: a bookmark may take some.
+        bus.advance(milliseconds: 100)
+        if let line = client.nextLine() { return .line(line) }
         return client.isEnded ? .end : .nothing
     }
 

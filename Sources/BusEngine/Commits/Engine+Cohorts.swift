@@ -75,10 +75,16 @@ extension Engine {
     /// Puts into the outbox what was written for a member of a cohort since it was last given something.
     @inline(__always)
     func takeFromCohort(_ connection: Connection) {
-        guard let cohort = connection.cohort else { return }
-        let (start, end) = (connection.cohortStart, cohort.run.count)
+        guard let cohort = connection.cohort.map(Unmanaged.passUnretained) else { return }
+        cohort._withUnsafeGuaranteedRef { give($0.run, to: connection) }
+    }
+
+    /// Puts what is new in a cohort's run into a member's outbox.
+    @inline(__always)
+    private func give(_ run: ByteWriter, to connection: Connection) {
+        let (start, end) = (connection.cohortStart, run.count)
         if start == end { return }
-        connection.outbox.append(shared: cohort.run, from: start, to: end)
+        connection.outbox.append(shared: run, from: start, to: end)
         connection.cohortStart = end
         markReady(connection)
     }
@@ -87,8 +93,9 @@ extension Engine {
     func endCohort(of shape: Shape) {
         guard let cohort = shape.cohort else { return }
         shape.cohort = nil
+        let run = cohort.run
         cohort.forEachMember { subscription, connection in
-            takeFromCohort(connection)
+            give(run, to: connection)
             cohort.leave(subscription, connection)
         }
         usedRuns.append(cohort.end())

@@ -182,6 +182,7 @@ extension Engine {
     }
 
     func forgetTouches() {
+        if touches.count > Limits.usualTouches { noteLargeCommit() }
         touches.clear()
         furtherRecords.clear()
         journal.clear()

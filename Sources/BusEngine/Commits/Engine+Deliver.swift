@@ -7,10 +7,7 @@ extension Engine {
     func deliver(by: [UInt8], actions: Bool) {
         for index in publication.shapes.indices {
             publication.shapes[index]._withUnsafeGuaranteedRef { shape in
-                if !shape.key.actions {
-                    shape.lastTold = revision
-                    shape.lastToldAt = now
-                }
+                if !shape.key.actions { noteTold(shape) }
                 let cause = shape.key.cause && !shape.key.actions ? cause(by: by, actions: actions) : nil
                 Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef {
                     deliver($0, cause, to: shape)
@@ -66,10 +63,7 @@ extension Engine {
                 record, type, number: cohort.number, from: cohort.from, to: cohort.run)
             if isTold { noteEvent(of: cohort, from: start) }
         }
-        if isTold {
-            shape.lastTold = revision
-            shape.lastToldAt = now
-        }
+        if isTold { noteTold(shape) }
         return isTold
     }
 
@@ -170,6 +164,7 @@ extension Engine {
         if content.isCut || content.size + (cause?.count ?? 0) > partLimit {
             return appendParts(content, cause, number: number, from: from, to: writer)
         }
+        writer.reserve(Limits.eventOverhead + content.size + (cause?.count ?? 0))
         appendHead(number, from: from, to: writer)
         if !content.changes.isEmpty {
             writer.append(",\"changes\":{")
@@ -212,6 +207,7 @@ extension Engine {
         var parts:
             [(name: StaticString, open: StaticString, close: StaticString, bytes: UnsafeRawBufferPointer)] =
                 []
+        writer.reserve((content.size / partLimit + 4) * Limits.eventOverhead + content.size)
         content.changes.forEachPart { parts.append(("changes", "{", "}", $0)) }
         content.states.forEachPart { parts.append(("states", "{", "}", $0)) }
         content.dropped.forEachPart { parts.append(("dropped", "[", "]", $0)) }

@@ -46,7 +46,9 @@ extension Engine {
     private func forgetContents() {
         for index in publication.shapes.indices {
             publication.shapes[index]._withUnsafeGuaranteedRef { $0.content = nil }
-            Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef { $0.relax() }
+            Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef {
+                if $0.size > Limits.usualContent { noteLargeCommit() }
+            }
         }
         publication.shapes.clear()
     }

@@ -33,12 +33,14 @@ final class ShapeContent {
 
     /// Gives back what an unusually large commit took.
     func relax() {
-        guard size + actions.bytes.count > 32 << 10 else { return }
-        for list in [changes, states, dropped, actions] where list.bytes.reserved > 64 << 10 {
+        clear()
+        for list in [changes, states, dropped, actions] where list.bytes.reserved > Self.usual {
             list.bytes.shrink()
-            list.clear()
         }
     }
+
+    /// Bytes for each of the lists that are kept for good.
+    private static let usual = 64 << 10
 
     var size: Int { changes.bytes.count + states.bytes.count + dropped.bytes.count }
     var isCut: Bool { !changes.cuts.isEmpty || !states.cuts.isEmpty || !dropped.cuts.isEmpty }
@@ -53,7 +55,6 @@ final class ItemList {
 
     func clear() {
         bytes.clear()
-        if bytes.reserved > 1 << 20 { bytes.shrink() }
         if !cuts.isEmpty { cuts = [] }
         partStart = 0
     }

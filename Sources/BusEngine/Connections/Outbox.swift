@@ -141,11 +141,14 @@ struct Outbox {
         precondition(bytes <= count, "More was sent than there was to send.")
         count -= bytes
         if count == 0 {
-            if !segments.isEmpty {
+            if segments.count == 1 {
+                release(0, spares)
+                segments.removeLast()
+            } else if !segments.isEmpty {
                 for index in head..<segments.count { release(index, spares) }
                 segments.removeAll(keepingCapacity: segments.count <= 64)
-                head = 0
             }
+            head = 0
             return releaseOwn(spares)
         }
         segmentOwn()

@@ -81,11 +81,7 @@ extension Engine {
         membershipCount = 0
         for shape in shapesInOrder {
             shape.leaveAll()
-            if !shape.key.actions {
-                shape.lastTold = min(shape.lastTold, revision)
-                bookmarks.remove(shape)
-                bookmarks.add(shape, due: shape.lastTold + Limits.bookmarkCommits)
-            }
+            if !shape.key.actions { shape.lastTold = min(shape.lastTold, revision) }
             if shape.wantsWholeTypes {
                 for entry in types where shape.key.pattern.type.matches(entry.name) {
                     entry.shapes.append(shape)

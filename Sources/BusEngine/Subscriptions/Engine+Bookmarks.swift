@@ -2,48 +2,63 @@ import BusJSON
 
 /// Bookmarks move the resume point of subscriptions for which nothing changes.
 extension Engine {
-    /// Bookmarks for the shapes that are due at this revision and were told nothing else.
+    /// A shape's subscribers are told of this commit, or reminded of its revision.
+    @inline(__always)
+    func noteTold(_ shape: Shape) {
+        shape.lastTold = revision
+        shape.lastToldAt = now
+        quietShapes.moveToEnd(shape)
+    }
+
+    /// Bookmarks for the shapes that are due after this commit, and were told nothing else.
     @inline(__always)
     func bookmarkDueShapes() {
-        // Whichever shape waits longest is found when the time is looked at, once the bus has been busy.
-        if bookmarkDeadline == nil, !shapes.isEmpty { bookmarkDeadline = now + 1000 }
-        while let shape = bookmarks.take(at: revision) {
-            shape._withUnsafeGuaranteedRef { shape in
-                // It may have been told something since.
-                if shape.lastTold + Limits.bookmarkCommits <= revision { bookmark(shape, atOnce: true) }
-                bookmarks.add(shape, due: shape.lastTold + Limits.bookmarkCommits)
+        while let shape = quietShapes.first {
+            let due = shape._withUnsafeGuaranteedRef { bookmarkTime(of: $0) }
+            guard due <= now else {
+                if due < bookmarkDeadline ?? .max { bookmarkDeadline = due }
+                return
             }
+            shape._withUnsafeGuaranteedRef { bookmark($0, atOnce: true) }
         }
+    }
+
+    /// When a shape is due, as far as is known now, in milliseconds since 1970.
+    ///
+    /// After enough commits it is due soon, but a busy bus makes them in a fraction of a millisecond, and bookmarks for many
+    /// idle subscriptions would be most of what it does: so there is a pause between two. `max`: it knows the revision.
+    @inline(__always)
+    private func bookmarkTime(of shape: Shape) -> Int {
+        let behind = revision - shape.lastTold
+        if behind == 0 { return .max }
+        return shape.lastToldAt
+            + (behind < Limits.bookmarkCommits ? Limits.bookmarkMilliseconds : Limits.bookmarkPause)
     }
 
     /// How many subscription shapes wait for their time; each must have a subscriber.
-    package var shapesAwaitingBookmark: Int { bookmarks.count }
+    package var shapesAwaitingBookmark: Int { quietShapes.count }
 
-    /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
-    package var nextDeadline: Int? { bookmarkDeadline }
-
-    /// Does what the time asks for.
-    package func tick() {
+    /// Bookmarks for the shapes whose time has come.
+    func bookmarkAfterTime() {
         guard let deadline = bookmarkDeadline, deadline <= now else { return }
-        var next: Int?
-        publication.ordered.removeAll(keepingCapacity: true)
-        for shape in shapes.values where !shape.key.actions && shape.lastTold < revision {
-            let due = shape.lastToldAt + Limits.bookmarkMilliseconds
-            if due <= now { bookmark(shape) } else { next = min(next ?? due, due) }
+        bookmarkDeadline = nil
+        while let shape = quietShapes.first {
+            let due = shape._withUnsafeGuaranteedRef { bookmarkTime(of: $0) }
+            guard due <= now else {
+                if due < .max { bookmarkDeadline = due }
+                break
+            }
+            shape._withUnsafeGuaranteedRef { bookmark($0) }
         }
-        // A dictionary has no order that could be relied on; events have.
         publication.ordered.sort { ($0.connection.id, $0.number) < ($1.connection.id, $1.number) }
         for subscription in publication.ordered { writeBookmark(to: subscription) }
-        publication.ordered.removeAll()
-        // Many shapes are not looked through more often than once a second.
-        bookmarkDeadline = next.map { max($0, now + (shapes.count > 1000 ? 1000 : 1)) }
+        publication.ordered.removeAll(keepingCapacity: true)
     }
 
     /// Notes a shape's subscriptions for a bookmark, to be written in the order of events.
-    func bookmark(_ shape: Shape, atOnce: Bool = false) {
+    private func bookmark(_ shape: Shape, atOnce: Bool = false) {
         if shape.cohort != nil { endCohort(of: shape) }
-        shape.lastTold = revision
-        shape.lastToldAt = now
+        noteTold(shape)
         for place in shape.subscribers.indices {
             Unmanaged.passUnretained(shape.subscribers[place])._withUnsafeGuaranteedRef { subscription in
                 // Where a connection has no other there is no order to keep.

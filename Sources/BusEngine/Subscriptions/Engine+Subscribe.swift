@@ -137,7 +137,7 @@ extension Engine {
             findMembers(of: shape)
         }
         if !key.actions {
-            bookmarks.add(shape, due: revision + Limits.bookmarkCommits)
+            quietShapes.add(shape)
         }
         return shape
     }
@@ -196,7 +196,7 @@ extension Engine {
         shapes[shape.key] = nil
         shapeBytes -= shape.key.memory
         membershipCount -= shape.members.count
-        bookmarks.remove(shape)
+        quietShapes.remove(shape)
         if shape.key.actions { actionShapeCount -= 1 }
         if shape.wantsWholeTypes {
             for entry in types { entry.shapes.removeAll { $0 === shape } }

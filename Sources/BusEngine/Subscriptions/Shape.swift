@@ -60,7 +60,7 @@ final class Shape {
     @exclusivity(unchecked) var lastToldAt: Int
 
     /// Where it stands among those that wait for a bookmark.
-    @exclusivity(unchecked) var wheelPlace: BookmarkWheel.Place?
+    @exclusivity(unchecked) var quietPlace: QuietShapes.Place?
     /// The last action, of all that were ever published, that it has been found to want.
     @exclusivity(unchecked) var lastAction = 0
 
