@@ -118,6 +118,14 @@ package final class MemoryLoad {
         take()
     }
 
+    /// Time in which nothing happens.
+    package func pause(milliseconds: Int) {
+        now += milliseconds
+        engine.beginTurn(at: now)
+        engine.tick()
+        take()
+    }
+
     private func take() {
         var taken = 0
         engine.takeReady { connection in

@@ -1,10 +1,12 @@
 #include "CMallocCount.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
 
 static __thread unsigned long count;
 
@@ -23,4 +25,17 @@ void *calloc(size_t number, size_t size) {
 void *realloc(void *memory, size_t size) {
     count++;
     return __libc_realloc(memory, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    count++;
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size) {
+    count++;
+    void *taken = __libc_memalign(alignment, size);
+    if (!taken) return ENOMEM;
+    *memory = taken;
+    return 0;
 }

@@ -62,6 +62,29 @@ import Testing
         let taken = try allocations(setting)
         #expect(taken < Cost.perDispatch + 100 * Cost.perStore)
     }
+
+    /// What a commit over many stores needs is kept for the next one, and given back when none comes for a second.
+    @Test func storageOfLargeCommitsIsKeptForASecond() throws {
+        var setting = MemoryLoad.Setting()
+        setting.stores = 10_000
+        setting.subscribers = 1
+        let load = try MemoryLoad(setting)
+        let requests = load.requests(1)
+        func allocations() -> UInt {
+            let before = malloc_count()
+            load.turn(requests)
+            return malloc_count() - before
+        }
+        for _ in 0..<4 { load.turn(requests) }
+        let kept = allocations()
+        load.pause(milliseconds: 990)
+        #expect(allocations() == kept)
+        load.pause(milliseconds: 1000)
+        let anew = allocations()
+        #expect(anew > kept + 15)
+        #expect(allocations() == kept)
+        #expect(Double(kept) < Cost.perLargeCommit)
+    }
 }
 
 /// How often memory may be taken. What a turn takes as a whole is spread over its 64 requests.
@@ -70,8 +93,10 @@ enum Cost {
     #if DEBUG
         static let perDispatch = 250.0
         static let perStore = 100.0
+        static let perLargeCommit = 10_000 * perStore
     #else
         static let perDispatch = 0.25
         static let perStore = 0.0
+        static let perLargeCommit = 16.0
     #endif
 }

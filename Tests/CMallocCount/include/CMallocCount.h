@@ -2,7 +2,7 @@
 #ifndef C_MALLOC_COUNT_H
 #define C_MALLOC_COUNT_H
 
-// How often this thread has called malloc, calloc or realloc.
+// How often this thread has called malloc, calloc or realloc, or taken memory with an alignment.
 unsigned long malloc_count(void);
 
 #endif
