@@ -72,6 +72,8 @@ package final class Engine {
     @exclusivity(unchecked) var usedRuns: [ByteWriter] = []
     @exclusivity(unchecked) var spareCohorts: [Cohort] = []
     let spareWriters = SpareWriters()
+    /// How many stores are noted for shapes with a selection.
+    @exclusivity(unchecked) var selectedChangeCount = 0
     /// Counts the actions that were published, so that each shape is told once.
     @exclusivity(unchecked) var publishedActions = 0
     /// What shapes, the stores in them, wills and unfinished lines count as.

@@ -34,6 +34,8 @@ package struct Limits: Sendable, Equatable {
     package static let history = 1000
     /// Pointers in one `select`: bounds the work that one commit causes per subscription shape.
     package static let pointers = 64
+    /// Stores that are noted because what a slow reader selects of them has changed; beyond it is told all that changed.
+    static let selectedChanges = 65_536
     /// A bookmark follows after this many commits without a change for a subscription…
     package static let bookmarkCommits = 1000
     /// …but not sooner than so many milliseconds after it was told something…

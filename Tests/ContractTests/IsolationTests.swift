@@ -49,6 +49,72 @@ import Testing
         #expect(next[0]["coalesced"] == nil)
     }
 
+    private static let readings = """
+        type: reading
+        initial: { value: 0, noise: 0, unit: { name: C, checks: 0 } }
+        actions:
+          measure: { set: { value: { var: payload.value } }, payload: { value: integer } }
+          rustle: { increment: { noise: 1 } }
+          check: { increment: { unit.checks: 1 } }
+        """
+
+    private func busWithReadings(outbox: Int) throws -> (client: MemoryClient, slow: MemoryClient) {
+        var setup = MemoryBus.Setup()
+        setup.limits.outbox = outbox
+        setup.definitions = [Self.readings]
+        setup.stores = ["reading/a", "reading/b", "reading/c", "counter/a"]
+        let bus = try MemoryBus(setup)
+        return (bus.connect(uid: 0), bus.connect())
+    }
+
+    /// What a slow reader selects stays equal in some stores while others change: it hears of those only.
+    @Test(arguments: [#""type":"reading""#, #""match":"reading/?""#])
+    func mergedChangesLeaveOutWhatStaysEqual(_ pattern: String) throws {
+        let (client, slow) = try busWithReadings(outbox: 4096)
+        try slow.ask(#"{"op":"subscribe",\#(pattern),"select":["/value","/unit"]}"#)
+        slow.isReading = false
+        func send(_ store: String, _ action: String, _ payload: String = "{}") throws {
+            try client.ask(
+                #"{"op":"dispatch","store":"reading/\#(store)","action":"\#(action)","payload":\#(payload)}"#)
+        }
+        // Until the outbox is full, and some more that only makes it lag.
+        for value in 1...100 { try send("a", "measure", #"{"value":\#(value)}"#) }
+        for _ in 0..<50 { try send("b", "rustle") }
+        try send("c", "check")
+        try send("a", "rustle")
+        slow.isReading = true
+        let merged = try #require(try slow.all().last)
+        #expect((merged["coalesced"]?.int ?? 0) > 50)
+        let states = try #require(merged["states"]?.object)
+        #expect(states.keys.sorted() == ["reading/a", "reading/c"])
+        #expect(states["reading/a"] == ["unit": ["checks": 0, "name": "C"], "value": 100])
+        #expect(states["reading/c"] == ["unit": ["checks": 1, "name": "C"], "value": 0])
+    }
+
+    /// The commit with which a reader begins to lag counts, and so does all that comes before it has caught up.
+    @Test func theFirstMissedCommitIsToldInFull() throws {
+        let (client, slow) = try busWithReadings(outbox: 4096)
+        var mirror = ContractMirror()
+        try mirror.take(slow.ask(#"{"op":"subscribe","type":"reading","select":["/value"]}"#))
+        slow.isReading = false
+        for value in 1...200 {
+            // One commit: what is selected changes in two stores, and something else in the third.
+            try client.ask(
+                #"{"op":"dispatch","actions":[{"store":"reading/a","action":"measure","payload":{"value":\#(value)}},"#
+                    + #"{"store":"reading/b","action":"rustle"},"#
+                    + #"{"store":"reading/c","action":"measure","payload":{"value":\#(-value)}}]}"#)
+        }
+        slow.isReading = true
+        let events = try slow.all()
+        for event in events where event["coalesced"] != nil {
+            #expect(event["states"]?.object?.keys.sorted() == ["reading/a", "reading/c"])
+        }
+        #expect(events.contains { $0["coalesced"] != nil })
+        try mirror.take(events)
+        #expect(mirror.states["reading/a"]?["value"] == 200)
+        #expect(mirror.states["reading/c"]?["value"] == -200)
+    }
+
     @Test func nothingMoreIsReadFromAClientThatDoesNotRead() throws {
         let bus = try busWithSmallOutboxes("counter/a")
         let (client, slow) = (bus.connect(), bus.connect())

@@ -138,6 +138,7 @@ extension Engine {
     private func canTake(_ subscription: Subscription, _ connection: Connection) -> Bool {
         if isReading(subscription, connection) { return true }
         if subscription.catchUp != nil || connection.isClosing { return false }
+        beginNotingCommit(subscription.shape)
         beginLagging(
             subscription,
             CatchUp(

@@ -119,7 +119,7 @@ extension Engine {
         }
         if shape.key.actions { return }
         if entries.isEmpty { gatherEntries(ofTouch: index) }
-        encodeEntries(of: record, type, for: shape)
+        encodeEntries(of: touches[index].store, record, type, for: shape)
     }
 
     /// The store changed in this commit.
@@ -137,8 +137,8 @@ extension Engine {
         let record = stores.pointer(index)
         let type = types[Int(record.pointee.type)]
         bump(index, record, type)
-        for shape in type.shapes { encodeState(of: record, type, for: shape) }
-        for shape in record.pointee.shapes { encodeState(of: record, type, for: shape) }
+        for shape in type.shapes { encodeState(of: index, record, type, for: shape) }
+        for shape in record.pointee.shapes { encodeState(of: index, record, type, for: shape) }
     }
 
     /// A store goes.
@@ -194,16 +194,19 @@ extension Engine {
     }
 
     private func encodeEntries(
-        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
+        of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
     ) {
         if !shape.hasSelection {
             guard let content = content(of: shape) else { return }
             return encode(entries.elements[...], of: record, type, for: shape, into: content)
         }
-        guard shape.hasLiveSubscribers else { return }
+        guard shape.hasLiveSubscribers || shape.selectedChanges != nil else { return }
         restricted.clear()
         shape.selection!.restrict(entries.elements[...], of: record.pointee.state, to: restricted)
-        guard !restricted.isEmpty, let content = content(of: shape) else { return }
+        if restricted.isEmpty { return }
+        noteSelected(store, of: shape)
+        guard let content = content(of: shape) else { return }
+        content.selected.append(store)
         encode(restricted.elements[...], of: record, type, for: shape, into: content)
     }
 
@@ -230,9 +233,12 @@ extension Engine {
     }
 
     private func encodeState(
-        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
+        of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape
     ) {
-        guard !shape.key.actions, let content = content(of: shape) else { return }
+        if shape.key.actions { return }
+        noteSelected(store, of: shape)
+        guard let content = content(of: shape) else { return }
+        if shape.hasSelection { content.selected.append(store) }
         appendState(of: record, type, for: shape, to: content.states)
     }
 

@@ -23,8 +23,11 @@ final class ShapeContent {
     let dropped = ItemList()
     /// Whole action events behind `"sub":N`, for shapes that want actions.
     let actions = ItemList()
+    /// For shapes with a selection: the stores that are told of.
+    @exclusivity(unchecked) var selected: [Int32] = []
 
     func clear() {
+        if !selected.isEmpty { selected.removeAll(keepingCapacity: selected.count <= 4096) }
         changes.clear()
         states.clear()
         dropped.clear()

@@ -81,6 +81,7 @@ extension Engine {
         membershipCount = 0
         for shape in shapesInOrder {
             shape.leaveAll()
+            endNoting(shape)
             if !shape.key.actions { shape.lastTold = min(shape.lastTold, revision) }
             if shape.wantsWholeTypes {
                 for entry in types where shape.key.pattern.type.matches(entry.name) {

@@ -9,6 +9,7 @@ import BusProtocol
 extension Engine {
     func beginLagging(_ subscription: Subscription, _ catchUp: CatchUp) {
         endCohort(with: subscription.connection)
+        beginNoting(subscription.shape, after: sequence)
         subscription.catchUp = catchUp
         subscription.shape.lagging += 1
         subscription.connection.lagging += 1
@@ -18,6 +19,7 @@ extension Engine {
     func endLagging(_ subscription: Subscription) {
         subscription.catchUp = nil
         subscription.shape.lagging -= 1
+        if subscription.shape.lagging == 0 { endNoting(subscription.shape) }
         subscription.connection.lagging -= 1
     }
 
@@ -83,7 +85,7 @@ extension Engine {
                 while index >= 0 {
                     let record = stores.pointer(index)
                     if record.pointee.sequence > catchUp.ceiling { break }
-                    guard append(record, entry, for: shape, to: list) else { return false }
+                    guard append(index, entry, for: shape, catchUp, to: list) else { return false }
                     catchUp.cursor = record.pointee.sequence
                     index = record.pointee.newer
                 }
@@ -96,22 +98,24 @@ extension Engine {
 
     private func gatherMembers(into list: ItemList, for shape: Shape, _ catchUp: inout CatchUp) -> Bool {
         let due = shape.members
-            .map { stores.pointer($0) }
-            .filter { $0.pointee.sequence > catchUp.cursor && $0.pointee.sequence <= catchUp.ceiling }
-            .sorted { $0.pointee.sequence < $1.pointee.sequence }
-        for record in due {
-            guard append(record, types[Int(record.pointee.type)], for: shape, to: list) else { return false }
+            .map { (store: $0, record: stores.pointer($0)) }
+            .filter { $1.pointee.sequence > catchUp.cursor && $1.pointee.sequence <= catchUp.ceiling }
+            .sorted { $0.record.pointee.sequence < $1.record.pointee.sequence }
+        for (store, record) in due {
+            let type = types[Int(record.pointee.type)]
+            guard append(store, type, for: shape, catchUp, to: list) else { return false }
             catchUp.cursor = record.pointee.sequence
         }
         return true
     }
 
-    /// Appends one store's state; false, with nothing appended, when the part is full.
+    /// Appends one store's state, unless it is known to be what it was; false, with nothing appended, when the part is full.
     private func append(
-        _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape, to list: ItemList
+        _ store: Int32, _ type: TypeEntry, for shape: Shape, _ catchUp: CatchUp, to list: ItemList
     ) -> Bool {
+        if !catchUp.reset, isUntouched(store, for: shape, after: catchUp.start) { return true }
         let start = list.bytes.count
-        appendState(of: record, type, for: shape, to: list)
+        appendState(of: stores.pointer(store), type, for: shape, to: list)
         if list.bytes.count > partLimit, start > 0 {
             list.cutBack(to: start)
             return false

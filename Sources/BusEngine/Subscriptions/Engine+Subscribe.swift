@@ -110,11 +110,7 @@ extension Engine {
         let shape = subscription.shape
         endCohort(of: shape)
         endPast(subscription)
-        if subscription.catchUp != nil {
-            subscription.catchUp = nil
-            shape.lagging -= 1
-            subscription.connection.lagging -= 1
-        }
+        if subscription.catchUp != nil { endLagging(subscription) }
         shape.remove(subscription)
         subscriptionCount -= 1
         if shape.subscribers.isEmpty { forget(shape) }

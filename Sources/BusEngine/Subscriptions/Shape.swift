@@ -54,6 +54,8 @@ final class Shape {
     @exclusivity(unchecked) private(set) var subscribers: ContiguousArray<Subscription> = []
     /// How many of them lag behind and take nothing live.
     @exclusivity(unchecked) var lagging = 0
+    /// What changed of what it selects, while one of them does.
+    @exclusivity(unchecked) var selectedChanges: SelectedChanges?
 
     /// The last commit that its subscribers were told of, and when, in milliseconds since 1970.
     @exclusivity(unchecked) var lastTold: Int

@@ -38,6 +38,8 @@ struct CatchUp {
     /// Drops after this revision have to be told.
     var dropsAfter: Int
 
+    /// What changed up to here, in the order of changes to stores, had been told before.
+    let start: Int
     /// The round: changes after `floor` up to `ceiling`, in the order of all changes to stores.
     var floor: Int
     var ceiling: Int
@@ -49,6 +51,7 @@ struct CatchUp {
         self.reset = reset
         self.evenIfEmpty = evenIfEmpty
         self.dropsAfter = dropsAfter
+        start = floor
         self.floor = floor
         self.ceiling = ceiling
         cursor = floor
