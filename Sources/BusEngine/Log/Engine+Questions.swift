@@ -157,12 +157,7 @@ extension Engine {
 
     private func write(_ id: [UInt8], to connection: Connection, _ body: (ByteWriter) -> Void) {
         let writer = ByteWriter()
-        writer.append(UInt8(ascii: "{"))
-        if !id.isEmpty {
-            writer.append("\"id\":")
-            id.withUnsafeBytes { writer.append($0) }
-            writer.append(UInt8(ascii: ","))
-        }
+        id.withUnsafeBytes { writer.append(headOfReplyTo: $0) }
         writer.append("\"ok\":true")
         body(writer)
         writer.append("}\n")

@@ -67,12 +67,7 @@ extension Engine {
         reply(connection) { writer in
             let id = request.id
             writer.write(atMost: 160 + id.count) { pen in
-                pen.append(UInt8(ascii: "{"))
-                if !id.isEmpty {
-                    pen.append("\"id\":")
-                    pen.append(id)
-                    pen.append(UInt8(ascii: ","))
-                }
+                pen.append(headOfReplyTo: id)
                 pen.append("\"ok\":true,\"revision\":")
                 pen.append(decimal: outcome.revision, kept: revisionDigits)
                 pen.append(",\"matched\":")

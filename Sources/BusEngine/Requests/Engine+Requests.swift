@@ -49,12 +49,7 @@ extension Engine {
     /// have not been written.
     func answer(_ connection: Connection, _ body: (ByteWriter) -> Void) {
         reply(connection) { writer in
-            writer.append(UInt8(ascii: "{"))
-            if !request.id.isEmpty {
-                writer.append("\"id\":")
-                writer.append(request.id)
-                writer.append(UInt8(ascii: ","))
-            }
+            writer.append(headOfReplyTo: request.id)
             writer.append("\"ok\":true")
             body(writer)
             writer.append("}\n")
@@ -95,12 +90,7 @@ extension Engine {
             : RequestError(.unauthorized, "Begin with hello and a token; this is a TCP connection.")
         statistics.errors[error.code.rawValue, default: 0] += 1
         let writer = ByteWriter()
-        writer.append(UInt8(ascii: "{"))
-        if !id.isEmpty {
-            writer.append("\"id\":")
-            writer.append(id)
-            writer.append(UInt8(ascii: ","))
-        }
+        writer.append(headOfReplyTo: id)
         writer.append("\"ok\":false,\"error\":{\"code\":\"")
         writer.append(raw: error.code.rawValue)
         writer.append("\",\"message\":")
