@@ -7,6 +7,7 @@ extension Engine {
     package func connect(_ peer: Peer) -> ConnectionID {
         let id = freeConnections.popLast() ?? connections.count
         let connection = Connection(id: id, peer: peer, limits: limits)
+        connection.lastSentAt = now
         if isLogged { connection.outbox.release(through: 0) }
         if id == connections.count { connections.append(connection) } else { connections[id] = connection }
         connectionCount += 1
@@ -40,15 +41,18 @@ extension Engine {
         let connection = connection(id)
         guard !connection.isClosing else { return }
         statistics.bytesIn += bytes.count
+        noteActivity(of: connection)
+        let start = beginSlice()
         if mustWait(connection) {
             // It came to lag since its owner last looked.
-            connection.isBlocked = true
+            if !connection.isPaused { connection.isBlocked = true }
             connection.lines.hold(bytes)
         } else {
             connection.lines.feed(bytes) { self.carryOut($0, for: connection) }
         }
         settle(connection)
         countHeld(connection)
+        endSlice(start, connection)
         if connection.heldBytes > Limits.heldUnderPressure, isOverMemory {
             sayGoodbye(
                 connection, .limit,
@@ -57,7 +61,7 @@ extension Engine {
     }
 
     /// Keeps the sum of what connections have sent and is not carried out yet.
-    private func countHeld(_ connection: Connection) {
+    func countHeld(_ connection: Connection) {
         let held = connection.lines.heldBytes
         if held == connection.heldBytes { return }
         heldBytes += held - connection.heldBytes
@@ -68,23 +72,7 @@ extension Engine {
     package func endOfInput(_ id: ConnectionID) {
         let connection = connection(id)
         connection.inputEnded = true
-        settle(connection)
-    }
-
-    /// The socket is closed, whoever closed it: the will and the drops of ephemeral stores are carried out.
-    package func disconnect(_ id: ConnectionID) {
-        let connection = connection(id)
-        connection.isClosing = true
-        for subscription in connection.subscriptions.reversed() { detach(subscription) }
-        connection.subscriptions = []
-        outboxBytes -= connection.outbox.count
-        willBytes -= connection.willBytes
-        connection.lines.clear()
-        countHeld(connection)
-        connections[id] = nil
-        freeConnections.append(id)
-        connectionCount -= 1
-        carryOutEnd(of: connection)
+        proceed(connection)
     }
 
     /// Who is at the other end.
@@ -101,9 +89,26 @@ extension Engine {
         return mustWait(connection) || connection.inputEnded ? .blocked : .reading
     }
 
-    /// Whether a connection has to take what is written for it before more is read from it.
-    private func mustWait(_ connection: Connection) -> Bool {
-        connection.isBlocked || connection.lagging > 0 || isLogFull || connection.outbox.count >= outboxLimit
+    /// Whether a connection has to take what is written for it, or to wait for its turn, before more is read from it.
+    func mustWait(_ connection: Connection) -> Bool {
+        connection.isBlocked || connection.isPaused || connection.lagging > 0 || isLogFull
+            || connection.outbox.count >= outboxLimit
+    }
+
+    /// Whether there are lines that wait for their turn.
+    package func hasUnfinishedInput(_ id: ConnectionID) -> Bool { connection(id).isPaused }
+
+    /// Nobody reads what is written for a connection: what it wanted to know is forgotten, what it has sent still counts.
+    package func losePeer(of id: ConnectionID) {
+        let connection = connection(id)
+        guard !connection.isClosing, !connection.isLost else { return }
+        connection.isLost = true
+        for subscription in connection.subscriptions.reversed() { detach(subscription) }
+        connection.subscriptions = []
+        connection.searches = []
+        if let scan = connection.scan { forget(scan, of: connection) }
+        if let question = connection.question, question.isRead { connection.question = nil }
+        proceed(connection)
     }
 
     /// Says goodbye; what was written before is still sent.
@@ -128,10 +133,12 @@ extension Engine {
     // MARK: Lines
 
     /// Carries out one line; false when the connection must wait before its next one.
-    private func carryOut(_ piece: LineBuffer.Piece, for connection: Connection) -> Bool {
+    func carryOut(_ piece: LineBuffer.Piece, for connection: Connection) -> Bool {
         guard !connection.isClosing else { return false }
         switch piece {
-        case .line(let line): carryOut(line: line, for: connection)
+        case .line(let line):
+            work &+= Work.request &+ Work.byte &* line.count
+            carryOut(line: line, for: connection)
         case .tooLong:
             refuse(
                 RequestError(
@@ -147,12 +154,13 @@ extension Engine {
             connection.isBlocked = true
         }
         if isLogged, connection.question != nil || isLogFull { waitForLog(connection) }
-        return !connection.isBlocked && !connection.isClosing
+        if isSliceUsedUp { connection.isPaused = true }
+        return !connection.isBlocked && !connection.isPaused && !connection.isClosing
     }
 
     /// After lines were carried out or output was sent: goes on with what waits, as far as it can.
     func settle(_ connection: Connection) {
-        while !connection.isClosing {
+        while !connection.isClosing, !connection.isPaused {
             if connection.isBlocked {
                 guard unblock(connection) else { break }
                 connection.lines.resume { self.carryOut($0, for: connection) }
@@ -174,11 +182,14 @@ extension Engine {
             waitForLog(connection)
             return false
         }
+        if !connection.searches.isEmpty, !goOnSearching(for: connection) { return false }
         if connection.behind > 0, !goOnWithPast(of: connection) { return false }
         if connection.lagging > 0 {
             catchUp(connection)
             if connection.lagging > 0 { return false }
         }
+        if let scan = connection.scan, !goOn(with: scan, for: connection) { return false }
+        if connection.deferredLine != nil, !carryOutDeferredLine(of: connection) { return false }
         if let reply = connection.heldReply {
             connection.heldReply = nil
             write(to: connection) { writer in reply.withUnsafeBytes { writer.append($0) } }
@@ -195,11 +206,14 @@ extension Engine {
     @inline(__always)
     func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
         if connection.cohort != nil { takeFromCohort(connection) }
+        if connection.outbox.isEmpty { connection.lastSentAt = now }
         connection.outbox.begin(spareWriters)._withUnsafeGuaranteedRef { writer in
             let start = writer.count
             body(writer)
-            connection.outbox.finish(writer.count &- start)
-            outboxBytes &+= writer.count &- start
+            let written = writer.count &- start
+            connection.outbox.finish(written)
+            outboxBytes &+= written
+            work &+= written
         }
         if !connection.isReady { markReady(connection) }
     }
@@ -256,12 +270,12 @@ extension Engine {
     package func sent(_ id: ConnectionID, _ count: Int) -> Bool {
         Unmanaged.passUnretained(connection(id))._withUnsafeGuaranteedRef { connection in
             connection.outbox.sent(count, spareWriters)
+            connection.lastSentAt = now
             outboxBytes -= count
             statistics.bytesOut += count
             if connection.isClosing { return false }
             if connection.isBlocked {
-                settle(connection)
-                countHeld(connection)
+                if !connection.isPaused { proceed(connection) }
                 return false
             }
             return connection.outbox.isEmpty && connection.lagging == 0 && !connection.inputEnded

@@ -64,7 +64,7 @@ package final class Engine {
     /// Shapes whose pattern names one store, by its address.
     @exclusivity(unchecked) var exactShapes: [String: [Shape]] = [:]
     /// Shapes whose pattern has wildcards and wants some stores of a type only.
-    @exclusivity(unchecked) var globShapes: [Shape] = []
+    @exclusivity(unchecked) var globShapes = GlobIndex()
     @exclusivity(unchecked) var subscriptionCount = 0
     @exclusivity(unchecked) var quietShapes = QuietShapes()
     /// Shapes that formed a cohort in this turn, and the bytes that cohorts wrote.
@@ -83,8 +83,11 @@ package final class Engine {
     @exclusivity(unchecked) var heldBytes = 0
     /// How many shapes want actions; mostly none.
     @exclusivity(unchecked) var actionShapeCount = 0
-    /// Shapes that want actions of some stores of a type only.
+    /// Shapes that want actions of some stores of a type only, and those of them that have not found all their stores.
     @exclusivity(unchecked) var partialActionShapes: [Shape] = []
+    @exclusivity(unchecked) var searchingActionShapes: [Shape] = []
+    /// What is gathered for those who catch up, and not written yet.
+    @exclusivity(unchecked) var catchUpBytes = 0
     /// When shapes have to be looked at because of the time, in milliseconds since 1970.
     @exclusivity(unchecked) var bookmarkDeadline: Int?
     /// When storage that large commits needed is given back, in milliseconds since 1970; nil where there is none.
@@ -95,6 +98,29 @@ package final class Engine {
     @exclusivity(unchecked) var keys: KeyMemory
     /// Where a keyed request is written down, to be told from others.
     let keyScratch = ByteWriter(capacity: 1024)
+
+    // Turns: who waits for one, and what was done in this one.
+    @exclusivity(unchecked) var queue = FairQueue<Errand>()
+    /// The work done in this turn.
+    @exclusivity(unchecked) var work = 0
+    /// Where on that clock the slice that is under way ends; 0 outside of one.
+    @exclusivity(unchecked) var sliceEnd = 0
+    /// Reads that go on in a later slice.
+    @exclusivity(unchecked) var activeScans: [StoreScan] = []
+    /// What they hold counts as.
+    @exclusivity(unchecked) var scanBytes = 0
+    /// Subscriber groups without subscribers that are still members of stores.
+    @exclusivity(unchecked) var deserted: [Shape] = []
+    @exclusivity(unchecked) var isSweeping = false
+    @exclusivity(unchecked) var sweepShare = 0
+    /// Before this time, in milliseconds since 1970, no long commit is begun, and who waits for it.
+    @exclusivity(unchecked) var gateOpensAt = 0
+    @exclusivity(unchecked) var waitingAtGate: [Errand] = []
+    /// The two connections that were at work last, and when.
+    @exclusivity(unchecked) var latestActive = -1
+    @exclusivity(unchecked) var latestActiveAt = Int.min / 2
+    @exclusivity(unchecked) var otherActive = -1
+    @exclusivity(unchecked) var otherActiveAt = Int.min / 2
 
     // The commit being made, kept to reuse its storage.
     let request: RequestReader
@@ -148,7 +174,7 @@ package final class Engine {
         orderTypes()
         context = CommitContext(
             reader: self,
-            budget: Budget(operations: Limits.commitOperations, bytes: Limits.commitBytes),
+            budget: Budget(operations: configuration.limits.commit, bytes: Limits.commitBytes),
             storeBudget: Budget(operations: Limits.storeOperations, bytes: Limits.storeBytes))
     }
 
@@ -184,23 +210,17 @@ package final class Engine {
     package var changeCount: Int { sequence }
     package var subscriberCount: Int { subscriptionCount }
 
-    /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
-    package func beginTurn(at milliseconds: Int) {
-        now = max(now, milliseconds)
-        endCohorts()
-        recycleRuns()
-    }
-
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
     package var nextDeadline: Int? {
-        guard let relaxDeadline else { return bookmarkDeadline }
-        return min(relaxDeadline, bookmarkDeadline ?? .max)
+        let due = min(relaxDeadline ?? .max, bookmarkDeadline ?? .max, gateDeadline ?? .max)
+        return due == .max ? nil : due
     }
 
     /// Does what the time asks for.
     package func tick() {
         bookmarkAfterTime()
         relaxIfDue()
+        openGateIfDue()
     }
 
     // MARK: Types
@@ -209,6 +229,7 @@ package final class Engine {
         let entry = TypeEntry(index: Int32(types.count), type: type, stores: stores)
         types.append(entry)
         typesByName[type.name] = entry
+        restartScans()
         for shape in shapesInOrder where shape.wantsWholeTypes && shape.key.pattern.type.matches(type.name) {
             entry.shapes.append(shape)
         }
@@ -251,15 +272,16 @@ package final class Engine {
     var accountedMemory: Int {
         stateBytes + stores.count * 128 + outboxBytes + keys.count * 256 + connectionCount * 1024
             + subscriptionCount * 128 + shapeBytes + membershipCount * Limits.membershipBytes + willBytes
-            + heldBytes
+            + heldBytes + scanBytes + catchUpBytes
     }
 
     var isOverMemory: Bool { accountedMemory > limits.memory }
 
+    /// Whether what waits for readers takes more than its share of the memory.
+    var isOutputOverShare: Bool { outboxBytes > limits.memory / 4 }
+
     /// How much may wait for one connection: less while all of them together hold much.
-    var outboxLimit: Int {
-        outboxBytes > limits.memory / 2 ? min(limits.outbox, 64 << 10) : limits.outbox
-    }
+    var outboxLimit: Int { isOutputOverShare ? min(limits.outbox, 64 << 10) : limits.outbox }
 }
 
 extension Engine: StoreReader {
@@ -281,6 +303,6 @@ extension Engine: StoreReader {
 
     package func addresses(ofType type: String) -> [String] {
         guard let entry = typesByName[type] else { return [] }
-        return entry.sorted.map { address(of: Int($0)) }
+        return entry.inOrder.map { address(of: Int($0)) }
     }
 }

@@ -19,11 +19,30 @@ package struct Limits: Sendable, Equatable {
     package var outbox = 4 << 20
     /// Actions in one dispatch: bounds how long one commit keeps everybody else waiting.
     package var batch = 1024
+    /// Operations of one dispatch: a commit can't be interrupted, so this bounds how long everybody else waits for one. A store
+    /// that is reached takes 2, each write to it 8, expressions one for each step: so 400,000 stores can be changed at
+    /// once in a simple way, which takes some 40 ms.
+    package var commit = 4_000_000
     /// What states, outboxes and remembered keys may take in all; past it, what would grow is refused.
     package var memory = 2 << 30
 
+    /// The work, in nanoseconds or so, that is done in one turn, before sockets, timers and the watchdog have theirs…
+    package var turnWork = 1_000_000
+    /// …and in one go for one connection, before it is another's turn. Shorter ones would cost more for going from one
+    /// to the other, longer ones let fifty busy connections keep one that is not waiting for longer.
+    package var sliceWork = 100_000
+
     package init() {}
 
+    /// Stores that go with one connection: they are dropped in one commit, when it ends.
+    package static let ephemeralStores = 10_000
+    /// The work of telling subscribers of a commit live, beside as much as the commit itself took: whoever has not been told of it
+    /// by then is told in its own turn. So a dispatch does not wait for all who want to hear of it.
+    static let liveWork = 500_000
+    /// What is encoded of one commit at once for all who are told of it live: larger ones are told piece by piece.
+    static let liveBytes = 8 << 20
+    /// Who takes nothing of what there is for it for so many milliseconds does not read.
+    static let stuckMilliseconds = 1000
     /// The longest key, in bytes: it is kept for every keyed commit.
     package static let key = 128
     /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.
@@ -32,6 +51,11 @@ package struct Limits: Sendable, Equatable {
     package static let rememberedDrops = 100_000
     /// The commits that one reply to `history` tells at most.
     package static let history = 1000
+    /// Subscriptions to actions of one connection: their events can't be merged.
+    package static let actionSubscriptions = 64
+    /// Patterns with wildcards that begin with the same characters, of all subscriptions: each is looked at for every store that
+    /// is made and whose name begins so.
+    package static let alikePatterns = 1024
     /// Pointers in one `select`: bounds the work that one commit causes per subscription shape.
     package static let pointers = 64
     /// Stores that are noted because what a slow reader selects of them has changed; beyond it is told all that changed.
@@ -59,9 +83,18 @@ package struct Limits: Sendable, Equatable {
     /// milliseconds.
     package static let storeOperations = 100_000
     package static let storeBytes = 4 << 20
-    /// What one commit may spend in all: a simple action over a million stores fits, a bomb ends in a second.
-    package static let commitOperations = 40_000_000
-    package static let commitBytes = 256 << 20
+    /// What the expressions of one commit may produce in all.
+    package static let commitBytes = 64 << 20
+
+    /// A commit that takes so much work, in nanoseconds or so, is long: nobody would notice a shorter one.
+    static let longCommit = 2_000_000
+    /// So many times as long as it took, no other long commit is begun while others are at work: then fewer than
+    /// one in a hundred of their requests come upon one.
+    static let pauseAfterLongCommit = 100
+    /// Who has sent something within so many milliseconds is at work.
+    static let activeMilliseconds = 1000
+    /// What a commit costs is remembered with its action from here on.
+    static let notableCommit = 50_000
 
     /// What one store may cost of the commit's operations beside its expressions: being looked at, and each
     /// write noted. Bounds the time of a batch over many stores, and the memory to take it back.

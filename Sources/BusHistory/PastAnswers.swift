@@ -121,6 +121,7 @@ package final class PastAnswers<Source: PastSource> {
         let id = engine.connect(.unix(uid: 0, pid: 0))
         defer { engine.disconnect(id) }
         (request + [UInt8(ascii: "\n")]).withUnsafeBytes { engine.receive(id, $0) }
+        engine.serveAll()
         let reply = engine.takeOutput(of: id)
         guard let object = (try? JSON(parsing: reply, depthLimit: 1000))?.object, let ok = object["ok"]?.bool
         else {

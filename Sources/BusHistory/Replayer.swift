@@ -19,6 +19,12 @@ package struct Replayer {
         self.isWanted = isWanted
     }
 
+    /// The same, for somebody who may stop waiting for it.
+    package func whileWanted(_ isStillWanted: @escaping () -> Bool) -> Replayer {
+        let isWanted = isWanted
+        return Replayer(configuration, report: report) { isStillWanted() && isWanted() }
+    }
+
     /// The bus as it was at a revision, or at the last one. `progress` hears now and then how far it has come.
     package func engine(
         at revision: Int = .max, from source: some PastSource, progress: (Int) -> Void = { _ in }

@@ -16,6 +16,11 @@ package struct Glob: Sendable, Hashable {
     /// Holds neither `*` nor `?`.
     package var isLiteral: Bool { !pattern.contains(Self.star) && !pattern.contains(Self.one) }
 
+    /// The bytes before the first wildcard: everything that matches begins with them.
+    package var literalPrefix: ArraySlice<UInt8> {
+        pattern.prefix { $0 != Self.star && $0 != Self.one }
+    }
+
     /// Whether the whole of `text` matches. Takes at most `text.count * pattern.count` steps, no recursion.
     package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
         pattern.withUnsafeBytes { pattern in

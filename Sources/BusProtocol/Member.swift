@@ -39,6 +39,14 @@ package enum Operation: String, CaseIterable, Sendable {
         revert
     case will, stats, reload
 
+    /// Whether it changes nothing that outlives its connection: once nobody hears the answer, it is as well not to ask.
+    package var isRead: Bool {
+        switch self {
+        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping: true
+        case .dispatch, .hello, .create, .drop, .revert, .will, .reload: false
+        }
+    }
+
     /// The members it may have, besides `op` and `id`.
     package var members: MemberSet {
         switch self {

@@ -75,11 +75,11 @@ extension BusServer {
             try createStores(engine, setup)
             if let inheritance { takeOver(inheritance, loop) }
             // Nobody is let in before what happened so far is in the log.
-            loop.flush()
+            loop.flush(all: true)
             if let keeper = loop.keeper, !keeper.drain() {
                 throw StartFailure(.log, engine.trouble ?? "The log can't be written.")
             }
-            loop.flush()
+            loop.flush(all: true)
             for listener in listeners { try add(listener, to: loop) }
         } catch {
             loop.keeper?.close(leavingSnapshot: false)

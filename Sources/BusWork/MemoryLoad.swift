@@ -89,6 +89,7 @@ package final class MemoryLoad {
     private func send(_ line: String, from connection: ConnectionID) {
         var line = line + "\n"
         line.withUTF8 { engine.receive(connection, UnsafeRawBufferPointer($0)) }
+        engine.serveAll()
     }
 
     /// The bytes of so many requests, to be given to `turn`. Keys are those of the round: other rounds have others.
@@ -115,6 +116,7 @@ package final class MemoryLoad {
         engine.beginTurn(at: now)
         engine.tick()
         requests.withUnsafeBytes { engine.receive(sender, $0) }
+        engine.serveAll()
         take()
     }
 

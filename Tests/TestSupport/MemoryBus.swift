@@ -299,6 +299,7 @@ package final class MemoryBus {
         var isBusy = true
         while isBusy {
             isBusy = false
+            engine.serveAll()
             engine.takeReady { _ in }
             // What a log in memory says can be trusted; a test that damages one reads it by itself.
             if (try? workWithLog()) == true { isBusy = true }

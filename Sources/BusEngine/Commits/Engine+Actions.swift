@@ -5,14 +5,17 @@ import BusProtocol
 extension Engine {
     /// Encodes the plan's actions for the shapes that want actions.
     func publishActions(by: [UInt8]) {
+        let events = publication.actions
+        events.clear()
+        publication.actionEnds.removeAll(keepingCapacity: true)
         for (index, action) in plan.actions.elements.enumerated() {
-            for shape in shapesWantingActions(action) {
-                guard let content = content(of: shape) else { continue }
-                appendEvent(
-                    action, index: plan.actions.count > 1 ? index : nil, by: by, to: content.actions.bytes)
-                content.actions.cutHere()
-            }
+            let wanting = shapesWantingActions(action)
+            if wanting.isEmpty { continue }
+            appendEvent(action, index: plan.actions.count > 1 ? index : nil, by: by, to: events)
+            publication.actionEnds.append(events.count)
+            for shape in wanting { content(of: shape)?.actions.append(publication.actionEnds.count - 1) }
         }
+        work += events.count * Work.encodedByte
     }
 
     /// The shapes that are told of an action: those of every type it reaches, and those of the stores it
@@ -30,11 +33,19 @@ extension Engine {
             let step = plan.steps[place]
             for shape in step.type.shapes { insert(shape) }
             if step.store >= 0 {
-                for shape in stores.pointer(step.store).pointee.shapes { insert(shape) }
+                let record = stores.pointer(step.store)
+                for shape in record.pointee.shapes { insert(shape) }
+                for shape in searchingActionShapes
+                where shape.key.pattern.type.matches(step.type.name)
+                    && shape.key.pattern.name.matches(record.pointee.name)
+                { insert(shape) }
             } else {
                 for shape in partialActionShapes where shape.membersByType[step.type.index] ?? 0 > 0 {
                     insert(shape)
                 }
+                // Those that are still looking for their stores may have one of this type.
+                for shape in searchingActionShapes
+                where step.type.count > 0 && shape.key.pattern.type.matches(step.type.name) { insert(shape) }
             }
         }
         return wanting

@@ -28,7 +28,7 @@ extension Engine {
     private func formCohort(of shape: Shape) -> Cohort {
         let cohort = spareCohorts.popLast() ?? Cohort()
         cohort.run = spareWriters.take()
-        for place in shape.subscribers.indices {
+        for place in 0..<shape.liveCount {
             Unmanaged.passUnretained(shape.subscribers[place])._withUnsafeGuaranteedRef { subscription in
                 Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
                     if cohort.members.isEmpty {
@@ -84,6 +84,7 @@ extension Engine {
     private func give(_ run: ByteWriter, to connection: Connection) {
         let (start, end) = (connection.cohortStart, run.count)
         if start == end { return }
+        if connection.outbox.isEmpty { connection.lastSentAt = now }
         connection.outbox.append(shared: run, from: start, to: end)
         connection.cohortStart = end
         markReady(connection)

@@ -12,10 +12,15 @@ extension Engine {
         facts.pointee.time = Double(now) / 1000
         facts.pointee.revision = revision + 1
         facts.pointee.uid = connection?.uid
-        facts.pointee.budget.operations = Limits.commitOperations
+        facts.pointee.budget.operations = limits.commit
         facts.pointee.budget.bytes = Limits.commitBytes
         let before = stateBytes
+        let start = work
         do throws(RequestError) {
+            defer {
+                work &+= Work.operation &* (limits.commit &- facts.pointee.budget.operations)
+                noteCommitWork(since: start)
+            }
             if plan.actions.count == 1, plan.steps.count == 1 {
                 try perform(plan.steps.elements.baseAddress!, facts)
             } else {

@@ -40,7 +40,7 @@ extension Engine {
         _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, to shape: Shape
     ) -> Bool {
         var isTold = false
-        if shape.subscribers.count == 1 {
+        if shape.subscribers.count == 1, shape.liveCount == 1 {
             Unmanaged.passUnretained(shape.subscribers[0])._withUnsafeGuaranteedRef { subscription in
                 Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
                     // Where there are other subscriptions there is an order to keep.
@@ -96,10 +96,12 @@ extension Engine {
     }
 
     private func deliver(_ content: ShapeContent, _ cause: ByteWriter?, to shape: Shape) {
-        if shape.subscribers.count > 1, !shape.key.actions {
+        if content.isAbandoned { return }
+        if shape.liveCount > 1, !shape.key.actions {
             return deliverTogether(content, cause, to: shape)
         }
-        for place in shape.subscribers.indices {
+        // From the end, as who begins to lag changes places with the last.
+        for place in (0..<shape.liveCount).reversed() {
             Unmanaged.passUnretained(shape.subscribers[place])._withUnsafeGuaranteedRef {
                 deliver(content, cause, toOneOf: $0)
             }
@@ -110,6 +112,8 @@ extension Engine {
     func deliver(_ content: ShapeContent, _ cause: ByteWriter?, toOneOf subscription: Subscription) {
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
             if connection.subscriptions.count > 1 {
+                // Who lags behind anyway need not be put in order.
+                guard subscription.shape.key.actions || canTake(content, subscription, connection) else { return }
                 publication.ordered.append(subscription)
             } else {
                 deliver(content, cause, to: subscription, on: connection)
@@ -124,20 +128,31 @@ extension Engine {
         on connection: Connection
     ) {
         if subscription.shape.key.actions { return deliverActions(content, to: subscription) }
-        guard canTake(subscription, connection) else { return }
+        guard canTake(content, subscription, connection) else { return }
         write(to: connection) { writer in
             self.appendEvent(
                 content, cause, number: subscription.number, from: subscription.from, to: writer)
         }
+        work &+= Work.delivery
         subscription.from = revision
         statistics.events += 1
     }
 
-    /// Whether a subscription takes live changes; one whose outbox is full begins to lag here.
+    /// Whether a subscription takes live changes; one whose outbox is full, or whose turn comes too late, begins to lag here.
     @inline(__always)
-    private func canTake(_ subscription: Subscription, _ connection: Connection) -> Bool {
-        if isReading(subscription, connection) { return true }
+    private func canTake(
+        _ content: ShapeContent, _ subscription: Subscription, _ connection: Connection
+    ) -> Bool {
+        if isReading(subscription, connection), !isPublicationLong,
+            connection.outbox.count &+ content.size < outboxLimit
+        {
+            return true
+        }
         if subscription.catchUp != nil || connection.isClosing { return false }
+        if isPublicationLong {
+            fallBehind(subscription)
+            return false
+        }
         beginNotingCommit(subscription.shape)
         beginLagging(
             subscription,
@@ -226,32 +241,60 @@ extension Engine {
         }
     }
 
-    /// Action events can't be merged: a connection that has no room for them is ended.
+    /// Action events can't be merged. Who has no room for them hears of them from the log, where there is one. Else they wait in
+    /// memory as long as there is enough of it; then a connection that holds much of it is ended.
     private func deliverActions(_ content: ShapeContent, to subscription: Subscription) {
         let connection = subscription.connection
         // Who is still told of the past hears of this commit from the log.
         guard !connection.isClosing, subscription.toldThrough == nil else { return }
-        guard connection.outbox.count < outboxLimit else {
-            statistics.goodbyes += 1
-            configuration.report(
-                EngineNote(
-                    kind: .slowConsumer, level: .warning,
-                    message:
-                        "A subscriber to actions does not read; its connection is ended with slow_consumer.",
-                    peer: connection.peer))
-            return sayGoodbye(
-                connection, .slowConsumer,
-                "This client does not read its action events, which can't be merged; read faster or watch states."
-            )
-        }
-        write(to: connection) { writer in
-            content.actions.forEachPart(comma: true) { part in
-                writer.append("{\"event\":\"action\",\"sub\":")
-                writer.append(decimal: subscription.number)
-                writer.append(part)
-                writer.append("}\n")
-                self.statistics.events += 1
+        if connection.outbox.count >= outboxLimit || isPublicationLong {
+            if isLogged { return fallBackToLog(subscription) }
+            if connection.outbox.count >= outboxLimit, !mayHoldMore(connection) {
+                return endSlowConsumer(connection)
             }
         }
+        work += Work.delivery
+        write(to: connection) { writer in
+            for place in content.actions {
+                writer.append("{\"event\":\"action\",\"sub\":")
+                writer.append(decimal: subscription.number)
+                writer.append(publication.action(place))
+                writer.append("}\n")
+                statistics.events += 1
+            }
+        }
+    }
+
+    /// An action subscription is told of this commit, and what comes until it has caught up, from the log.
+    private func fallBackToLog(_ subscription: Subscription) {
+        subscription.toldThrough = revision - 1
+        subscription.connection.behind += 1
+        subscription.connection.isBlocked = true
+        enqueue(subscription.connection)
+    }
+
+    /// Whether the daemon has memory for more than the usual of what one connection has to be told: it reads, if more slowly than
+    /// others dispatch, or has not had the time to show that it does not.
+    private func mayHoldMore(_ connection: Connection) -> Bool {
+        guard connection.outbox.count < limits.memory / 8, !isOutputOverShare else { return false }
+        return now - connection.lastSentAt < Limits.stuckMilliseconds
+    }
+
+    private func endSlowConsumer(_ connection: Connection) {
+        let isStuck = now - connection.lastSentAt >= Limits.stuckMilliseconds
+        statistics.goodbyes += 1
+        configuration.report(
+            EngineNote(
+                kind: .slowConsumer, level: .warning,
+                message: isStuck
+                    ? "A subscriber to actions does not read; its connection is ended with slow_consumer."
+                    : "A subscriber to actions reads more slowly than they come, and there is no memory for more; its connection is ended with slow_consumer.",
+                peer: connection.peer))
+        sayGoodbye(
+            connection, .slowConsumer,
+            isStuck
+                ? "This client does not read its action events, which can't be merged; read faster or watch states."
+                : "Action events, which can't be merged, come faster than this client reads them; watch states, or have the bus keep a log."
+        )
     }
 }

@@ -31,6 +31,9 @@ extension Engine {
         revisionDigits = KeptDecimal(revision)
         statistics.commits += 1
         sequenceBefore = sequence
+        // As long as making the commit took, and a little more for small ones.
+        publication.liveUntil = work &+ Limits.liveWork &+ Work.commitStore &* touches.count
+        publication.bytes = 0
         publication.changed = 0
         if publication.cause != nil { publication.cause = nil }
     }
@@ -155,6 +158,7 @@ extension Engine {
                 append(addressOf: record, type, to: &pen)
             }
             list.itemEnded(startingAt: start, limit: partLimit)
+            count(list.bytes.count - start, of: content, for: shape)
         }
     }
 
@@ -166,8 +170,13 @@ extension Engine {
     /// Where the shape's content of this commit is gathered; nil when nobody would take it live.
     @inline(__always)
     func content(of shape: Shape) -> ShapeContent? {
-        if let content = shape.content { return content }
+        if let content = shape.content { return content.isAbandoned ? nil : content }
         guard shape.hasLiveSubscribers else { return nil }
+        if isPublicationLong, !shape.key.actions {
+            lag(shape)
+            return nil
+        }
+        work &+= Work.group
         let index = publication.shapes.count
         publication.shapes.append(.passUnretained(shape))
         if index == publication.contents.count { publication.contents.append(ShapeContent()) }
@@ -187,10 +196,47 @@ extension Engine {
         if memberChanges.appendMerge(of: &record.pointee.state, to: changes.bytes),
             changes.bytes.count - start <= partLimit
         {
-            return changes.itemEnded(startingAt: start, limit: partLimit)
+            changes.itemEnded(startingAt: start, limit: partLimit)
+            return count(changes.bytes.count - start, of: content, for: shape)
         }
         changes.bytes.truncate(to: start)
-        appendState(of: record, type, for: shape, to: content.states)
+        appendState(of: record, type, for: shape, into: content)
+    }
+
+    /// Counts what has been encoded for a shape; too much is not told live.
+    @inline(__always)
+    private func count(_ bytes: Int, of content: ShapeContent, for shape: Shape) {
+        work &+= bytes
+        publication.bytes &+= bytes
+        if publication.bytes > Limits.liveBytes { lag(shape) }
+    }
+
+    /// Whether so much has been done for this commit that whoever has not been told of it lags behind.
+    @inline(__always)
+    var isPublicationLong: Bool { work > publication.liveUntil }
+
+    /// A shape's subscribers are not told of this commit live: they lag behind, and are told when it is their turn.
+    func lag(_ shape: Shape) {
+        if let content = shape.content {
+            publication.bytes -= content.size
+            content.clear()
+            content.isAbandoned = true
+        }
+        // It is as well to tell them more than need be.
+        endNoting(shape)
+        while shape.hasLiveSubscribers { fallBehind(shape.subscribers[0]) }
+    }
+
+    /// A subscription is told of this commit later, together with what comes until then.
+    func fallBehind(_ subscription: Subscription) {
+        work &+= Work.delivery
+        beginLagging(
+            subscription,
+            CatchUp(
+                reset: false, evenIfEmpty: false, dropsAfter: revision - 1, floor: sequenceBefore,
+                ceiling: sequence))
+        statistics.coalesced += 1
+        enqueue(subscription.connection)
     }
 
     private func encodeEntries(
@@ -201,6 +247,8 @@ extension Engine {
             return encode(entries.elements[...], of: record, type, for: shape, into: content)
         }
         guard shape.hasLiveSubscribers || shape.selectedChanges != nil else { return }
+        if isPublicationLong, shape.content == nil { return lag(shape) }
+        work &+= Work.group
         restricted.clear()
         shape.selection!.restrict(entries.elements[...], of: record.pointee.state, to: restricted)
         if restricted.isEmpty { return }
@@ -226,10 +274,20 @@ extension Engine {
         case .state: isEncoded = false
         }
         if isEncoded, changes.bytes.count - start <= partLimit {
-            return changes.itemEnded(startingAt: start, limit: partLimit)
+            changes.itemEnded(startingAt: start, limit: partLimit)
+            return count(changes.bytes.count - start, of: content, for: shape)
         }
         changes.bytes.truncate(to: start)
+        appendState(of: record, type, for: shape, into: content)
+    }
+
+    private func appendState(
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for shape: Shape,
+        into content: ShapeContent
+    ) {
+        let start = content.states.bytes.count
         appendState(of: record, type, for: shape, to: content.states)
+        count(content.states.bytes.count - start, of: content, for: shape)
     }
 
     private func encodeState(
@@ -239,7 +297,7 @@ extension Engine {
         noteSelected(store, of: shape)
         guard let content = content(of: shape) else { return }
         if shape.hasSelection { content.selected.append(store) }
-        appendState(of: record, type, for: shape, to: content.states)
+        appendState(of: record, type, for: shape, into: content)
     }
 
     /// Appends `,"type/name":state`, of the selected state.

@@ -4,6 +4,10 @@ import BusState
 /// What one commit tells: per touched shape the encoded changes, kept until all subscribers have them. Its
 /// storage serves all commits.
 final class Publication {
+    /// Up to where on the turn's clock of work subscribers are told of the commit live; who comes later lags behind.
+    @exclusivity(unchecked) var liveUntil = 0
+    /// What has been encoded for all groups.
+    @exclusivity(unchecked) var bytes = 0
     /// How many stores differ at the commit's end.
     @exclusivity(unchecked) var changed = 0
     /// The shapes that have something to tell, in the order they were touched. The engine holds them meanwhile.
@@ -12,8 +16,17 @@ final class Publication {
     let contents = Stack<ShapeContent>()
     /// `"cause":{…}`, made when the first subscriber wants it.
     @exclusivity(unchecked) var cause: ByteWriter?
+    /// The actions as events behind `"sub":N`, written once for all who want them, one behind the other, and where each ends.
+    let actions = ByteWriter(capacity: 256)
+    @exclusivity(unchecked) var actionEnds: [Int] = []
     /// Subscriptions of connections that have several, to be served in order of their numbers.
     @exclusivity(unchecked) var ordered: [Subscription] = []
+
+    /// One action's event.
+    func action(_ place: Int) -> UnsafeRawBufferPointer {
+        let start = place == 0 ? 0 : actionEnds[place - 1]
+        return UnsafeRawBufferPointer(rebasing: actions.bytes[start..<actionEnds[place]])
+    }
 }
 
 /// What a shape's subscribers are told of one commit. Every item begins with its comma.
@@ -21,8 +34,10 @@ final class ShapeContent {
     let changes = ItemList()
     let states = ItemList()
     let dropped = ItemList()
-    /// Whole action events behind `"sub":N`, for shapes that want actions.
-    let actions = ItemList()
+    /// For shapes that want actions: the places, in the publication's list, of those they want.
+    @exclusivity(unchecked) var actions: [Int] = []
+    /// The group's subscribers lag behind this commit, which would have taken too much to tell live.
+    @exclusivity(unchecked) var isAbandoned = false
     /// For shapes with a selection: the stores that are told of.
     @exclusivity(unchecked) var selected: [Int32] = []
 
@@ -31,13 +46,14 @@ final class ShapeContent {
         changes.clear()
         states.clear()
         dropped.clear()
-        actions.clear()
+        if !actions.isEmpty { actions.removeAll(keepingCapacity: true) }
+        isAbandoned = false
     }
 
     /// Gives back what an unusually large commit took.
     func relax() {
         clear()
-        for list in [changes, states, dropped, actions] where list.bytes.reserved > Self.usual {
+        for list in [changes, states, dropped] where list.bytes.reserved > Self.usual {
             list.bytes.shrink()
         }
     }
@@ -52,6 +68,8 @@ final class ShapeContent {
 /// Encoded items, each behind a comma, and where they have to be cut to fit into lines.
 final class ItemList {
     let bytes = ByteWriter(capacity: 256)
+    /// What it counts as in the memory of the bus, while it is kept.
+    @exclusivity(unchecked) var countedBytes = 0
     /// Where a further part begins.
     @exclusivity(unchecked) private(set) var cuts: [Int] = []
     @exclusivity(unchecked) private var partStart = 0
@@ -80,14 +98,11 @@ final class ItemList {
         partStart = cuts.last ?? 0
     }
 
-    /// Marks the end of an item where parts are always cut: one action event each.
-    func cutHere() { cuts.append(bytes.count) }
-
-    /// The parts, without the comma before the first item of each, or with it.
-    func forEachPart(comma: Bool = false, _ body: (UnsafeRawBufferPointer) -> Void) {
+    /// The parts, without the comma before the first item of each.
+    func forEachPart(_ body: (UnsafeRawBufferPointer) -> Void) {
         var start = 0
         for cut in cuts + [bytes.count] where cut > start {
-            body(UnsafeRawBufferPointer(rebasing: bytes.bytes[(comma ? start : start + 1)..<cut]))
+            body(UnsafeRawBufferPointer(rebasing: bytes.bytes[start + 1..<cut]))
             start = cut
         }
     }

@@ -56,6 +56,26 @@ final class Connection {
     @exclusivity(unchecked) var silentRoom = 64
     /// The log has heard of it: a will, or a store that goes with it. So it has to hear of its end, too.
     @exclusivity(unchecked) var isNoted = false
+    /// It has used up its slice, and goes on when it is its turn again.
+    @exclusivity(unchecked) var isPaused = false
+    /// It waits for its turn.
+    @exclusivity(unchecked) var isQueued = false
+    /// Its socket has input for it, to be read when it is its turn.
+    @exclusivity(unchecked) var awaitsInput = false
+    /// Nobody reads what is written for it.
+    @exclusivity(unchecked) var isLost = false
+    /// Its socket is closed.
+    @exclusivity(unchecked) var isGone = false
+    /// How far it has come on the clock of work; see `FairQueue`.
+    @exclusivity(unchecked) var share = 0
+    /// A read of many stores that takes more than one slice; it is not read meanwhile.
+    @exclusivity(unchecked) var scan: StoreScan?
+    /// A request whose commit is so long that it has to wait until others have had their time; it is not read meanwhile.
+    @exclusivity(unchecked) var deferredLine: [UInt8]?
+    /// Subscriber groups of its subscriptions that have not found all their stores; it is not read meanwhile.
+    @exclusivity(unchecked) var searches: [Shape] = []
+    /// When some of its output was sent last, or there was none, in milliseconds since 1970.
+    @exclusivity(unchecked) var lastSentAt = 0
     /// Stands in the list of connections with something to do.
     @exclusivity(unchecked) var isReady = false
 

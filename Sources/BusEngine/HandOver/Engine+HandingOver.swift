@@ -5,6 +5,7 @@ extension Engine {
     /// Everything this engine holds. Call it between turns; the engine must not be used for clients any more, or they
     /// would be told things their next daemon does not know.
     package func handOver() -> ByteWriter {
+        finishEnds()
         endCohorts()
         let writer = HandOverWriter()
         writeBus(to: writer)
@@ -61,6 +62,11 @@ extension Engine {
         let data = ByteWriter()
         data.append(output.bytes)
         reply.withUnsafeBytes { data.append($0) }
+        // A request that was begun and not finished is begun anew.
+        if let line = connection.scan?.line ?? connection.deferredLine {
+            line.withUnsafeBytes { data.append($0) }
+            data.append(UInt8(ascii: "\n"))
+        }
         input.bytes.withUnsafeBytes { data.append($0) }
         writer.record("connection", data: data.bytes) { record in
             record("id", .int(connection.id))

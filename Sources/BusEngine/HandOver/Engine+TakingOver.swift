@@ -47,7 +47,7 @@ extension Engine {
     package func goOnAfterTakeOver() {
         for case let connection? in connections {
             markReady(connection)
-            settle(connection)
+            proceed(connection)
         }
     }
 
@@ -113,6 +113,7 @@ extension Engine {
                 unit: record.members["unit"]?.string)
         }
         let connection = Connection(id: id, peer: peer, limits: limits)
+        connection.lastSentAt = now
         while connections.count < id {
             freeConnections.append(connections.count)
             connections.append(nil)
@@ -327,6 +328,7 @@ extension Engine {
             Shape.Key(
                 pattern: pattern, pointers: pointers, format: format, cause: record.flag("cause"),
                 actions: record.flag("actions")), pointers)
+        _ = search(for: shape) { true }
         let subscription = Subscription(
             number: try record.integer("number"), connection: connection, shape: shape,
             from: try record.integer("from"))

@@ -7,7 +7,7 @@ extension Engine {
         let line = ByteWriter()
         let sum = ByteWriter()
         for entry in liveTypes.sorted(by: { UTF8Order.precedes($0.name, $1.name) }) {
-            for index in entry.sorted {
+            for index in entry.inOrder {
                 let record = stores.pointer(index)
                 line.clear()
                 line.append(quoted: "\(entry.name)/\(record.pointee.name)")

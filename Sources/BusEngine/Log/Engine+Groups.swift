@@ -85,7 +85,7 @@ extension Engine {
         for connection in waiting where connections.indices.contains(connection.id) {
             guard connections[connection.id] === connection else { continue }
             markReady(connection)
-            settle(connection)
+            proceed(connection)
         }
     }
 }

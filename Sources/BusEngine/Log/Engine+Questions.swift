@@ -133,7 +133,7 @@ extension Engine {
         case .actions(let subscription): tellPast(answer, to: subscription)
         }
         markReady(connection)
-        settle(connection)
+        proceed(connection)
     }
 
     private func reply(_ answer: LogAnswer, _ id: [UInt8], _ connection: Connection) {
@@ -240,7 +240,7 @@ extension Engine {
                     RequestError(.unavailable, "The bus restarts; ask again."), for: connection,
                     id: question.id)
                 markReady(connection)
-                settle(connection)
+                serve(connection)
             }
         }
         return isAny

@@ -23,6 +23,7 @@ extension Engine {
         configuration.limits.memory = Int(Int32.max) << 20
         configuration.limits.stores = Int(Int32.max)
         configuration.limits.batch = Int(Int32.max)
+        configuration.limits.commit = Int(Int32.max)
         self.init(configuration, types: [])
     }
 

@@ -9,7 +9,9 @@ extension Engine {
     /// `resumeCommits`, what would commit is refused with `trouble`; everything else goes on.
     package func rewind(to past: Engine, trouble: String) {
         endCohorts()
-        let ended = (inFlight?.ends ?? []) + gathering.ends
+        let ended = (inFlight?.ends ?? []) + gathering.ends + takeWaitingEnds()
+        pastConnections = [:]
+        restartScans()
         inFlight = nil
         gathering.begin(after: past.revision)
         gathering.connections = []
@@ -22,7 +24,7 @@ extension Engine {
         for case let connection? in connections {
             release(connection)
             markReady(connection)
-            settle(connection)
+            proceed(connection)
         }
     }
 
@@ -79,6 +81,7 @@ extension Engine {
 
     private func rejoinShapes() {
         membershipCount = 0
+        deserted = []
         for shape in shapesInOrder {
             shape.leaveAll()
             endNoting(shape)
@@ -88,7 +91,8 @@ extension Engine {
                     entry.shapes.append(shape)
                 }
             } else {
-                enlistMembers(in: shape)
+                beginSearch(for: shape)
+                _ = search(for: shape) { true }
             }
         }
     }

@@ -45,6 +45,9 @@ struct OpenQuestion {
     let id: [UInt8]
     let purpose: Purpose
 
+    /// Nothing comes of it but what its connection is told.
+    var isRead: Bool { if case .revert = purpose { false } else { true } }
+
     enum Purpose {
         case reply
         case revert(store: String, to: Int, expected: Int?)

@@ -13,53 +13,14 @@ extension Engine {
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
         if request.present.contains(.store) { _ = try requireStore(request.store) }
-        try answerWithinLine(connection) { writer in
-            self.appendRevision(writer)
-            writer.append(",\"states\":{")
-            var last: Int32?
-            let more = self.forEachStore(of: pattern, after: after, limit: limit) { index in
-                let record = self.stores.pointer(index)
-                if last != nil { writer.append(UInt8(ascii: ",")) }
-                last = index
-                writer.append(quoted: self.address(of: Int(index)))
-                writer.append(UInt8(ascii: ":"))
-                let state = record.pointee.state
-                writer.append(jsonObject: selection?.project(state) ?? state)
-                return self.fits(writer)
-            }
-            writer.append("}")
-            self.appendNext(more, last, to: writer)
-            return self.fits(writer)
-        }
+        try begin(StoreScan(.states(selection), of: pattern, after: after, limit: limit), connection)
     }
 
     func listStores(_ connection: Connection) throws(RequestError) {
         let pattern = try requestedPattern(required: false) ?? AddressPattern(type: "*")
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        try answerWithinLine(connection) { writer in
-            writer.append(",\"stores\":[")
-            var last: Int32?
-            let more = self.forEachStore(of: pattern, after: after, limit: limit) { index in
-                let record = self.stores.pointer(index)
-                writer.append(last == nil ? "{\"store\":" : ",{\"store\":")
-                last = index
-                writer.append(quoted: self.address(of: Int(index)))
-                writer.append(",\"revision\":")
-                writer.append(decimal: record.pointee.revision)
-                writer.append(record.pointee.owner >= 0 ? ",\"ephemeral\":true}" : ",\"ephemeral\":false}")
-                return self.fits(writer)
-            }
-            writer.append("]")
-            self.appendNext(more, last, to: writer)
-            return self.fits(writer)
-        }
-    }
-
-    private func appendNext(_ more: Bool, _ last: Int32?, to writer: ByteWriter) {
-        guard more, let last else { return }
-        writer.append(",\"next\":")
-        writer.append(quoted: address(of: Int(last)))
+        try begin(StoreScan(.list, of: pattern, after: after, limit: limit), connection)
     }
 
     private func requestedAfter() throws(RequestError) -> String? {
@@ -74,54 +35,7 @@ extension Engine {
         return after
     }
 
-    /// Visits the stores of a pattern by ascending address, behind `after`, at most `limit` of them. True when
-    /// there are more. Ends early when `body` gives false.
-    private func forEachStore(
-        of pattern: AddressPattern, after: String?, limit: Int, _ body: (Int32) -> Bool
-    ) -> Bool {
-        if let address = pattern.literalAddress {
-            if let after, !UTF8Order.precedes(after, address) { return false }
-            if let index = find(address) { _ = body(index) }
-            return false
-        }
-        var left = limit
-        // The slash sorts before all that may follow a type's name but the hyphen.
-        let ordered = types.filter { pattern.type.matches($0.name) }
-            .sorted { UTF8Order.precedes($0.name + "/", $1.name + "/") }
-        for entry in ordered {
-            let sorted = entry.sorted
-            var place = 0
-            if let after { place = firstPlace(in: sorted, of: entry, after: after) }
-            while place < sorted.count {
-                let index = sorted[place]
-                place += 1
-                guard pattern.name.isAny || pattern.name.matches(stores.pointer(index).pointee.name) else {
-                    continue
-                }
-                if left == 0 { return true }
-                left -= 1
-                if !body(index) { return true }
-            }
-        }
-        return false
-    }
-
-    /// The first place whose address sorts behind `after`.
-    private func firstPlace(in sorted: [Int32], of entry: TypeEntry, after: String) -> Int {
-        var low = 0
-        var high = sorted.count
-        while low < high {
-            let middle = (low + high) / 2
-            if UTF8Order.precedes(after, address(of: Int(sorted[middle]))) {
-                high = middle
-            } else {
-                low = middle + 1
-            }
-        }
-        return low
-    }
-
-    private func find(_ address: String) -> Int32? {
+    func find(_ address: String) -> Int32? {
         var address = address
         return address.withUTF8 { bytes in
             guard let parts = AddressParts(UnsafeRawBufferPointer(bytes)), let entry = type(named: parts.type)

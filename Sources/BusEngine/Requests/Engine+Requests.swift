@@ -20,6 +20,7 @@ extension Engine {
             if connection.identity == nil && operation != .hello {
                 throw RequestError(.unauthorized, "Begin with hello and a token; this is a TCP connection.")
             }
+            if connection.isLost, operation.isRead { return }
             switch operation {
             case .dispatch: try dispatch(connection)
             case .ping: answer(connection) { _ in }
@@ -66,17 +67,28 @@ extension Engine {
     }
 
     /// Writes a reply that may prove too long; `body` gives false as soon as it has written too much.
-    func answerWithinLine(_ connection: Connection, _ body: (ByteWriter) -> Bool) throws(RequestError) {
+    func answerWithinLine(
+        _ connection: Connection, id: UnsafeRawBufferPointer? = nil, _ body: (ByteWriter) -> Bool
+    ) throws(RequestError) {
+        let id = id ?? request.id
         scratch.clear()
-        defer { if scratch.reserved > 4 * limits.line { scratch.shrink() } }
-        guard body(scratch), scratch.count + request.id.count + 32 <= limits.line else {
+        defer {
+            work += scratch.count * Work.encodedByte
+            if scratch.reserved > 4 * limits.line { scratch.shrink() }
+        }
+        guard body(scratch), scratch.count + id.count + 32 <= limits.line else {
             throw RequestError(
                 .tooLarge,
                 "The reply would be longer than a line of \(limits.line) bytes; ask for less with limit, select or store."
             )
         }
         let bytes = scratch.bytes
-        answer(connection) { $0.append(bytes) }
+        reply(connection) { writer in
+            writer.append(headOfReplyTo: id)
+            writer.append("\"ok\":true")
+            writer.append(bytes)
+            writer.append("}\n")
+        }
     }
 
     /// Whether what has been put together is still within a line.

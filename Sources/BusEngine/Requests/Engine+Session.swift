@@ -89,44 +89,6 @@ extension Engine {
             action: element.action, payload: element.payload)
     }
 
-    /// After a connection's end: its will, then the drops of its ephemeral stores, as one commit.
-    func carryOutEnd(of connection: Connection) {
-        guard !connection.will.isEmpty || !connection.ephemeralStores.isEmpty || connection.isNoted else {
-            return
-        }
-        guard trouble == nil else { return endsToCome.append(connection) }
-        if isLogged { gathering.ends.append(connection) }
-        plan.clear()
-        var willDone = false
-        if !connection.will.isEmpty {
-            do throws(RequestError) {
-                for action in connection.will { try planElement(BatchElement(action)) }
-                _ = try perform(by: connection)
-                willDone = true
-            } catch {
-                plan.clear()
-                configuration.report(
-                    EngineNote(
-                        kind: .willRejected, level: .warning,
-                        message: "A will was not carried out: \(error.message)",
-                        peer: connection.peer, store: error.detail("store"),
-                        action: error.detail("action")))
-            }
-        }
-        let drops = connection.ephemeralStores.sorted {
-            let (left, right) = (stores.pointer($0), stores.pointer($1))
-            return (left.pointee.type, left.pointee.place) < (right.pointee.type, right.pointee.place)
-        }
-        connection.ephemeralStores = []
-        if willDone || !drops.isEmpty {
-            publish(
-                by: connection.by, actions: willDone, dropped: drops, facts: CommitFacts(ended: connection.id)
-            )
-        } else {
-            logEnd(of: connection)
-        }
-    }
-
     // MARK: Reload
 
     func reload(_ connection: Connection) throws(RequestError) {

@@ -72,6 +72,12 @@ extension Engine {
             throw RequestError(
                 .limit, "The bus has \(limits.stores) stores, its limit; drop what is not needed.")
         }
+        if let owner, owner.ephemeralStores.count >= Limits.ephemeralStores {
+            throw RequestError(
+                .limit,
+                "A connection has at most \(Limits.ephemeralStores) ephemeral stores; make the others to stay, or drop some."
+            )
+        }
         let state = try initialState(of: entry, replacing: members)
         let size = state.encodedSize
         guard size <= limits.effectiveState else {
@@ -104,6 +110,8 @@ extension Engine {
             owner.isNoted = isLogged
         }
         if !exactShapes.isEmpty || !globShapes.isEmpty { enlist(index, address: address(of: Int(index))) }
+        if !activeScans.isEmpty { noteForScans(created: index) }
+        work += Work.storeChange
         return index
     }
 
@@ -173,6 +181,8 @@ extension Engine {
             (table ?? pastConnections[owner])?.ephemeralStores.remove(index)
         }
         stateBytes -= Int(record.pointee.size)
+        if !activeScans.isEmpty { noteForScans(dropped: index) }
+        work += Work.storeChange + record.pointee.shapes.count * Work.membership
         entry.remove(index)
         stores.remove(index)
         nameChanges += 1

@@ -23,20 +23,28 @@ struct DropLog {
             let surplus = drops.count - Limits.rememberedDrops
             forgottenThrough = drops[surplus - 1].revision
             drops.removeFirst(surplus)
+            forgottenCount += surplus
         }
     }
 
     /// Whether all drops after `revision` are still known.
     func reaches(back revision: Int) -> Bool { revision >= forgottenThrough }
 
-    /// The drops after `revision`, oldest first.
-    func after(_ revision: Int) -> ArraySlice<Drop> {
+    /// How many there ever were, up to the oldest one known, and up to the newest.
+    private(set) var forgottenCount = 0
+    var count: Int { forgottenCount + drops.count }
+
+    /// One of them, counted from the first there ever was.
+    subscript(number: Int) -> Drop { drops[number - forgottenCount] }
+
+    /// The number of the first drop after `revision`.
+    func number(after revision: Int) -> Int {
         var low = 0
         var high = drops.count
         while low < high {
             let middle = (low + high) / 2
             if drops[middle].revision > revision { high = middle } else { low = middle + 1 }
         }
-        return drops[low...]
+        return forgottenCount + low
     }
 }

@@ -70,6 +70,8 @@ final class StoreTable {
         var slot = home(index)
         while slots[slot] != index + 1 { slot = (slot + 1) & (slotCount - 1) }
         closeGap(at: slot)
+        // Whoever has noted the index sees that nobody is there.
+        record.pointee.sequence = -1
         record.deinitialize(count: 1)
         free.append(index)
         count -= 1

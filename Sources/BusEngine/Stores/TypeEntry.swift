@@ -34,8 +34,11 @@ final class TypeEntry {
     /// The shapes that want every store of this type.
     @exclusivity(unchecked) var shapes: [Shape] = []
 
-    /// The members by name, made when first asked for and dropped when a store comes or goes.
-    @exclusivity(unchecked) private var sortedCache: [Int32]?
+    /// What each action cost a store lately, where that was much.
+    @exclusivity(unchecked) private var workPerStore: [Int: Int] = [:]
+
+    /// The stores in the order of their names, for whoever lists them.
+    let ordered: OrderedStores
     private let stores: StoreTable
 
     init(index: Int32, type: any StateType, stores: StoreTable) {
@@ -44,6 +47,7 @@ final class TypeEntry {
         addressStart = "\"\(type.name)/"
         self.type = type
         self.stores = stores
+        ordered = OrderedStores(ofType: index, stores)
         remember()
     }
 
@@ -61,6 +65,7 @@ final class TypeEntry {
         }
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
+        workPerStore = [:]
         schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
         definitions += 1
     }
@@ -93,13 +98,18 @@ final class TypeEntry {
         plainWrites[action].map { .passUnretained($0) }
     }
 
+    /// What an action will cost a store, about; 0 where it never was notable.
+    func workPerStore(of action: Int) -> Int { workPerStore[action] ?? 0 }
+
+    func noteWork(_ work: Int, of action: Int) { workPerStore[action] = work }
+
     // MARK: Stores
 
     func add(_ index: Int32) {
         stores.pointer(index).pointee.place = Int32(members.count)
         members.append(index)
         count += 1
-        sortedCache = nil
+        ordered.add(index)
         linkNewest(index)
     }
 
@@ -107,7 +117,7 @@ final class TypeEntry {
         unlink(index)
         members[Int(stores.pointer(index).pointee.place)] = -1
         count -= 1
-        sortedCache = nil
+        ordered.remove(index)
         if members.count > 64 && count * 2 < members.count {
             members.removeAll { $0 < 0 }
             for (place, member) in members.enumerated() {
@@ -139,26 +149,33 @@ final class TypeEntry {
         if newer >= 0 { stores.pointer(newer).pointee.older = older } else { newest = older }
     }
 
-    /// The first store, in order of change, whose change came after `sequence`; -1 when there is none.
-    func firstChanged(after sequence: Int) -> Int32 {
-        guard oldest >= 0 else { return -1 }
-        if stores.pointer(oldest).pointee.sequence > sequence { return oldest }
+    /// The first store, in order of change, whose change came after `sequence`; -1 when there is none. Looks from both ends,
+    /// as what is asked for mostly lies near one, and tells `charge` at how many stores.
+    func firstChanged(after sequence: Int, _ charge: (Int) -> Void) -> Int32 {
         var found: Int32 = -1
-        var index = newest
-        while index >= 0, stores.pointer(index).pointee.sequence > sequence {
-            found = index
-            index = stores.pointer(index).pointee.older
+        var (early, late) = (oldest, newest)
+        var looked = 0
+        defer { charge(looked) }
+        while early >= 0, late >= 0 {
+            looked += 1
+            if stores.pointer(early).pointee.sequence > sequence { return early }
+            guard stores.pointer(late).pointee.sequence > sequence else { return found }
+            found = late
+            early = stores.pointer(early).pointee.newer
+            late = stores.pointer(late).pointee.older
         }
         return found
     }
 
-    /// The members by the bytes of their names.
-    var sorted: [Int32] {
-        if let sortedCache { return sortedCache }
-        let sorted = members.filter { $0 >= 0 }.sorted {
-            UTF8Order.precedes(stores.pointer($0).pointee.name, stores.pointer($1).pointee.name)
+    /// All stores by the bytes of their names, however long that takes.
+    var inOrder: [Int32] {
+        ordered.prepare(members)
+        ordered.putInPlace { true }
+        var all: [Int32] = []
+        ordered.forEach(from: nil) {
+            all.append($0)
+            return true
         }
-        sortedCache = sorted
-        return sorted
+        return all
     }
 }

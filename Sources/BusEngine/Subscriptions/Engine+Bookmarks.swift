@@ -59,7 +59,7 @@ extension Engine {
     private func bookmark(_ shape: Shape, atOnce: Bool = false) {
         if shape.cohort != nil { endCohort(of: shape) }
         noteTold(shape)
-        for place in shape.subscribers.indices {
+        for place in 0..<shape.liveCount {
             Unmanaged.passUnretained(shape.subscribers[place])._withUnsafeGuaranteedRef { subscription in
                 // Where a connection has no other there is no order to keep.
                 if atOnce, subscription.connection.subscriptions.count == 1 {

@@ -11,29 +11,34 @@ extension Engine {
         endCohort(with: subscription.connection)
         beginNoting(subscription.shape, after: sequence)
         subscription.catchUp = catchUp
-        subscription.shape.lagging += 1
+        subscription.shape.lag(subscription)
         subscription.connection.lagging += 1
         subscription.connection.isBlocked = true
     }
 
     func endLagging(_ subscription: Subscription) {
+        if let part = subscription.catchUp?.part { catchUpBytes -= part.countedBytes }
         subscription.catchUp = nil
-        subscription.shape.lagging -= 1
-        if subscription.shape.lagging == 0 { endNoting(subscription.shape) }
+        subscription.shape.goLive(subscription)
+        if !subscription.shape.hasLaggingSubscribers { endNoting(subscription.shape) }
         subscription.connection.lagging -= 1
     }
 
-    /// Tells a connection's subscriptions what they miss, in order, while there is room.
+    /// Tells a connection's subscriptions what they miss, in order, while there is room, as long as the slice lasts.
     func catchUp(_ connection: Connection) {
         for subscription in connection.subscriptions where subscription.catchUp != nil {
             while subscription.catchUp != nil {
                 if connection.outbox.count >= outboxLimit || connection.isClosing { return }
+                if isSliceUsedUp {
+                    connection.isPaused = true
+                    return
+                }
                 tellPart(to: subscription)
             }
         }
     }
 
-    /// Writes the next part of a subscription's event, or ends it.
+    /// Goes on with the next part of a subscription's event as long as the slice lasts: writes it when it is full, or the last.
     func tellPart(to subscription: Subscription) {
         var catchUp = subscription.catchUp!
         if !dropLog.reaches(back: catchUp.dropsAfter) {
@@ -41,72 +46,126 @@ extension Engine {
             catchUp.reset = true
             catchUp.isOpen = false
             catchUp.dropsAfter = revision
-            (catchUp.floor, catchUp.cursor, catchUp.type) = (0, 0, 0)
+            (catchUp.floor, catchUp.cursor, catchUp.type, catchUp.hint) = (0, 0, 0, -1)
             catchUp.ceiling = sequence
+            catchUp.part?.clear()
+            catchUp.nextDrop = nil
         }
-        let states = ItemList()
-        let finished = gather(into: states, for: subscription.shape, &catchUp)
-        guard finished else {
-            tell(subscription, &catchUp, states, dropped: ItemList(), more: true)
+        let part = catchUp.part ?? ItemList()
+        let progress = gather(into: part, for: subscription.shape, &catchUp)
+        count(progress == .hasMore ? part : nil, of: &catchUp)
+        switch progress {
+        case .hasMore:
             subscription.catchUp = catchUp
-            return
+            subscription.connection.isPaused = true
+        case .isFull:
+            tell(subscription, &catchUp, part, dropped: ItemList(), more: true)
+            subscription.catchUp = catchUp
+        case .isComplete:
+            let dropped = gatherDrops(for: subscription.shape, &catchUp)
+            if catchUp.nextDrop! < dropLog.count {
+                // A store that went may come back before the next slice, so what is known now is told now.
+                tell(subscription, &catchUp, part, dropped: dropped, more: true)
+                subscription.catchUp = catchUp
+                subscription.connection.isPaused = true
+                return
+            }
+            let isEmpty = part.isEmpty && dropped.isEmpty
+            if !isEmpty || catchUp.isOpen || catchUp.evenIfEmpty {
+                tell(subscription, &catchUp, part, dropped: dropped, more: false)
+                subscription.from = revision
+            }
+            endLagging(subscription)
         }
-        let dropped = gatherDrops(for: subscription.shape, after: catchUp.dropsAfter)
-        let isEmpty = states.isEmpty && dropped.isEmpty
-        if !isEmpty || catchUp.isOpen || catchUp.evenIfEmpty {
-            tell(subscription, &catchUp, states, dropped: dropped, more: false)
-            subscription.from = revision
-        }
-        endLagging(subscription)
     }
 
-    /// Gathers states until a part is full; true when there is nothing left to tell.
-    private func gather(into list: ItemList, for shape: Shape, _ catchUp: inout CatchUp) -> Bool {
+    /// Counts what is kept for the next slice.
+    private func count(_ part: ItemList?, of catchUp: inout CatchUp) {
+        catchUpBytes -= catchUp.part?.countedBytes ?? 0
+        part?.countedBytes = part?.bytes.reserved ?? 0
+        catchUpBytes += part?.countedBytes ?? 0
+        catchUp.part = part
+    }
+
+    private enum Progress {
+        /// The slice is used up.
+        case hasMore
+        /// The part is.
+        case isFull
+        /// Nothing is left to tell.
+        case isComplete
+    }
+
+    private func gather(into list: ItemList, for shape: Shape, _ catchUp: inout CatchUp) -> Progress {
         while true {
-            let completed =
-                shape.wantsWholeTypes
+            let progress =
+                shape.wantsWholeTypes || shape.members.count > Self.fewMembers
                 ? gatherTypes(into: list, for: shape, &catchUp)
                 : gatherMembers(into: list, for: shape, &catchUp)
-            guard completed else { return false }
-            if catchUp.ceiling == sequence { return true }
+            guard progress == .isComplete else { return progress }
+            if catchUp.ceiling == sequence { return .isComplete }
             // Something changed while earlier parts went out: another round.
             catchUp.floor = catchUp.ceiling
             catchUp.ceiling = sequence
             catchUp.type = 0
             catchUp.cursor = catchUp.floor
+            catchUp.hint = -1
         }
     }
 
-    private func gatherTypes(into list: ItemList, for shape: Shape, _ catchUp: inout CatchUp) -> Bool {
+    private func gatherTypes(into list: ItemList, for shape: Shape, _ catchUp: inout CatchUp) -> Progress {
         while catchUp.type < types.count {
             let entry = types[catchUp.type]
             if shape.key.pattern.type.matches(entry.name) {
-                var index = entry.firstChanged(after: catchUp.cursor)
+                var index = next(in: entry, catchUp)
                 while index >= 0 {
                     let record = stores.pointer(index)
                     if record.pointee.sequence > catchUp.ceiling { break }
-                    guard append(index, entry, for: shape, catchUp, to: list) else { return false }
+                    if isSliceUsedUp { return .hasMore }
+                    work += Work.look
+                    if shape.wantsWholeTypes || shape.members.contains(index),
+                        !append(index, entry, for: shape, catchUp, to: list)
+                    {
+                        return .isFull
+                    }
                     catchUp.cursor = record.pointee.sequence
+                    catchUp.hint = index
                     index = record.pointee.newer
                 }
             }
             catchUp.type += 1
             catchUp.cursor = catchUp.floor
+            catchUp.hint = -1
         }
-        return true
+        return .isComplete
     }
 
-    private func gatherMembers(into list: ItemList, for shape: Shape, _ catchUp: inout CatchUp) -> Bool {
+    /// The store of a type that changed next after the cursor.
+    private func next(in entry: TypeEntry, _ catchUp: CatchUp) -> Int32 {
+        if catchUp.hint >= 0 {
+            // No two changes have one number, so a store that has the cursor's is still the one at which it stands.
+            let record = stores.pointer(catchUp.hint)
+            if record.pointee.sequence == catchUp.cursor { return record.pointee.newer }
+        }
+        return entry.firstChanged(after: catchUp.cursor) { work += $0 * Work.look / 4 }
+    }
+
+    /// With more members than this, what changed in their types is looked through, and not they.
+    private static let fewMembers = 1024
+
+    private func gatherMembers(into list: ItemList, for shape: Shape, _ catchUp: inout CatchUp) -> Progress {
+        work += shape.members.count * Work.look
         let due = shape.members
             .map { (store: $0, record: stores.pointer($0)) }
             .filter { $1.pointee.sequence > catchUp.cursor && $1.pointee.sequence <= catchUp.ceiling }
             .sorted { $0.record.pointee.sequence < $1.record.pointee.sequence }
         for (store, record) in due {
+            if isSliceUsedUp, !list.isEmpty { return .hasMore }
             let type = types[Int(record.pointee.type)]
-            guard append(store, type, for: shape, catchUp, to: list) else { return false }
+            guard append(store, type, for: shape, catchUp, to: list) else { return .isFull }
             catchUp.cursor = record.pointee.sequence
         }
-        return true
+        return .isComplete
     }
 
     /// Appends one store's state, unless it is known to be what it was; false, with nothing appended, when the part is full.
@@ -116,6 +175,7 @@ extension Engine {
         if !catchUp.reset, isUntouched(store, for: shape, after: catchUp.start) { return true }
         let start = list.bytes.count
         appendState(of: stores.pointer(store), type, for: shape, to: list)
+        work += (list.bytes.count - start) * Work.encodedByte
         if list.bytes.count > partLimit, start > 0 {
             list.cutBack(to: start)
             return false
@@ -123,11 +183,18 @@ extension Engine {
         return true
     }
 
-    /// The addresses of stores that went after a revision and are not back.
-    private func gatherDrops(for shape: Shape, after revision: Int) -> ItemList {
+    /// The addresses of stores that went and are not back, as many as the slice allows.
+    private func gatherDrops(for shape: Shape, _ catchUp: inout CatchUp) -> ItemList {
         let list = ItemList()
         var told: Set<String> = []
-        for drop in dropLog.after(revision) {
+        var number = catchUp.nextDrop ?? dropLog.number(after: catchUp.dropsAfter)
+        defer { catchUp.nextDrop = number }
+        let first = number
+        while number < dropLog.count {
+            if isSliceUsedUp, number > first { break }
+            work += Work.drop
+            let drop = dropLog[number]
+            number += 1
             let type = types[Int(drop.type)].name
             guard shape.key.pattern.type.matches(type), shape.key.pattern.name.matches(drop.name) else {
                 continue

@@ -25,9 +25,11 @@ extension Engine {
                 since == nil ? "since" : "epoch", "`since` and `epoch` go together; give both or neither.")
         }
         guard !isOverMemory else { throw overMemory }
-        let shape = shape(
-            Shape.Key(pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions),
-            pointers)
+        let key = Shape.Key(
+            pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions)
+        if actions { try permitActions(connection) }
+        if shapes[key] == nil { try permitGlob(pattern) }
+        let shape = shape(key, pointers)
         if shape.subscribers.isEmpty, isOverMemory {
             forget(shape)
             throw overMemory
@@ -63,9 +65,46 @@ extension Engine {
                 subscription,
                 CatchUp(reset: true, evenIfEmpty: true, dropsAfter: revision, floor: 0, ceiling: sequence))
         }
+        waitForStores(of: shape, connection, subscription)
         // The first event follows directly, before what other subscriptions of the connection may miss.
-        if subscription.catchUp != nil, !connection.isClosing { tellPart(to: subscription) }
-        catchUp(connection)
+        if connection.searches.isEmpty, subscription.catchUp != nil, !connection.isClosing {
+            tellPart(to: subscription)
+        }
+        if connection.searches.isEmpty { catchUp(connection) }
+    }
+
+    /// A group that has not found all its stores can't tell of them: its subscribers lag behind until it has.
+    private func waitForStores(of shape: Shape, _ connection: Connection, _ subscription: Subscription) {
+        if search(for: shape, while: { !self.isSliceUsedUp }) { return }
+        connection.searches.append(shape)
+        connection.isBlocked = true
+        connection.isPaused = true
+        guard !shape.key.actions, subscription.catchUp == nil else { return }
+        beginLagging(
+            subscription,
+            CatchUp(
+                reset: false, evenIfEmpty: false, dropsAfter: revision, floor: sequence, ceiling: sequence))
+    }
+
+    /// Action events can't be merged, so each subscription to them costs every dispatch.
+    private func permitActions(_ connection: Connection) throws(RequestError) {
+        let count = connection.subscriptions.count { $0.shape.key.actions }
+        guard count < Limits.actionSubscriptions else {
+            throw RequestError(
+                .limit,
+                "A connection has at most \(Limits.actionSubscriptions) subscriptions to actions; use a pattern, or unsubscribe."
+            )
+        }
+    }
+
+    private func permitGlob(_ pattern: AddressPattern) throws(RequestError) {
+        guard !pattern.name.isAny, pattern.literalAddress == nil else { return }
+        guard globShapes.countAlike(pattern) < Limits.alikePatterns else {
+            throw RequestError(
+                .limit,
+                "The bus has \(Limits.alikePatterns) other patterns that begin like this one; begin yours with more of the name."
+            )
+        }
     }
 
     private var overMemory: RequestError {
@@ -147,71 +186,31 @@ extension Engine {
         if let address = pattern.literalAddress {
             exactShapes[address, default: []].append(shape)
         } else {
-            globShapes.append(shape)
+            globShapes.add(shape)
         }
-        enlistMembers(in: shape)
-    }
-
-    /// Finds the stores that a shape wants.
-    func enlistMembers(in shape: Shape) {
-        let pattern = shape.key.pattern
-        for entry in types where pattern.type.matches(entry.name) {
-            if pattern.name.isLiteral {
-                let index = pattern.name.pattern.withUnsafeBytes { stores.find(type: entry.index, name: $0) }
-                if let index { enlist(index, in: shape) }
-            } else {
-                for index in entry.members
-                where index >= 0 && pattern.name.matches(stores.pointer(index).pointee.name) {
-                    enlist(index, in: shape)
-                }
-            }
-        }
-    }
-
-    /// Finds the shapes that a new store belongs to.
-    func enlist(_ index: Int32, address: String) {
-        let record = stores.pointer(index)
-        for shape in exactShapes[address] ?? [] where shape.key.pattern.name.matches(record.pointee.name) {
-            enlist(index, in: shape)
-        }
-        let type = types[Int(record.pointee.type)].name
-        for shape in globShapes
-        where shape.key.pattern.type.matches(type) && shape.key.pattern.name.matches(record.pointee.name) {
-            enlist(index, in: shape)
-        }
-    }
-
-    private func enlist(_ index: Int32, in shape: Shape) {
-        let record = stores.pointer(index)
-        shape.enlist(index, ofType: record.pointee.type)
-        record.pointee.shapes.append(shape)
-        membershipCount += 1
+        beginSearch(for: shape)
     }
 
     private func forget(_ shape: Shape) {
         shapes[shape.key] = nil
         shapeBytes -= shape.key.memory
-        membershipCount -= shape.members.count
         quietShapes.remove(shape)
         if shape.key.actions { actionShapeCount -= 1 }
         if shape.wantsWholeTypes {
             for entry in types { entry.shapes.removeAll { $0 === shape } }
             return
         }
-        for index in shape.members {
-            // From the end: a connection that goes takes its latest first.
-            let record = stores.pointer(index)
-            if let place = record.pointee.shapes.lastIndex(where: { $0 === shape }) {
-                record.pointee.shapes.remove(at: place)
-            }
+        if shape.key.actions {
+            partialActionShapes.removeAll { $0 === shape }
+            searchingActionShapes.removeAll { $0 === shape }
         }
-        partialActionShapes.removeAll { $0 === shape }
         if let address = shape.key.pattern.literalAddress {
             exactShapes[address]?.removeAll { $0 === shape }
             if exactShapes[address]?.isEmpty == true { exactShapes[address] = nil }
         } else {
-            globShapes.removeAll { $0 === shape }
+            globShapes.remove(shape)
         }
+        desert(shape)
     }
 
     // MARK: What a request speaks of

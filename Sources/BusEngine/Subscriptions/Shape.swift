@@ -50,10 +50,15 @@ final class Shape {
     /// How many of them each type has.
     @exclusivity(unchecked) private(set) var membersByType: [Int32: Int] = [:]
 
-    /// In no order; each knows its place.
+    /// Each knows its place. Those that take live changes come first, in no order; the others lag behind.
     @exclusivity(unchecked) private(set) var subscribers: ContiguousArray<Subscription> = []
-    /// How many of them lag behind and take nothing live.
-    @exclusivity(unchecked) var lagging = 0
+    /// How many take live changes.
+    @exclusivity(unchecked) private(set) var liveCount = 0
+    /// How far it has come with finding its stores; nil when it has.
+    @exclusivity(unchecked) var search: MemberSearch?
+    /// Nobody is in it any more: it only has to leave its stores, and this is how far it has come.
+    @exclusivity(unchecked) var isDeserted = false
+    @exclusivity(unchecked) var sweptTo: Set<Int32>.Index?
     /// What changed of what it selects, while one of them does.
     @exclusivity(unchecked) var selectedChanges: SelectedChanges?
 
@@ -82,13 +87,20 @@ final class Shape {
         lastToldAt = now
     }
 
-    var hasLiveSubscribers: Bool { subscribers.count > lagging }
+    @inline(__always)
+    var hasLiveSubscribers: Bool { liveCount > 0 }
+    var hasLaggingSubscribers: Bool { liveCount < subscribers.count }
 
-    func enlist(_ store: Int32, ofType type: Int32) {
-        if members.insert(store).inserted { membersByType[type, default: 0] += 1 }
+    /// True if the store was none of its members before.
+    func enlist(_ store: Int32, ofType type: Int32) -> Bool {
+        guard members.insert(store).inserted else { return false }
+        membersByType[type, default: 0] += 1
+        return true
     }
 
     func strike(_ store: Int32, ofType type: Int32) {
+        // Whoever sweeps has a place in the list.
+        if isDeserted { return }
         if members.remove(store) != nil { membersByType[type]! -= 1 }
     }
 
@@ -100,13 +112,33 @@ final class Shape {
     func add(_ subscription: Subscription) {
         subscription.place = subscribers.count
         subscribers.append(subscription)
+        goLive(subscription)
     }
 
     func remove(_ subscription: Subscription) {
-        let last = subscribers.removeLast()
-        if last !== subscription {
-            subscribers[subscription.place] = last
-            last.place = subscription.place
-        }
+        if subscription.place < liveCount { lag(subscription) }
+        swap(subscription.place, subscribers.count - 1)
+        subscribers.removeLast()
+    }
+
+    /// A subscription takes no live changes from here on.
+    func lag(_ subscription: Subscription) {
+        precondition(subscription.place < liveCount, "A subscription that lags can't begin to.")
+        liveCount -= 1
+        swap(subscription.place, liveCount)
+    }
+
+    /// A subscription takes live changes from here on.
+    func goLive(_ subscription: Subscription) {
+        precondition(subscription.place >= liveCount, "A subscription that takes live changes can't begin to.")
+        swap(subscription.place, liveCount)
+        liveCount += 1
+    }
+
+    private func swap(_ one: Int, _ other: Int) {
+        if one == other { return }
+        subscribers.swapAt(one, other)
+        subscribers[one].place = one
+        subscribers[other].place = other
     }
 }

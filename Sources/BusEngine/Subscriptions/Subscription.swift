@@ -46,6 +46,12 @@ struct CatchUp {
     /// How far the round has got: types before `type` are done, and in it changes up to `cursor`.
     var type = 0
     var cursor: Int
+    /// The store at which the cursor stands, as long as it has not changed since.
+    var hint: Int32 = -1
+    /// The next drop to be looked at, counted from the first there ever was; nil before the first.
+    var nextDrop: Int?
+    /// What was gathered of the next part when a slice was used up.
+    var part: ItemList?
 
     init(reset: Bool, evenIfEmpty: Bool, dropsAfter: Int, floor: Int, ceiling: Int) {
         self.reset = reset

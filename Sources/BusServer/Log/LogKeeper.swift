@@ -68,6 +68,12 @@ final class LogKeeper {
         if question.needed <= engine.durableRevision { past.ask(question) } else { waiting.append(question) }
     }
 
+    /// Nobody waits for what a connection asked any more.
+    func forget(questionsOf connection: ConnectionID) {
+        waiting.removeAll { $0.connection == connection }
+        past.forget(questionsOf: connection)
+    }
+
     /// The bell rang.
     func hear() {
         for news in mailbox.take() {

@@ -2,51 +2,38 @@ import BusEngine
 import BusHistory
 import BusLog
 import Dispatch
+import Synchronization
 
-/// Reads the past for clients, on a queue of its own.
+/// Reads the past for clients, on queues of its own: one for pages of the log, one for states, which may have to be made from
+/// a snapshot and many commits.
 ///
-/// `@unchecked Sendable`: what it holds is touched on its queue only.
-final class PastReader: @unchecked Sendable {
-    private let queue = DispatchQueue(label: "fluxbus.past", qos: .userInitiated)
-    private let path: String
-    private let recipe: Snapshots.Recipe
-    private let mailbox: LogMailbox
-    private let limits: Limits
-    private var answers: PastAnswers<LogPast>?
-    private var asked = 0
-
-    /// How long an engine of the past is kept after it was last looked at: it takes as much memory as the bus.
-    private static let memory = DispatchTimeInterval.seconds(10)
+/// On each, whoever has had the least time comes next, so one who asks for much waits longer than one who asks for little. Who
+/// is gone is forgotten, also in the midst of an answer.
+final class PastReader: Sendable {
+    private let pages: PastQueue
+    private let states: PastQueue
 
     init(_ path: String, _ recipe: Snapshots.Recipe, _ mailbox: LogMailbox, limits: Limits) {
-        self.path = path
-        self.recipe = recipe
-        self.mailbox = mailbox
-        self.limits = limits
+        pages = PastQueue("fluxbus.past.pages", path, recipe, mailbox, limits)
+        states = PastQueue("fluxbus.past.states", path, recipe, mailbox, limits)
     }
 
     func ask(_ question: LogQuestion) {
-        queue.async { [self] in
-            mailbox.put(.answered(question, answer(question)))
-            asked += 1
-            let now = asked
-            queue.asyncAfter(deadline: .now() + Self.memory) { [weak self] in
-                if self?.asked == now { self?.answers?.forget() }
-            }
+        switch question.subject {
+        case .history, .entries: pages.ask(question)
+        case .past, .state: states.ask(question)
         }
     }
 
-    private func answer(_ question: LogQuestion) -> LogAnswer {
-        do throws(PastFailure) {
-            if answers == nil {
-                answers = PastAnswers(try LogPast(path: path), recipe.replayer, limits: limits)
-            }
-        } catch {
-            return .refused(code: "unavailable", message: error.message, details: [:])
-        }
-        return answers!.answer(question)
+    /// Nobody waits for what a connection asked any more.
+    func forget(questionsOf connection: ConnectionID) {
+        pages.forget(questionsOf: connection)
+        states.forget(questionsOf: connection)
     }
 
     /// Waits until nothing is under way.
-    func drain() { queue.sync {} }
+    func drain() {
+        pages.drain()
+        states.drain()
+    }
 }

@@ -1,12 +1,16 @@
 /// Every bound of the event loop, each with its reason. Those of the protocol are in `Limits`.
 enum Bounds {
     /// Events taken at once: one turn stays short with thousands of ready connections; the rest come next.
-    static let eventsPerTurn = 256
-    /// Bytes read from one connection in one turn: more than a Unix socket holds, so usually all there is, and
-    /// a fast sender can't keep the others waiting.
-    static let readBuffer = 256 << 10
-    /// Bytes written to one connection in one turn, for the same reason.
-    static let writtenPerTurn = 1 << 20
+    static let eventsPerTurn = 1024
+    /// Bytes read from one connection at once: usually all there is, and about what a slice carries out of short lines, as what
+    /// is left has to be kept.
+    static let readBuffer = 64 << 10
+    /// Bytes written to one connection in one turn: who reads fast can't keep the others waiting.
+    static let writtenPerTurn = 256 << 10
+    /// Bytes written in one turn to all of them, about half a millisecond's worth…
+    static let flushedPerTurn = 2 << 20
+    /// …where each call of the kernel counts as so many.
+    static let costOfWriting = 4 << 10
     /// Pieces handed to the kernel at once: enough for a burst of shared events, little on the stack.
     static let pieces = 64
     /// Connections accepted in one turn: a storm of them leaves room for those that are there.

@@ -41,6 +41,7 @@ extension EventLoop {
         }
         armTimer()
         callWhenEmpty()
+        if hasWork { bell.ring() }
     }
 
     /// Says goodbye, unless that was done before.

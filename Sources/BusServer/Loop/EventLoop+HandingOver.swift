@@ -7,15 +7,15 @@ extension EventLoop {
     /// done; then ends may be waiting for it, which only the log can tell the next daemon of.
     func prepareToLeave() -> Bool {
         beginTurn()
-        flush()
+        flush(all: true)
         // Who can't hear any more ends here; who has only not heard everything yet does so from the next daemon.
         for id in connections.ids where connections[id]?.outputLost == true { close(id, .peerLost) }
-        flush()
+        flush(all: true)
         repeat {
-            flush()
+            flush(all: true)
             _ = keeper?.drain()
         } while engine.refuseQuestions()
-        flush()
+        flush(all: true)
         return keeper?.drain() ?? true
     }
 
@@ -48,6 +48,6 @@ extension EventLoop {
                 close(id, .peerLost)
             }
         }
-        flush()
+        flush(all: true)
     }
 }

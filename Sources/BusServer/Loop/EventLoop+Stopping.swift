@@ -13,7 +13,7 @@ extension EventLoop {
         whenEmpty = done
         beginTurn()
         for id in connections.ids { endUnlessEnding(id, code, message) }
-        flush()
+        flush(all: true)
         armTimer()
         callWhenEmpty()
     }

@@ -87,7 +87,7 @@ final class EventLoop {
         gathersTurns = true
         while turns < Bounds.turnsPerWakeUp, !givesBack {
             var count = poller.poll(&calls)
-            if count == 0 {
+            if count == 0, !hasWork {
                 keeper?.turnEnded()
                 if patience.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
                 // Being woken here takes one switch of threads less than being woken by Dispatch.
@@ -104,7 +104,12 @@ final class EventLoop {
         keeper?.turnEnded()
         armTimer()
         callWhenEmpty()
+        // Others had the queue's attention; who still waits goes on.
+        if hasWork { bell.ring() }
     }
+
+    /// Whether there is something to do though no socket is ready.
+    var hasWork: Bool { engine.hasWork || !pending.isEmpty }
 
     /// How long to wait for sockets before the queue is given back and sleeps without end, in milliseconds.
     private func timeToStay() -> Int {
@@ -115,6 +120,7 @@ final class EventLoop {
 
     private func takeTurn(events count: Int) {
         beginTurn()
+        if let due = engine.nextDeadline, due <= wall.latest { engine.tick() }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
             if token == Bell.token {
@@ -126,7 +132,16 @@ final class EventLoop {
                 serve(id, interest)
             }
         }
+        serveWaiting()
         flush()
+    }
+
+    /// Serves those who wait, the one with the least share first, as long as the turn has room.
+    private func serveWaiting() {
+        while engine.hasWork, engine.turnHasRoom {
+            guard let id = engine.serveNext(), let connection = connections[id] else { continue }
+            read(id, connection.descriptor)
+        }
     }
 
     /// The clock is read once per turn: all commits of one turn have one time.
@@ -142,12 +157,22 @@ final class EventLoop {
         guard let connection = connections[id] else { return }
         if !connection.inputEnded, case .reading = engine.status(of: id) {
             // A peer that is gone may have left requests behind; they count, and its end comes after them.
-            if ready != .output { read(id, connection.descriptor) }
+            if ready != .output {
+                guard engine.isUncontended else { return engine.awaitTurn(id) }
+                read(id, connection.descriptor)
+            }
             if ready == .input { return }
         } else if !ready.isDisjoint(with: .gone) {
-            connections.update(id) { $0.outputLost = true }
+            lose(id)
         }
         pending.append(id)
+    }
+
+    /// Nobody reads what a connection is sent; what it has sent itself still counts.
+    private func lose(_ id: ConnectionID) {
+        guard connections[id]?.outputLost == false else { return }
+        connections.update(id) { $0.outputLost = true }
+        engine.losePeer(of: id)
     }
 
     private func read(_ id: ConnectionID, _ descriptor: Int32) {
@@ -168,14 +193,21 @@ final class EventLoop {
     /// Sees to a connection at the end of the turn.
     func look(at id: ConnectionID) { pending.append(id) }
 
-    /// Writes what the engine has for everybody. Closing a connection may commit its will, and so make output
-    /// for others: it goes on until there is none.
-    func flush() {
+    /// Writes what the engine has for everybody, as far as one turn goes; the rest comes in the next. Closing a
+    /// connection may commit its will, and so make output for others: it goes on until there is none.
+    func flush(all: Bool = false) {
         engine.takeReady { pending.append($0) }
-        while !pending.isEmpty {
+        var budget = all ? Int.max : Bounds.flushedPerTurn
+        while !pending.isEmpty, budget > 0 {
             let ids = pending
             pending = spareList
-            for id in ids { write(id) }
+            var place = 0
+            while place < ids.count, budget > 0 {
+                budget -= Bounds.costOfWriting + write(ids[place])
+                place += 1
+            }
+            // Who was not reached comes first in the next turn.
+            if place < ids.count { pending.insert(contentsOf: ids[place...], at: 0) }
             spareList = ids
             spareList.removeAll(keepingCapacity: true)
             engine.takeReady { pending.append($0) }
@@ -183,8 +215,9 @@ final class EventLoop {
         if !gathersTurns { keeper?.turnEnded() }
     }
 
-    private func write(_ id: ConnectionID) {
-        guard var connection = connections[id], connection.sated != turn else { return }
+    /// Writes to one connection; gives how many bytes.
+    private func write(_ id: ConnectionID) -> Int {
+        guard var connection = connections[id], connection.sated != turn else { return 0 }
         var allowance = Bounds.writtenPerTurn
         while allowance > 0 {
             let count = engine.output(of: id, into: pieces)
@@ -197,13 +230,15 @@ final class EventLoop {
                 case .bytes(let count): written = count
                 case .wouldBlock: written = 0
                 // What nobody reads is thrown away like something read.
-                case .failed: connection.outputLost = true
+                case .failed:
+                    connection.outputLost = true
+                    engine.losePeer(of: id)
                 }
             }
             if written > 0 {
                 let isDone = engine.sent(id, written)
                 // So it mostly ends: all is sent, and everything is as it was before.
-                if isDone, connection.isAsUsual { return }
+                if isDone, connection.isAsUsual { return Bounds.writtenPerTurn - allowance + written }
                 allowance -= written
                 connection.awaitsHello = false
             }
@@ -211,6 +246,7 @@ final class EventLoop {
         }
         if allowance <= 0 { connection.sated = turn }
         settle(id, connection)
+        return Bounds.writtenPerTurn - allowance
     }
 
     /// After a turn: wait for what the engine wants of this connection now, or close it.
@@ -226,7 +262,9 @@ final class EventLoop {
         }
         let reads = if case .reading = status { !connection.inputEnded } else { false }
         // Nobody is there to read, and there is nothing to hear from them any more.
-        if connection.outputLost, !reads, !hasOutput { return close(id, .peerLost) }
+        if connection.outputLost, !reads, !hasOutput, !engine.hasUnfinishedInput(id) {
+            return close(id, .peerLost)
+        }
         if case .closing = status, connection.mustEndBy == nil {
             connection.mustEndBy = deadlines.addGoodbye(connections.token(of: id), now: MonotonicClock.read())
         }
@@ -247,6 +285,7 @@ final class EventLoop {
         if reason.drains { drain(connection.descriptor) }
         SystemCall.close(connection.descriptor)
         let peer = engine.peer(of: id)
+        keeper?.forget(questionsOf: id)
         engine.disconnect(id)
         clientLog.debug("connection closed", peer, reason: reason.words)
     }

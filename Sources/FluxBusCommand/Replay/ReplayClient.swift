@@ -21,6 +21,7 @@ final class ReplayClient {
     func ask(_ line: String) -> JSON {
         var line = line + "\n"
         line.withUTF8 { engine.receive(connection, UnsafeRawBufferPointer($0)) }
+        engine.serveAll()
         engine.takeReady { _ in }
         var reply: [UInt8] = []
         withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 16) { pieces in

@@ -1,0 +1,120 @@
+import BusJSON
+import BusProtocol
+
+/// Connections end: what they wanted to read is forgotten at once, and what they promised is done in its turn.
+extension Engine {
+    /// The socket is closed, whoever closed it: the will and the drops of ephemeral stores are carried out, as soon as it is
+    /// their turn.
+    package func disconnect(_ id: ConnectionID) {
+        let connection = connection(id)
+        connection.isClosing = true
+        connection.isGone = true
+        if let scan = connection.scan { forget(scan, of: connection) }
+        forgetDeferredLine(of: connection)
+        connection.question = nil
+        for subscription in connection.subscriptions.reversed() { detach(subscription) }
+        connection.subscriptions = []
+        outboxBytes -= connection.outbox.count
+        willBytes -= connection.willBytes
+        connection.lines.clear()
+        countHeld(connection)
+        connections[id] = nil
+        connectionCount -= 1
+        guard leavesSomething(connection) else {
+            freeConnections.append(id)
+            return
+        }
+        // Its number stays its own until then, as the log tells of it.
+        pastConnections[id] = connection
+        if isUncontended {
+            let start = beginSlice()
+            end(connection)
+            endSlice(start, connection)
+        } else {
+            queue.add(.end(connection), share: connection.share)
+        }
+    }
+
+    private func leavesSomething(_ connection: Connection) -> Bool {
+        !connection.will.isEmpty || !connection.ephemeralStores.isEmpty || connection.isNoted
+    }
+
+    /// It is the turn of a connection that is gone.
+    func end(_ connection: Connection) {
+        if isEndLong(connection), isGateClosed(to: connection.id) {
+            waitingAtGate.append(.end(connection))
+        } else {
+            finishEnd(of: connection)
+        }
+    }
+
+    private func finishEnd(of connection: Connection) {
+        pastConnections[connection.id] = nil
+        freeConnections.append(connection.id)
+        carryOutEnd(of: connection)
+    }
+
+    /// Whether the commit with which a connection ends is a long one.
+    private func isEndLong(_ connection: Connection) -> Bool {
+        plan.clear()
+        defer { plan.clear() }
+        // What can't be planned is no commit.
+        for action in connection.will {
+            do throws(RequestError) { try planElement(BatchElement(action)) } catch { break }
+        }
+        return plannedWork + connection.ephemeralStores.count * Work.storeChange >= Limits.longCommit
+    }
+
+    /// Carries out all ends that wait, for a daemon that leaves: whoever follows does not know of them.
+    package func finishEnds() {
+        for connection in takeWaitingEnds() { finishEnd(of: connection) }
+    }
+
+    /// The ends that wait, which are the caller's now.
+    func takeWaitingEnds() -> [Connection] {
+        let isEnd = { (errand: Errand) in if case .end = errand { true } else { false } }
+        let errands = queue.removeAll(where: isEnd) + waitingAtGate.filter(isEnd)
+        waitingAtGate.removeAll(where: isEnd)
+        return errands.compactMap { if case .end(let connection) = $0 { connection } else { nil } }
+    }
+
+    /// After a connection's end: its will, then the drops of its ephemeral stores, as one commit.
+    func carryOutEnd(of connection: Connection) {
+        guard !connection.will.isEmpty || !connection.ephemeralStores.isEmpty || connection.isNoted else {
+            return
+        }
+        guard trouble == nil else { return endsToCome.append(connection) }
+        if isLogged { gathering.ends.append(connection) }
+        work += Work.request
+        plan.clear()
+        var willDone = false
+        if !connection.will.isEmpty {
+            do throws(RequestError) {
+                for action in connection.will { try planElement(BatchElement(action)) }
+                _ = try perform(by: connection)
+                willDone = true
+            } catch {
+                plan.clear()
+                configuration.report(
+                    EngineNote(
+                        kind: .willRejected, level: .warning,
+                        message: "A will was not carried out: \(error.message)",
+                        peer: connection.peer, store: error.detail("store"),
+                        action: error.detail("action")))
+            }
+        }
+        let drops = connection.ephemeralStores.sorted {
+            let (left, right) = (stores.pointer($0), stores.pointer($1))
+            return (left.pointee.type, left.pointee.place) < (right.pointee.type, right.pointee.place)
+        }
+        connection.ephemeralStores = []
+        work += drops.count * Work.storeChange
+        if willDone || !drops.isEmpty {
+            publish(
+                by: connection.by, actions: willDone, dropped: drops, facts: CommitFacts(ended: connection.id)
+            )
+        } else {
+            logEnd(of: connection)
+        }
+    }
+}

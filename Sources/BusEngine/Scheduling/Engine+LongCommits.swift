@@ -1,0 +1,109 @@
+import BusJSON
+import BusProtocol
+
+/// One commit can't be interrupted, so how long it may be is bounded, and long ones are rare while others are at work.
+///
+/// What a dispatch will cost is known about before: how many stores it reaches, and what the action cost there the last
+/// time. A *long* one passes a gate, which every long commit closes for a hundred times what it took. Nobody
+/// waits there who is alone on the bus.
+extension Engine {
+    /// Input has come from a connection: it is at work.
+    @inline(__always)
+    func noteActivity(of connection: Connection) {
+        if latestActive == connection.id {
+            latestActiveAt = now
+        } else {
+            (otherActive, otherActiveAt) = (latestActive, latestActiveAt)
+            (latestActive, latestActiveAt) = (connection.id, now)
+        }
+    }
+
+    /// Whether others than this connection were at work lately.
+    private func isOtherActive(than id: ConnectionID) -> Bool {
+        let at = latestActive == id ? otherActiveAt : latestActiveAt
+        return now - at < Limits.activeMilliseconds
+    }
+
+    /// Whether long commits of a connection have to wait.
+    func isGateClosed(to id: ConnectionID) -> Bool { now < gateOpensAt && isOtherActive(than: id) }
+
+    /// What the planned dispatch will cost, about.
+    var plannedWork: Int {
+        var work = 0
+        for step in plan.steps.elements {
+            let count = step.store >= 0 ? 1 : step.type.count
+            work &+= count &* max(Work.commitStore, step.type.workPerStore(of: step.action))
+        }
+        return work
+    }
+
+    /// Whether the planned dispatch is long, and has to wait at the gate.
+    func mustWaitAtGate(_ id: ConnectionID) -> Bool {
+        guard plan.steps.count > 1 || plan.steps.count == 1 && plan.steps[0].store < 0 else { return false }
+        return plannedWork >= Limits.longCommit && isGateClosed(to: id)
+    }
+
+    /// A commit was made, or tried, since `start` on the turn's clock of work: notes what its actions cost, and closes the
+    /// gate behind a long one.
+    @inline(__always)
+    func noteCommitWork(since start: Int) {
+        let cost = work &- start
+        if cost >= Limits.notableCommit { noteCommit(costing: cost) }
+    }
+
+    private func noteCommit(costing cost: Int) {
+        if plan.steps.count == 1, touches.count > 0 {
+            plan.steps[0].type.noteWork(cost / touches.count, of: plan.steps[0].action)
+        }
+        guard cost >= Limits.longCommit else { return }
+        gateOpensAt = max(gateOpensAt, now + cost / 1_000_000 * Limits.pauseAfterLongCommit)
+    }
+
+    // MARK: Waiting
+
+    /// The request being carried out waits at the gate.
+    func waitAtGate(_ connection: Connection) {
+        connection.deferredLine = Array(currentLine)
+        heldBytes += currentLine.count
+        connection.isBlocked = true
+        waitingAtGate.append(.serve(connection))
+    }
+
+    /// Carries out the request that waited; false if it has to wait on.
+    func carryOutDeferredLine(of connection: Connection) -> Bool {
+        guard let line = connection.deferredLine else { return true }
+        if isGateClosed(to: connection.id) { return false }
+        forgetDeferredLine(of: connection)
+        connection.isBlocked = false
+        line.withUnsafeBytes { _ = carryOut(.line($0), for: connection) }
+        // It may have to wait for something else now.
+        return !connection.isBlocked && connection.deferredLine == nil && !connection.isPaused
+    }
+
+    func forgetDeferredLine(of connection: Connection) {
+        guard let line = connection.deferredLine else { return }
+        heldBytes -= line.count
+        connection.deferredLine = nil
+        waitingAtGate.removeAll {
+            if case .serve(let other) = $0 { other === connection } else { false }
+        }
+    }
+
+    /// When somebody at the gate can go on, in milliseconds since 1970.
+    var gateDeadline: Int? { waitingAtGate.isEmpty ? nil : max(gateOpensAt, now + 1) }
+
+    /// The gate is open: who waits longest goes on, and what that costs closes it again.
+    func openGateIfDue() {
+        guard !waitingAtGate.isEmpty else { return }
+        // Who is alone by now need not wait any longer.
+        let isIdle = now - otherActiveAt >= Limits.activeMilliseconds
+        guard now >= gateOpensAt || isIdle else { return }
+        switch waitingAtGate[0] {
+        case .serve(let connection): enqueue(connection)
+        case .end(let connection):
+            waitingAtGate.removeFirst()
+            queue.add(.end(connection), share: connection.share)
+        case .sweep: waitingAtGate.removeFirst()
+        }
+    }
+}

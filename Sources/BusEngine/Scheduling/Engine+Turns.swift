@@ -1,0 +1,112 @@
+import BusJSON
+import BusProtocol
+
+/// Nobody can keep the bus to itself: work is done in turns, and in a turn for one after the other.
+///
+/// Whoever sends something is served at once, for as much work as a *slice* allows. What is left waits in a queue, in the
+/// order of fairness (`FairQueue`), and so does whoever comes while others wait. Between two turns, which end after
+/// `Limits.turnWork`, the owner of the sockets writes, reads, and sees to its clocks. Only one commit can't be
+/// interrupted: what it costs is bounded, and whoever sent it waits until others have had as much.
+extension Engine {
+    /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
+    package func beginTurn(at milliseconds: Int) {
+        now = max(now, milliseconds)
+        work = 0
+        endCohorts()
+        recycleRuns()
+    }
+
+    /// Whether somebody waits for a turn.
+    package var hasWork: Bool { !queue.isEmpty }
+
+    /// Whether this turn has room for more.
+    package var turnHasRoom: Bool { work < limits.turnWork }
+
+    /// Whether new input may be carried out as it comes, because nobody waits and the turn has room.
+    package var isUncontended: Bool { queue.isEmpty && work < limits.turnWork }
+
+    /// There is input for a connection that must not be carried out before it is its turn: `serveNext` asks for it then.
+    package func awaitTurn(_ id: ConnectionID) {
+        let connection = connection(id)
+        connection.awaitsInput = true
+        enqueue(connection)
+    }
+
+    /// Serves whose turn it is. Gives a connection if that one waits to be read: its socket's input is to be given to `receive`.
+    package func serveNext() -> ConnectionID? {
+        guard let errand = queue.takeFirst() else { return nil }
+        switch errand {
+        case .serve(let connection):
+            connection.isQueued = false
+            let awaitsInput = connection.awaitsInput
+            connection.awaitsInput = false
+            if connection.isGone { return nil }
+            // What it has sent before comes first; the socket says again that there is more.
+            if awaitsInput, !mustWait(connection), !connection.isClosing { return connection.id }
+            serve(connection)
+        case .end(let connection):
+            let start = beginSlice()
+            end(connection)
+            endSlice(start, connection)
+        case .sweep:
+            isSweeping = false
+            let start = beginSlice()
+            sweep()
+            sweepShare = queue.charge(work - start, to: sweepShare)
+            sliceEnd = 0
+        }
+        return nil
+    }
+
+    /// Serves all that wait, however long it takes: for engines whose only client is the caller.
+    package func serveAll() {
+        while hasWork { _ = serveNext() }
+    }
+
+    // MARK: Slices
+
+    /// A slice begins; gives where it does on the turn's clock of work.
+    @inline(__always)
+    func beginSlice() -> Int {
+        sliceEnd = work &+ limits.sliceWork
+        return work
+    }
+
+    /// A slice ends: what was done in it is charged, and what is left waits.
+    @inline(__always)
+    func endSlice(_ start: Int, _ connection: Connection) {
+        sliceEnd = 0
+        connection.share = queue.charge(work &- start, to: connection.share)
+        if connection.isPaused, !connection.isClosing { enqueue(connection) }
+    }
+
+    /// Whether what goes on now has used up its slice.
+    @inline(__always)
+    var isSliceUsedUp: Bool { work >= sliceEnd }
+
+    /// Waits for its turn.
+    func enqueue(_ connection: Connection) {
+        if connection.isQueued { return }
+        connection.isQueued = true
+        queue.add(.serve(connection), share: connection.share)
+    }
+
+    /// Goes on with a connection, as something it waited for has come: at once if nobody else waits, else in its turn.
+    func proceed(_ connection: Connection) {
+        if sliceEnd != 0 || connection.isQueued { return enqueue(connection) }
+        if isUncontended { serve(connection) } else { enqueue(connection) }
+    }
+
+    /// Lets a connection go on with what it has, for one slice.
+    func serve(_ connection: Connection) {
+        let start = beginSlice()
+        connection.isPaused = false
+        if !connection.isBlocked, !connection.isClosing {
+            connection.lines.resume { self.carryOut($0, for: connection) }
+        }
+        settle(connection)
+        countHeld(connection)
+        endSlice(start, connection)
+        if !connection.isPaused { markReady(connection) }
+    }
+}

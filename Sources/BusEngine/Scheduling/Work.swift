@@ -1,0 +1,30 @@
+/// What things cost, in work. One unit is about a nanosecond on the machines this was measured on; what counts is that the
+/// same requests cost the same everywhere, so that who waits for whom can be tested without a clock.
+///
+/// They are estimates from above of what was measured, and need not be better than by a factor of two.
+enum Work {
+    /// A request, beside its bytes: being read, looked up and answered.
+    static let request = 200
+    /// A byte read. Parsing one takes about as long.
+    static let byte = 1
+    /// An operation of a commit's budget: of expressions, of writes, of stores looked at.
+    static let operation = 12
+    /// A store that a commit reaches, at least.
+    static let commitStore = 100
+    /// A store that comes or goes, beside the subscriptions that hear of it.
+    static let storeChange = 1000
+    /// A store that is passed over by a read, or looked at to see whether a pattern matches.
+    static let look = 40
+    /// A store that is put in its place in the order of names.
+    static let ordering = 500
+    /// A store that becomes a member of a subscriber group, or leaves it.
+    static let membership = 150
+    /// A subscription that is told something by itself, beside the bytes.
+    static let delivery = 120
+    /// A subscriber group that is found to want a change.
+    static let group = 60
+    /// A remembered drop that is looked at for somebody who resumes.
+    static let drop = 60
+    /// A byte of state that is written as JSON.
+    static let encodedByte = 2
+}

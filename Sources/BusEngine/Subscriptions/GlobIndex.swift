@@ -1,0 +1,68 @@
+import BusProtocol
+
+/// Subscriber groups whose patterns have wildcards, by what the names that match begin with: a store that is made finds those
+/// it belongs to without looking at all others.
+struct GlobIndex {
+    /// What a pattern and an address must have in common.
+    private struct Key: Hashable {
+        /// The type, where the pattern names one.
+        let type: [UInt8]?
+        let prefix: ArraySlice<UInt8>
+    }
+
+    /// Longer beginnings tell little more, and each length is one look-up per store that is made.
+    private static let longestPrefix = 16
+
+    private var groups: [Key: ContiguousArray<Shape>] = [:]
+    /// How many groups have a beginning of each length.
+    private var lengths = [Int](repeating: 0, count: longestPrefix + 1)
+
+    private(set) var count = 0
+    var isEmpty: Bool { count == 0 }
+
+    /// Patterns that begin like this one; each is looked at for every store whose name does.
+    func countAlike(_ pattern: AddressPattern) -> Int { groups[Self.key(of: pattern)]?.count ?? 0 }
+
+    mutating func add(_ shape: Shape) {
+        let key = Self.key(of: shape.key.pattern)
+        groups[key, default: []].append(shape)
+        lengths[key.prefix.count] += 1
+        count += 1
+    }
+
+    mutating func remove(_ shape: Shape) {
+        let key = Self.key(of: shape.key.pattern)
+        guard let place = groups[key]?.lastIndex(where: { $0 === shape }) else { return }
+        groups[key]!.remove(at: place)
+        if groups[key]!.isEmpty { groups[key] = nil }
+        lengths[key.prefix.count] -= 1
+        count -= 1
+    }
+
+    /// Visits the groups that want a store; gives how many were looked at.
+    func forEach(wanting name: String, ofType type: String, _ body: (Shape) -> Void) -> Int {
+        var looked = 0
+        let (name, type) = (Array(name.utf8), Array(type.utf8))
+        for length in 0...min(Self.longestPrefix, name.count) where lengths[length] > 0 {
+            for wanted in [type, nil] {
+                guard let candidates = groups[Key(type: wanted, prefix: name[..<length])] else { continue }
+                looked += candidates.count
+                for shape in candidates where shape.wants(name, ofType: type) { body(shape) }
+            }
+        }
+        return looked
+    }
+
+    private static func key(of pattern: AddressPattern) -> Key {
+        Key(
+            type: pattern.type.isLiteral ? pattern.type.pattern : nil,
+            prefix: pattern.name.literalPrefix.prefix(longestPrefix))
+    }
+}
+
+extension Shape {
+    func wants(_ name: [UInt8], ofType type: [UInt8]) -> Bool {
+        type.withUnsafeBytes { key.pattern.type.matches($0) }
+            && name.withUnsafeBytes { key.pattern.name.matches($0) }
+    }
+}
