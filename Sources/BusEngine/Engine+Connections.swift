@@ -269,7 +269,9 @@ extension Engine {
     @discardableResult
     package func sent(_ id: ConnectionID, _ count: Int) -> Bool {
         Unmanaged.passUnretained(connection(id))._withUnsafeGuaranteedRef { connection in
+            let shared = connection.outbox.sharedCount
             connection.outbox.sent(count, spareWriters)
+            sharedOutboxBytes &-= shared &- connection.outbox.sharedCount
             connection.lastSentAt = now
             outboxBytes -= count
             statistics.bytesOut += count

@@ -54,8 +54,16 @@ package final class Engine {
     @exclusivity(unchecked) var lineLength = 0
     /// That line; valid while it is carried out.
     @exclusivity(unchecked) var currentLine = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// The sum of all outboxes.
+    /// The sum of all outboxes, and how much of it stands in runs that several share.
     @exclusivity(unchecked) var outboxBytes = 0
+    @exclusivity(unchecked) var sharedOutboxBytes = 0
+    /// Those runs, as long as somebody has not sent them, and what they take.
+    @exclusivity(unchecked) var lentRuns: [ByteWriter] = []
+    @exclusivity(unchecked) var lentBytes = 0
+    @exclusivity(unchecked) var lentRunsSeenAt = 0
+    /// What the process really takes, as its owner has measured it; 0 where nobody has.
+    @exclusivity(unchecked) var measuredMemory = 0
+    @exclusivity(unchecked) var relievedAt = 0
 
     // Subscriptions.
     @exclusivity(unchecked) var shapes: [Shape.Key: Shape] = [:]
@@ -265,23 +273,6 @@ package final class Engine {
         lastType = entry
         return entry
     }
-
-    // MARK: What is held
-
-    /// What the memory limit counts: all that clients can make the daemon hold.
-    var accountedMemory: Int {
-        stateBytes + stores.count * 128 + outboxBytes + keys.count * 256 + connectionCount * 1024
-            + subscriptionCount * 128 + shapeBytes + membershipCount * Limits.membershipBytes + willBytes
-            + heldBytes + scanBytes + catchUpBytes
-    }
-
-    var isOverMemory: Bool { accountedMemory > limits.memory }
-
-    /// Whether what waits for readers takes more than its share of the memory.
-    var isOutputOverShare: Bool { outboxBytes > limits.memory / 4 }
-
-    /// How much may wait for one connection: less while all of them together hold much.
-    var outboxLimit: Int { isOutputOverShare ? min(limits.outbox, 64 << 10) : limits.outbox }
 }
 
 extension Engine: StoreReader {

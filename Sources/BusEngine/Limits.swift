@@ -41,6 +41,10 @@ package struct Limits: Sendable, Equatable {
     static let liveWork = 500_000
     /// What is encoded of one commit at once for all who are told of it live: larger ones are told piece by piece.
     static let liveBytes = 8 << 20
+    /// Who has sent all of a run of shared bytes is looked for at this distance, in milliseconds: it costs a look at each.
+    static let lentRunsInterval = 100
+    /// Connections that do not read are looked for at this distance, in milliseconds, while memory is short.
+    static let reliefInterval = 100
     /// Who takes nothing of what there is for it for so many milliseconds does not read.
     static let stuckMilliseconds = 1000
     /// The longest key, in bytes: it is kept for every keyed commit.

@@ -14,7 +14,7 @@ extension BusServer {
             loop.beginTurn()
             // What came of it is logged where it happened.
             try? loop.engine.reload()
-            loop.flush()
+            loop.flush(all: true)
             service.tell(.ready)
             loop.pulse?.turnEnded(now: MonotonicClock.read())
             loop.armTimer()

@@ -67,6 +67,7 @@ extension BusServer {
             inheritance?.drop()
             throw StartFailure(.system, "epoll: \(error.description).")
         }
+        loop.meter = meter
         loop.asksForUnits = service.notifier.isHeard
         loop.beginTurn()
         self.loop = loop

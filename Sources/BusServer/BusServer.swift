@@ -32,6 +32,12 @@ package final class BusServer: @unchecked Sendable {
     /// What a reload has read, until the engine has taken its types.
     var reloadedSetup: ServerSetup?
 
+    /// What the process takes, where that is this server's to watch.
+    var meter: MemoryMeter?
+
+    /// The process is this server's alone: what it takes in memory counts against the limit. Call it before the start.
+    package func watchMemory() { meter = MemoryMeter() }
+
     package init(_ setup: ServerSetup, service: Service = .none, grace: Grace = Grace(), logger: Logger) {
         self.setup = setup
         self.service = service

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE 1
+#include <malloc.h>
 #include "CLinux.h"
 
 #include <fcntl.h>
@@ -92,4 +93,14 @@ int linux_get_descriptor_limit(uint64_t *soft, uint64_t *hard) {
 int linux_set_descriptor_limit(uint64_t soft, uint64_t hard) {
     struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
     return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+size_t linux_heap_free(void) { return mallinfo2().fordblks; }
+
+void linux_heap_trim(void) { malloc_trim(0); }
+
+void linux_heap_settle(void) {
+    /* Either setting keeps the C library from raising both with every large block that is freed. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }

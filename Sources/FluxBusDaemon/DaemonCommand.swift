@@ -152,6 +152,7 @@ struct DaemonCommand: ParsableCommand {
         _ setup: ServerSetup, _ service: Service, _ logger: Logger
     ) throws(StartFailure) {
         let server = BusServer(setup, service: service, logger: logger)
+        server.watchMemory()
         let signals = Signals(server)
         defer { signals.end() }
         let addresses = try server.start()

@@ -21,7 +21,10 @@ extension Engine {
     @inline(__always)
     func noteEvent(of cohort: Cohort, from start: Int) {
         cohort.from = revision
-        outboxBytes += (cohort.run.count - start) * cohort.members.count
+        let bytes = cohort.run.count &- start
+        work &+= bytes
+        outboxBytes &+= bytes &* cohort.members.count
+        sharedOutboxBytes &+= bytes &* cohort.members.count
         statistics.events += cohort.members.count
     }
 
@@ -117,11 +120,33 @@ extension Engine {
         formedCohorts.removeAll(keepingCapacity: true)
     }
 
-    /// Between turns: runs that were sent to everybody are used again, others belong to whoever still has them.
+    /// Between turns: runs that were sent to everybody are used again, others are lent until whoever has them has sent them.
     func recycleRuns() {
-        for index in usedRuns.indices where isKnownUniquelyReferenced(&usedRuns[index]) {
-            spareWriters.giveBack(usedRuns[index])
+        for index in usedRuns.indices {
+            if isKnownUniquelyReferenced(&usedRuns[index]) {
+                spareWriters.giveBack(usedRuns[index])
+            } else {
+                lentBytes += usedRuns[index].reserved
+                lentRuns.append(usedRuns[index])
+            }
         }
         usedRuns.removeAll(keepingCapacity: true)
+        if !lentRuns.isEmpty, now - lentRunsSeenAt >= Limits.lentRunsInterval { takeBackRuns() }
+    }
+
+    /// Runs that nobody else has any more are used again.
+    private func takeBackRuns() {
+        lentRunsSeenAt = now
+        var lent: [ByteWriter] = []
+        lentBytes = 0
+        for index in lentRuns.indices {
+            if isKnownUniquelyReferenced(&lentRuns[index]) {
+                spareWriters.giveBack(lentRuns[index])
+            } else {
+                lentBytes += lentRuns[index].reserved
+                lent.append(lentRuns[index])
+            }
+        }
+        lentRuns = lent
     }
 }

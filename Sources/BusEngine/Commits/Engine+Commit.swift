@@ -26,7 +26,7 @@ extension Engine {
             } else {
                 try performBatch(facts)
             }
-            guard stateBytes <= before || accountedMemory <= limits.memory else {
+            guard stateBytes <= before || memoryInUse <= limits.memory else {
                 throw RequestError(
                     .limit, "The bus holds \(limits.memory) bytes, its memory limit; drop what is not needed."
                 )

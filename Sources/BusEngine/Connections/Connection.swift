@@ -64,6 +64,8 @@ final class Connection {
     @exclusivity(unchecked) var awaitsInput = false
     /// Nobody reads what is written for it.
     @exclusivity(unchecked) var isLost = false
+    /// What waits for it is to be thrown away.
+    @exclusivity(unchecked) var isDiscarding = false
     /// Its socket is closed.
     @exclusivity(unchecked) var isGone = false
     /// How far it has come on the clock of work; see `FairQueue`.

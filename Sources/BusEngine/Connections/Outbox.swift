@@ -10,6 +10,8 @@ struct Outbox {
         var bytes: ByteWriter
         var start: Int
         var end: Int
+        /// Others hold them, too.
+        var isShared = false
     }
 
     /// Own bytes are continued up to this size; then a new run begins, so that sent ones can be let go.
@@ -23,6 +25,9 @@ struct Outbox {
 
     /// The bytes not sent yet.
     private(set) var count = 0
+
+    /// How many of them others hold, too.
+    private(set) var sharedCount = 0
 
     var isEmpty: Bool { count == 0 }
 
@@ -43,7 +48,8 @@ struct Outbox {
         segmentOwn()
         count &+= end &- start
         total &+= end &- start
-        appendSegment(bytes, from: start, to: end)
+        sharedCount &+= end &- start
+        appendSegment(bytes, from: start, to: end, isShared: true)
     }
 
     /// The connection's own bytes, to write behind what is there; `finish` makes what was written count. The outbox holds
@@ -76,12 +82,14 @@ struct Outbox {
         ownStart = own.count
     }
 
-    private mutating func appendSegment(_ bytes: ByteWriter, from start: Int, to end: Int) {
+    private mutating func appendSegment(
+        _ bytes: ByteWriter, from start: Int, to end: Int, isShared: Bool = false
+    ) {
         let last = segments.count &- 1
         if last >= head, segments[last].bytes === bytes, segments[last].end == start {
             segments[last].end = end
         } else {
-            segments.append(Segment(bytes: bytes, start: start, end: end))
+            segments.append(Segment(bytes: bytes, start: start, end: end, isShared: isShared))
         }
     }
 
@@ -124,6 +132,7 @@ struct Outbox {
         total -= surplus
         while surplus > 0, let last = segments.last {
             let length = last.end - last.start
+            if last.isShared { sharedCount -= min(length, surplus) }
             if length > surplus {
                 segments[segments.count - 1].end -= surplus
                 break
@@ -149,12 +158,14 @@ struct Outbox {
                 segments.removeAll(keepingCapacity: segments.count <= 64)
             }
             head = 0
+            sharedCount = 0
             return releaseOwn(spares)
         }
         segmentOwn()
         var rest = bytes
         while rest > 0 {
             let length = segments[head].end - segments[head].start
+            if segments[head].isShared { sharedCount -= min(length, rest) }
             if rest < length {
                 segments[head].start += rest
                 break

@@ -17,7 +17,9 @@ extension Engine {
 
     func takeBack(what connection: Connection) {
         connection.isHeld = false
+        let shared = connection.outbox.sharedCount
         let held = connection.outbox.takeBackHeld()
+        sharedOutboxBytes -= shared - connection.outbox.sharedCount
         outboxBytes -= held.count
         let start = connection.outbox.total
         var taken = look(through: held, from: start)

@@ -47,7 +47,7 @@ extension Engine {
             }
         }
         let size = Limits.willFactor * JSON.array(actions).encodedSize
-        guard size <= connection.willBytes || accountedMemory + size - connection.willBytes <= limits.memory
+        guard size <= connection.willBytes || memoryInUse + size - connection.willBytes <= limits.memory
         else {
             throw RequestError(
                 .limit, "The bus holds \(limits.memory) bytes, its memory limit; leave a smaller will.")

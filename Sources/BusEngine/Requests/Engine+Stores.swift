@@ -84,7 +84,7 @@ extension Engine {
             throw RequestError(
                 .tooLarge, "The state is larger than \(limits.effectiveState) bytes; begin with less.")
         }
-        guard accountedMemory + size <= limits.memory else {
+        guard memoryInUse + size <= limits.memory else {
             throw RequestError(
                 .limit, "The bus holds \(limits.memory) bytes, its memory limit; drop what is not needed.")
         }

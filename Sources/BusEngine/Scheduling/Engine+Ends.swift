@@ -15,6 +15,7 @@ extension Engine {
         for subscription in connection.subscriptions.reversed() { detach(subscription) }
         connection.subscriptions = []
         outboxBytes -= connection.outbox.count
+        sharedOutboxBytes -= connection.outbox.sharedCount
         willBytes -= connection.willBytes
         connection.lines.clear()
         countHeld(connection)

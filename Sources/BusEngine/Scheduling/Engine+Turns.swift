@@ -14,6 +14,7 @@ extension Engine {
         work = 0
         endCohorts()
         recycleRuns()
+        relieveMemory()
     }
 
     /// Whether somebody waits for a turn.

@@ -41,6 +41,9 @@ final class EventLoop {
     /// The way to the action log, where there is one.
     @exclusivity(unchecked) var keeper: LogKeeper?
 
+    /// What the process takes, where somebody watches it.
+    @exclusivity(unchecked) var meter: MemoryMeter?
+
     /// What the kernel was asked so far.
     @exclusivity(unchecked) var calls = SystemCallCount()
 
@@ -95,13 +98,19 @@ final class EventLoop {
                 if count == 0 { break }
             }
             takeTurn(events: count)
-            pulse?.turnEnded(now: MonotonicClock.read())
+            let now = MonotonicClock.read()
+            pulse?.turnEnded(now: now)
+            measureMemory(now: now)
             patience.somethingCame(now: MonotonicClock.nanoseconds())
             turns += 1
             if turns % Bounds.turnsPerGroup == 0 { keeper?.turnEnded() }
         }
         gathersTurns = false
         keeper?.turnEnded()
+        if !hasWork, let meter {
+            meter.trimIfWorth(now: MonotonicClock.read())
+            engine.noteMemory(meter.bytes)
+        }
         armTimer()
         callWhenEmpty()
         // Others had the queue's attention; who still waits goes on.
@@ -110,6 +119,11 @@ final class EventLoop {
 
     /// Whether there is something to do though no socket is ready.
     var hasWork: Bool { engine.hasWork || !pending.isEmpty }
+
+    private func measureMemory(now: Int) {
+        guard let meter, meter.measure(now: now, limit: limits.memory) else { return }
+        engine.noteMemory(meter.bytes)
+    }
 
     /// How long to wait for sockets before the queue is given back and sleeps without end, in milliseconds.
     private func timeToStay() -> Int {
@@ -255,6 +269,8 @@ final class EventLoop {
         let hasOutput = engine.hasOutput(id)
         let status = engine.status(of: id)
         switch status {
+        case .closing where engine.isDiscarding(id):
+            return close(id, .saidGoodbye)
         case .closing where !hasOutput && (!engine.holdsOutput(id) || connection.outputLost):
             return close(id, connection.inputEnded ? .peerFinished : .saidGoodbye)
         case .closing, .blocked, .reading:

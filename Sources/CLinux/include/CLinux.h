@@ -76,4 +76,11 @@ void linux_name_thread(const char *name);
 int linux_get_descriptor_limit(uint64_t *soft, uint64_t *hard);
 int linux_set_descriptor_limit(uint64_t soft, uint64_t hard);
 
+/* The heap of the C library: how many bytes of it are free, and giving what it can of them back to the kernel. */
+size_t linux_heap_free(void);
+void linux_heap_trim(void);
+
+/* Large blocks are given back when they are freed, and so is the free end of the heap, whatever was freed before. */
+void linux_heap_settle(void);
+
 #endif
