@@ -8,6 +8,8 @@ extension Engine {
         let id = freeConnections.popLast() ?? connections.count
         let connection = Connection(id: id, peer: peer, limits: limits)
         connection.lastSentAt = now
+        // Who is new comes after those who were there and have asked for little: else many who come and go were always first.
+        connection.share = queue.clock + limits.sliceWork
         if isLogged { connection.outbox.release(through: 0) }
         if id == connections.count { connections.append(connection) } else { connections[id] = connection }
         connectionCount += 1
@@ -49,6 +51,8 @@ extension Engine {
             connection.lines.hold(bytes)
         } else {
             connection.lines.feed(bytes) { self.carryOut($0, for: connection) }
+            // An unfinished line has been looked through, too.
+            if connection.lines.heldBytes > 0 { work += Work.byte * bytes.count }
         }
         settle(connection)
         countHeld(connection)
@@ -137,8 +141,12 @@ extension Engine {
         guard !connection.isClosing else { return false }
         switch piece {
         case .line(let line):
+            let start = work
             work &+= Work.request &+ Work.byte &* line.count
-            carryOut(line: line, for: connection)
+            if line.count <= Limits.lightLine || weigh(line, for: connection) {
+                carryOut(line: line, for: connection)
+                if work &- start >= Limits.longRequest { closeGate(after: work &- start) }
+            }
         case .tooLong:
             refuse(
                 RequestError(
@@ -156,6 +164,26 @@ extension Engine {
         if isLogged, connection.question != nil || isLogFull { waitForLog(connection) }
         if isSliceUsedUp { connection.isPaused = true }
         return !connection.isBlocked && !connection.isPaused && !connection.isClosing
+    }
+
+    /// Looks at how much is in a line that may hold much; false if it is refused, or has to wait because it will take long.
+    private func weigh(_ line: UnsafeRawBufferPointer, for connection: Connection) -> Bool {
+        let weight = LineWeight(line)
+        guard weight.containers <= Limits.containers else {
+            refuse(
+                RequestError(
+                    .tooLarge,
+                    "This line holds more than \(Limits.containers) arrays and objects; send less at a time."),
+                for: connection, id: UnsafeRawBufferPointer(start: nil, count: 0))
+            return false
+        }
+        let cost = Work.container * weight.containers + Work.value * weight.commas
+        if cost + Work.byte * line.count >= Limits.longRequest, isGateClosed(to: connection.id) {
+            waitAtGate(connection, line)
+            return false
+        }
+        work += cost
+        return true
     }
 
     /// After lines were carried out or output was sent: goes on with what waits, as far as it can.

@@ -64,6 +64,8 @@ package final class Engine {
     /// What the process really takes, as its owner has measured it; 0 where nobody has.
     @exclusivity(unchecked) var measuredMemory = 0
     @exclusivity(unchecked) var relievedAt = 0
+    /// Subscribers to actions for whom more waits than usual.
+    @exclusivity(unchecked) var watchedReaders: [Connection] = []
 
     // Subscriptions.
     @exclusivity(unchecked) var shapes: [Shape.Key: Shape] = [:]
@@ -220,7 +222,8 @@ package final class Engine {
 
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
     package var nextDeadline: Int? {
-        let due = min(relaxDeadline ?? .max, bookmarkDeadline ?? .max, gateDeadline ?? .max)
+        let due = min(
+            relaxDeadline ?? .max, bookmarkDeadline ?? .max, gateDeadline ?? .max, watchDeadline ?? .max)
         return due == .max ? nil : due
     }
 
@@ -229,6 +232,7 @@ package final class Engine {
         bookmarkAfterTime()
         relaxIfDue()
         openGateIfDue()
+        endStuckReaders()
     }
 
     // MARK: Types

@@ -20,14 +20,14 @@ package struct Limits: Sendable, Equatable {
     /// Actions in one dispatch: bounds how long one commit keeps everybody else waiting.
     package var batch = 1024
     /// Operations of one dispatch: a commit can't be interrupted, so this bounds how long everybody else waits for one. A store
-    /// that is reached takes 2, each write to it 8, expressions one for each step: so 400,000 stores can be changed at
-    /// once in a simple way, which takes some 40 ms.
-    package var commit = 4_000_000
+    /// that is reached takes 2, each write to it 8, expressions one for each step: so 300,000 stores can be changed at
+    /// once in a simple way, which takes some 30 ms.
+    package var commit = 3_000_000
     /// What states, outboxes and remembered keys may take in all; past it, what would grow is refused.
     package var memory = 2 << 30
 
     /// The work, in nanoseconds or so, that is done in one turn, before sockets, timers and the watchdog have theirs…
-    package var turnWork = 1_000_000
+    package var turnWork = 2_000_000
     /// …and in one go for one connection, before it is another's turn. Shorter ones would cost more for going from one
     /// to the other, longer ones let fifty busy connections keep one that is not waiting for longer.
     package var sliceWork = 100_000
@@ -90,11 +90,15 @@ package struct Limits: Sendable, Equatable {
     /// What the expressions of one commit may produce in all.
     package static let commitBytes = 64 << 20
 
-    /// A commit that takes so much work, in nanoseconds or so, is long: nobody would notice a shorter one.
-    static let longCommit = 2_000_000
-    /// So many times as long as it took, no other long commit is begun while others are at work: then fewer than
-    /// one in a hundred of their requests come upon one.
-    static let pauseAfterLongCommit = 100
+    /// A request that takes so much work, in nanoseconds or so, is long: nobody would notice a shorter one.
+    static let longRequest = 3_000_000
+    /// So many times as long as it took, no other long request is begun while others are at work: then fewer than
+    /// one in a hundred of theirs come upon one.
+    static let pauseAfterLongRequest = 100
+    /// Lines up to this length are not looked at for how much is in them: it can't be much.
+    static let lightLine = 128
+    /// Arrays and objects in one line: each takes some sixty bytes of memory for two on the line, and a third of a microsecond.
+    package static let containers = 100_000
     /// Who has sent something within so many milliseconds is at work.
     static let activeMilliseconds = 1000
     /// What a commit costs is remembered with its action from here on.
@@ -104,6 +108,8 @@ package struct Limits: Sendable, Equatable {
     /// write noted. Bounds the time of a batch over many stores, and the memory to take it back.
     package static let operationsPerStore = 2
     package static let operationsPerWrite = 8
+    /// And being reached again by a batch: the changes have to be put together.
+    package static let operationsPerReturn = 40
 
     /// While all is held that may be, a connection that has more than this unfinished is ended.
     package static let heldUnderPressure = 64 << 10

@@ -9,6 +9,8 @@ struct Statistics {
     var coalesced = 0
     var bookmarks = 0
     var goodbyes = 0
+    /// Nanoseconds or so, as `Work` counts them.
+    var work = 0
     var bytesIn = 0
     var bytesOut = 0
     var errors: [String: Int] = [:]

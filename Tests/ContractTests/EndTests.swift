@@ -25,6 +25,7 @@ import Testing
             try client.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
             client.isReading = false
             for _ in 0..<100 { try observer.ask(#"{"op":"dispatch","type":"door","action":"rang"}"#) }
+            bus.advance(milliseconds: 1000)
             client.isReading = true
         }
         #expect(client.isEnded)

@@ -182,13 +182,33 @@ import Testing
         try quick.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
         slow.isReading = false
         for _ in 0..<100 { try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#) }
+        #expect(try quick.all().count == 100)
+        #expect(!slow.isEnded)
+        bus.advance(milliseconds: 1000)
         slow.isReading = true
         let lines = try slow.all()
         #expect(lines.last?["event"] == "goodbye")
         #expect(lines.last?["code"] == "slow_consumer")
         #expect(slow.isEnded)
         #expect(bus.operatorNotes.count == 1)
-        #expect(try quick.all().count == 100)
+        #expect(!quick.isEnded)
         #expect(try client.isUsable())
+    }
+
+    /// Who reads is not ended because others dispatch faster, as long as the bus has memory.
+    @Test func readerOfActionsMayFallBehind() throws {
+        let bus = try busWithSmallOutboxes("door/front")
+        let (client, slow) = (bus.connect(), bus.connect())
+        try slow.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
+        var seen = 0
+        for _ in 0..<20 {
+            slow.isReading = false
+            for _ in 0..<100 { try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#) }
+            bus.advance(milliseconds: 900)
+            slow.isReading = true
+            seen += try slow.all().count
+        }
+        #expect(seen == 2000)
+        #expect(!slow.isEnded)
     }
 }

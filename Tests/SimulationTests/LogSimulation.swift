@@ -23,6 +23,7 @@ final class LogSimulation {
         setup.natives = try Self.types()
         setup.stores = ["note/wills", "note/s1", "tree/s2"]
         setup.limits.outbox = [2000, 6000, 4 << 20][Int(seed % 3)]
+        setup.limits.sliceWork = [200, 5000, 100_000][Int(seed / 6 % 3)]
         setup.limits.line = [3000, 1 << 20][Int(seed / 3 % 2)]
         bus = try MemoryBus(setup)
         for index in 0..<4 { clients.append(LogClient(uid: 1000 + index % 3, bus: bus, ledger: ledger)) }

@@ -9,7 +9,6 @@ final class Simulation {
     private var engine: Engine
     private let configuration: EngineConfiguration
     private var clients: [SimulatedClient] = []
-    private let auditor: ConnectionID
     private var truth = Truth()
     private var audited = -1
     private var now = 1_795_000_000_000
@@ -18,15 +17,18 @@ final class Simulation {
     private(set) var coalesced = 0
     private(set) var parts = 0
     private(set) var handOvers = 0
+    /// How often somebody had to wait for a turn.
+    private(set) var pauses = 0
 
     init(seed: UInt64) throws {
         random = SeededGenerator(seed: seed)
         var configuration = EngineConfiguration(epoch: epoch, ownUID: 990, version: "test")
         configuration.limits.line = [1800, 4000, 1 << 20][Int(seed % 3)]
+        // Short slices: reads, first states and whole lines have to wait for their turn.
+        configuration.limits.sliceWork = [200, 3000, 100_000][Int(seed / 9 % 3)]
         configuration.limits.outbox = [600, 3000, 1 << 20][Int(seed / 3 % 3)]
         self.configuration = configuration
         engine = Engine(configuration, types: try Self.types())
-        auditor = engine.connect(.unix(uid: 0, pid: 1))
         for _ in 0..<5 { connect() }
     }
 
@@ -38,6 +40,11 @@ final class Simulation {
             engine.beginTurn(at: now)
             try step()
             engine.tick()
+            try audit()
+            if Bool.random(using: &random) {
+                pauses += engine.hasWork ? 1 : 0
+                _ = engine.serveNext()
+            }
             engine.takeReady { _ in }
             try audit()
         }
@@ -142,12 +149,17 @@ final class Simulation {
                     try audit()
                 }
             }
+            while engine.hasWork {
+                _ = engine.serveNext()
+                busy = true
+                try audit()
+            }
             if !busy { return }
         }
         throw Violation("The bus never came to rest.")
     }
 
-    /// Reads all states through a connection of its own, once per revision.
+    /// Notes all states, once per revision.
     private func audit() throws {
         guard engine.revision != audited else { return }
         guard engine.revision <= audited + 1 || audited < 0 else {
@@ -155,28 +167,12 @@ final class Simulation {
         }
         audited = engine.revision
         var states: [String: JSON] = [:]
-        var after: JSON?
-        repeat {
-            var request: JSONObject = ["op": "get", "match": "*/*", "limit": 1]
-            request["after"] = after
-            let reply = try ask(request)
-            for member in reply["states"]!.object!.members { states[member.key] = member.value }
-            after = reply["next"]
-        } while after != nil
-        truth.note(states, at: audited)
-    }
-
-    private func ask(_ request: JSONObject) throws -> JSON {
-        let line = Array((request.encoded + "\n").utf8)
-        line.withUnsafeBytes { engine.receive(auditor, $0) }
-        let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 16)
-        defer { pieces.deallocate() }
-        var bytes: [UInt8] = []
-        for piece in pieces.prefix(engine.output(of: auditor, into: pieces)) {
-            bytes += Array(UnsafeRawBufferPointer(start: piece.base, count: piece.count))
+        for type in ["note", "tree"] {
+            for address in engine.addresses(ofType: type) {
+                states[address] = engine.state(at: address).map(JSON.object)
+            }
         }
-        engine.sent(auditor, bytes.count)
-        return try JSON(parsing: Array(bytes.dropLast()))
+        truth.note(states, at: audited)
     }
 
     // MARK: Requests

@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What the bus holds at every revision, as an auditor read it: the measure for every mirror.
+/// What the bus holds at every revision, as the engine gives its states: the measure for every mirror.
 struct Truth {
     private var snapshots: [Int: [String: JSON]] = [:]
 

@@ -114,7 +114,7 @@ struct TranscriptPage {
 
     private static let limits: [String: WritableKeyPath<Limits, Int> & Sendable] = [
         "line": \.line, "depth": \.depth, "state": \.state, "stores": \.stores, "outbox": \.outbox,
-        "subscriptions": \.subscriptions, "batch": \.batch, "memory": \.memory,
+        "subscriptions": \.subscriptions, "batch": \.batch, "commit": \.commit, "memory": \.memory,
     ]
 
     /// Replaces `x×200` by that many letters.

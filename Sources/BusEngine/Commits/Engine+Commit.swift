@@ -14,6 +14,7 @@ extension Engine {
         facts.pointee.uid = connection?.uid
         facts.pointee.budget.operations = limits.commit
         facts.pointee.budget.bytes = Limits.commitBytes
+        try requireBudget()
         let before = stateBytes
         let start = work
         do throws(RequestError) {
@@ -36,6 +37,21 @@ extension Engine {
             throw error
         }
         return touches.count
+    }
+
+    /// What reaches so many stores that its budget can't do is not begun.
+    @inline(__always)
+    private func requireBudget() throws(RequestError) {
+        if plan.steps.count == 1, plan.steps[0].store >= 0 { return }
+        var reached = 0
+        for step in plan.steps.elements {
+            reached += step.store >= 0 ? 1 : step.type.count
+            if reached * Limits.operationsPerStore <= limits.commit { continue }
+            throw RequestError(
+                .rejected,
+                "The dispatch reaches more stores than one commit may: limits.commit is \(limits.commit) operations, \(Limits.operationsPerStore) for each store and more for what is written; dispatch to fewer at a time."
+            ).with("action", .string(step.type.actionName(step.action)))
+        }
     }
 
     private func performBatch(_ facts: CommitContext.Place) throws(RequestError) {
@@ -106,6 +122,7 @@ extension Engine {
         } else {
             try commit(step, on: index, to: &draft)
         }
+        if record.pointee.touch >= 0 { facts.pointee.budget.operations &-= Limits.operationsPerReturn }
         noteTouch(index, record, mark..<journal.records.count)
         facts.pointee.budget.operations &-=
             Limits.operationsPerStore &+ Limits.operationsPerWrite &* (journal.records.count &- mark)
@@ -228,6 +245,7 @@ extension Engine {
         for index in touches.indices where changes.count + states.count <= limits.line {
             let touch = touches[index]
             gatherEntries(ofTouch: index)
+            work += Work.dryRunStore
             if entries.isEmpty { continue }
             changed += 1
             let state = stores.pointer(touch.store).pointee.state

@@ -114,6 +114,7 @@ extension Engine {
             if connection.subscriptions.count > 1 {
                 // Who lags behind anyway need not be put in order.
                 guard subscription.shape.key.actions || canTake(content, subscription, connection) else { return }
+                work += Work.delivery
                 publication.ordered.append(subscription)
             } else {
                 deliver(content, cause, to: subscription, on: connection)
@@ -252,6 +253,7 @@ extension Engine {
             if connection.outbox.count >= outboxLimit, !mayHoldMore(connection) {
                 return endSlowConsumer(connection)
             }
+            if connection.outbox.count >= outboxLimit { watch(connection) }
         }
         work += Work.delivery
         write(to: connection) { writer in
@@ -278,6 +280,34 @@ extension Engine {
     private func mayHoldMore(_ connection: Connection) -> Bool {
         guard connection.outbox.count < limits.memory / 8, !isOutputOverShare else { return false }
         return now - connection.lastSentAt < Limits.stuckMilliseconds
+    }
+
+    /// A connection holds more than it usually may: once it has not read for long enough, it is ended.
+    private func watch(_ connection: Connection) {
+        if connection.isWatched { return }
+        connection.isWatched = true
+        watchedReaders.append(connection)
+    }
+
+    /// When the next of those has to be looked at, in milliseconds since 1970.
+    var watchDeadline: Int? {
+        watchedReaders.isEmpty ? nil : watchedReaders.lazy.map(\.lastSentAt).min()! + Limits.stuckMilliseconds
+    }
+
+    /// Ends those who have not read, and lets go of those who have.
+    func endStuckReaders() {
+        if watchedReaders.isEmpty { return }
+        let watched = watchedReaders
+        watchedReaders = []
+        for connection in watched where !connection.isClosing {
+            connection.isWatched = false
+            if connection.outbox.count < outboxLimit { continue }
+            if now - connection.lastSentAt >= Limits.stuckMilliseconds {
+                endSlowConsumer(connection)
+            } else {
+                watch(connection)
+            }
+        }
     }
 
     private func endSlowConsumer(_ connection: Connection) {

@@ -170,7 +170,13 @@ extension Engine {
     /// Where the shape's content of this commit is gathered; nil when nobody would take it live.
     @inline(__always)
     func content(of shape: Shape) -> ShapeContent? {
-        if let content = shape.content { return content.isAbandoned ? nil : content }
+        if let content = shape.content {
+            if content.isAbandoned { return nil }
+            // One group alone is told all, up to what is encoded at once.
+            if !isPublicationLong || publication.shapes.count == 1 || shape.key.actions { return content }
+            lag(shape)
+            return nil
+        }
         guard shape.hasLiveSubscribers else { return nil }
         if isPublicationLong, !shape.key.actions {
             lag(shape)
@@ -247,7 +253,7 @@ extension Engine {
             return encode(entries.elements[...], of: record, type, for: shape, into: content)
         }
         guard shape.hasLiveSubscribers || shape.selectedChanges != nil else { return }
-        if isPublicationLong, shape.content == nil { return lag(shape) }
+        if isPublicationLong, shape.content == nil || publication.shapes.count > 1 { return lag(shape) }
         work &+= Work.group
         restricted.clear()
         shape.selection!.restrict(entries.elements[...], of: record.pointee.state, to: restricted)

@@ -64,6 +64,8 @@ final class Connection {
     @exclusivity(unchecked) var awaitsInput = false
     /// Nobody reads what is written for it.
     @exclusivity(unchecked) var isLost = false
+    /// Stands in the list of those who may not be reading.
+    @exclusivity(unchecked) var isWatched = false
     /// What waits for it is to be thrown away.
     @exclusivity(unchecked) var isDiscarding = false
     /// Its socket is closed.

@@ -158,6 +158,7 @@ extension Engine {
 
     /// Plans one action of a batch or a will.
     func planElement(_ element: BatchElement) throws(RequestError) {
+        work += Work.batchAction
         var (target, action) = (element.target, element.action)
         let planned = target.withUTF8 { target in
             action.withUTF8 { action in

@@ -77,7 +77,7 @@ extension Engine {
                 "duplicates": .int(statistics.duplicates), "events": .int(statistics.events),
                 "coalesced": .int(statistics.coalesced), "bookmarks": .int(statistics.bookmarks),
                 "slowConsumers": .int(statistics.goodbyes), "bytesIn": .int(statistics.bytesIn),
-                "bytesOut": .int(statistics.bytesOut),
+                "bytesOut": .int(statistics.bytesOut), "work": .int(statistics.work + work),
             ]),
             "errors": .object(
                 statistics.errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),

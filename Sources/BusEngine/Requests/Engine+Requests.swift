@@ -101,6 +101,7 @@ extension Engine {
             ? refusal
             : RequestError(.unauthorized, "Begin with hello and a token; this is a TCP connection.")
         statistics.errors[error.code.rawValue, default: 0] += 1
+        work += Work.refusal
         let writer = ByteWriter()
         writer.append(headOfReplyTo: id)
         writer.append("\"ok\":false,\"error\":{\"code\":\"")

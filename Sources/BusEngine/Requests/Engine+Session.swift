@@ -96,6 +96,8 @@ extension Engine {
             throw RequestError(.forbidden, "Only root and the daemon's own user may reload definitions.")
         }
         try requireRoom()
+        if isGateClosed(to: connection.id) { return waitAtGate(connection) }
+        work += Work.reload
         do throws(ReloadFailure) {
             try reload(by: connection.by)
         } catch {
@@ -271,7 +273,7 @@ extension Limits {
         [
             "line": .int(line), "depth": .int(depth), "state": .int(effectiveState), "stores": .int(stores),
             "connections": .int(connections), "subscriptions": .int(subscriptions), "outbox": .int(outbox),
-            "batch": .int(batch), "memory": .int(memory),
+            "batch": .int(batch), "commit": .int(commit), "memory": .int(memory),
         ]
     }
 }

@@ -52,7 +52,9 @@ extension Engine {
     private func finishEnd(of connection: Connection) {
         pastConnections[connection.id] = nil
         freeConnections.append(connection.id)
+        let start = work
         carryOutEnd(of: connection)
+        if work - start >= Limits.longRequest { closeGate(after: work - start) }
     }
 
     /// Whether the commit with which a connection ends is a long one.
@@ -63,7 +65,7 @@ extension Engine {
         for action in connection.will {
             do throws(RequestError) { try planElement(BatchElement(action)) } catch { break }
         }
-        return plannedWork + connection.ephemeralStores.count * Work.storeChange >= Limits.longCommit
+        return plannedWork + connection.ephemeralStores.count * Work.storeChange >= Limits.longRequest
     }
 
     /// Carries out all ends that wait, for a daemon that leaves: whoever follows does not know of them.

@@ -11,6 +11,7 @@ extension Engine {
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
     package func beginTurn(at milliseconds: Int) {
         now = max(now, milliseconds)
+        statistics.work &+= work
         work = 0
         endCohorts()
         recycleRuns()
@@ -19,6 +20,12 @@ extension Engine {
 
     /// Whether somebody waits for a turn.
     package var hasWork: Bool { !queue.isEmpty }
+
+    /// The work done in this turn so far, as `Work` counts it.
+    package var workOfTurn: Int { work }
+
+    /// The turn has taken as long as it may, whatever was counted.
+    package func closeTurn() { work = max(work, limits.turnWork) }
 
     /// Whether this turn has room for more.
     package var turnHasRoom: Bool { work < limits.turnWork }

@@ -6,13 +6,15 @@
 /// is alone never waits.
 struct FairQueue<Element> {
     private struct Entry {
+        /// Where it begins on the clock.
+        let start: Int
+        /// Among those who begin together, who has come least far comes first, then who waits longest.
         let share: Int
-        /// Among equals, who came first.
         let order: Int
         let element: Element
     }
 
-    /// A binary heap, the least share first.
+    /// A binary heap, who comes next first.
     private var heap: ContiguousArray<Entry> = []
     private var order = 0
 
@@ -26,7 +28,7 @@ struct FairQueue<Element> {
     /// Somebody with this share waits for its turn.
     mutating func add(_ element: Element, share: Int) {
         order &+= 1
-        heap.append(Entry(share: max(share, clock), order: order, element: element))
+        heap.append(Entry(start: max(share, clock), share: share, order: order, element: element))
         var place = heap.count - 1
         while place > 0 {
             let parent = (place - 1) / 2
@@ -72,6 +74,6 @@ struct FairQueue<Element> {
     }
 
     private func precedes(_ one: Entry, _ other: Entry) -> Bool {
-        (one.share, one.order) < (other.share, other.order)
+        (one.start, one.share, one.order) < (other.start, other.share, other.order)
     }
 }

@@ -5,16 +5,26 @@
 enum Work {
     /// A request, beside its bytes: being read, looked up and answered.
     static let request = 200
-    /// A byte read. Parsing one takes about as long.
-    static let byte = 1
+    /// A request that is refused: its sentence says what to do, which takes a look at what there is.
+    static let refusal = 4000
+    /// A byte read.
+    static let byte = 2
+    /// An array or object in a request: made, measured, compared and let go of.
+    static let container = 400
+    /// Any other value in one.
+    static let value = 80
     /// An operation of a commit's budget: of expressions, of writes, of stores looked at.
-    static let operation = 12
+    static let operation = 15
     /// A store that a commit reaches, at least.
     static let commitStore = 100
+    /// A store that a dry run tells of, beside its bytes.
+    static let dryRunStore = 300
+    /// An action of a batch or a will: being read and looked up.
+    static let batchAction = 1200
     /// A store that comes or goes, beside the subscriptions that hear of it.
-    static let storeChange = 1000
+    static let storeChange = 3000
     /// A store that is passed over by a read, or looked at to see whether a pattern matches.
-    static let look = 40
+    static let look = 60
     /// A store that is put in its place in the order of names.
     static let ordering = 500
     /// A store that becomes a member of a subscriber group, or leaves it.
@@ -27,4 +37,6 @@ enum Work {
     static let drop = 60
     /// A byte of state that is written as JSON.
     static let encodedByte = 2
+    /// Definitions that are read anew from their files.
+    static let reload = 3_000_000
 }

@@ -30,6 +30,7 @@ extension Engine {
         if actions { try permitActions(connection) }
         if shapes[key] == nil { try permitGlob(pattern) }
         let shape = shape(key, pointers)
+        _ = search(for: shape) { !self.isSliceUsedUp }
         if shape.subscribers.isEmpty, isOverMemory {
             forget(shape)
             throw overMemory
@@ -42,6 +43,7 @@ extension Engine {
         connection.subscriptions.append(subscription)
         shape.add(subscription)
         subscriptionCount += 1
+        work += Work.batchAction
         answer(connection) { writer in
             writer.append(",\"sub\":")
             writer.append(decimal: subscription.number)

@@ -2,6 +2,10 @@
 enum Bounds {
     /// Events taken at once: one turn stays short with thousands of ready connections; the rest come next.
     static let eventsPerTurn = 1024
+    /// Nanoseconds that a turn takes at most, but for what can't be interrupted: estimates of work may be too low.
+    static let turnNanoseconds = 1_000_000
+    /// Sockets served before the clock is looked at again.
+    static let eventsPerLook = 16
     /// Bytes read from one connection at once: usually all there is, and about what a slice carries out of short lines, as what
     /// is left has to be kept.
     static let readBuffer = 64 << 10

@@ -134,6 +134,7 @@ final class EventLoop {
 
     private func takeTurn(events count: Int) {
         beginTurn()
+        let end = MonotonicClock.nanoseconds() + Bounds.turnNanoseconds
         if let due = engine.nextDeadline, due <= wall.latest { engine.tick() }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
@@ -144,15 +145,16 @@ final class EventLoop {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
             } else if let id = connections.find(token) {
                 serve(id, interest)
+                if index % Bounds.eventsPerLook == 0, MonotonicClock.nanoseconds() > end { engine.closeTurn() }
             }
         }
-        serveWaiting()
+        serveWaiting(until: end)
         flush()
     }
 
     /// Serves those who wait, the one with the least share first, as long as the turn has room.
-    private func serveWaiting() {
-        while engine.hasWork, engine.turnHasRoom {
+    private func serveWaiting(until end: Int) {
+        while engine.hasWork, engine.turnHasRoom, MonotonicClock.nanoseconds() < end {
             guard let id = engine.serveNext(), let connection = connections[id] else { continue }
             read(id, connection.descriptor)
         }

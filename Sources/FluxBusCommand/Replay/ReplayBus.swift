@@ -48,6 +48,7 @@ final class ReplayBus {
         limits.state = 256 << 20
         limits.stores = Int(Int32.max)
         limits.batch = 1 << 30
+        limits.commit = 1 << 40
         limits.outbox = 512 << 20
         limits.memory = 1 << 46
         return limits

@@ -1,11 +1,12 @@
 import BusJSON
 import BusProtocol
 
-/// One commit can't be interrupted, so how long it may be is bounded, and long ones are rare while others are at work.
+/// One request can't be interrupted where it reads a line or makes a commit, so how long that may be is bounded, and long
+/// ones are rare while others are at work.
 ///
-/// What a dispatch will cost is known about before: how many stores it reaches, and what the action cost there the last
-/// time. A *long* one passes a gate, which every long commit closes for a hundred times what it took. Nobody
-/// waits there who is alone on the bus.
+/// What a request will cost is known about before: how much is in its line, how many stores a dispatch reaches, and what the
+/// action cost there the last time. A *long* one passes a gate, which everything long closes for a hundred times what it
+/// took. Nobody waits there who is alone on the bus.
 extension Engine {
     /// Input has come from a connection: it is at work.
     @inline(__always)
@@ -40,7 +41,7 @@ extension Engine {
     /// Whether the planned dispatch is long, and has to wait at the gate.
     func mustWaitAtGate(_ id: ConnectionID) -> Bool {
         guard plan.steps.count > 1 || plan.steps.count == 1 && plan.steps[0].store < 0 else { return false }
-        return plannedWork >= Limits.longCommit && isGateClosed(to: id)
+        return plannedWork >= Limits.longRequest && isGateClosed(to: id)
     }
 
     /// A commit was made, or tried, since `start` on the turn's clock of work: notes what its actions cost, and closes the
@@ -55,16 +56,21 @@ extension Engine {
         if plan.steps.count == 1, touches.count > 0 {
             plan.steps[0].type.noteWork(cost / touches.count, of: plan.steps[0].action)
         }
-        guard cost >= Limits.longCommit else { return }
-        gateOpensAt = max(gateOpensAt, now + cost / 1_000_000 * Limits.pauseAfterLongCommit)
+    }
+
+    /// Something long was done.
+    func closeGate(after cost: Int) {
+        gateOpensAt = max(gateOpensAt, now + cost / 1_000_000 * Limits.pauseAfterLongRequest)
     }
 
     // MARK: Waiting
 
     /// The request being carried out waits at the gate.
-    func waitAtGate(_ connection: Connection) {
-        connection.deferredLine = Array(currentLine)
-        heldBytes += currentLine.count
+    func waitAtGate(_ connection: Connection) { waitAtGate(connection, currentLine) }
+
+    func waitAtGate(_ connection: Connection, _ line: UnsafeRawBufferPointer) {
+        connection.deferredLine = Array(line)
+        heldBytes += line.count
         connection.isBlocked = true
         waitingAtGate.append(.serve(connection))
     }

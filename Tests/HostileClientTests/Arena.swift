@@ -1,0 +1,189 @@
+import BusEngine
+import BusJSON
+import BusLogic
+import TestSupport
+
+/// A bus in memory that is driven as the event loop drives it: turns, each of which reads who is ready, serves who waits and
+/// writes to who reads. What it does is counted in work, so nothing depends on the machine.
+///
+/// One innocent client sends a dispatch in every turn; hostile ones always have more to send.
+final class Arena {
+    /// A client that is no innocent one.
+    final class Attacker {
+        let connection: ConnectionID
+        /// What it sends, again and again.
+        let bytes: [UInt8]
+        var sent = 0
+        var isReading = true
+
+        init(_ connection: ConnectionID, _ bytes: [UInt8]) {
+            self.connection = connection
+            self.bytes = bytes
+        }
+    }
+
+    let engine: Engine
+    private(set) var attackers: [Attacker] = []
+    private var innocent: ConnectionID
+    private var now = 1_795_000_000_000
+    private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 64)
+
+    /// The most work done in one turn.
+    private(set) var longestTurn = 0
+    /// The most turns in which a dispatch of the innocent client waited for its answer.
+    private(set) var longestWait = 0
+    /// What the innocent client was refused.
+    private(set) var refusals: [String] = []
+    private var waitedFor = 0
+    private var awaited = 0
+
+    static let definition = """
+        type: item
+        initial: { count: 0, text: "", list: [] }
+        actions:
+          add: { increment: { count: 1 } }
+          put: { payload: { value: any }, set: { list: { var: payload.value } } }
+          write: { payload: { text: string }, set: { text: { var: payload.text } } }
+        """
+
+    init(limits: Limits = Limits()) throws {
+        var configuration = EngineConfiguration(
+            epoch: "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90", ownUID: 990, version: "test")
+        configuration.limits = limits
+        engine = Engine(configuration, types: try SampleTypes.load(and: [Self.definition]))
+        engine.beginTurn(at: now)
+        innocent = engine.connect(.unix(uid: 1000, pid: 1))
+        try ask(#"{"op":"create","store":"counter/innocent"}"#)
+    }
+
+    deinit { pieces.deallocate() }
+
+    /// A client sends something before it begins, and hears all of the answer.
+    func ask(_ lines: String..., from connection: ConnectionID? = nil) throws {
+        for line in lines {
+            Array((line + "\n").utf8).withUnsafeBytes { engine.receive(connection ?? innocent, $0) }
+            engine.beginTurn(at: now)
+            engine.serveAll()
+            engine.takeReady { _ in }
+            _ = take(connection ?? innocent)
+        }
+    }
+
+    func makeStores(_ count: Int, ofType type: String = "item", prefix: String = "s") throws {
+        for number in 0..<count { try ask(#"{"op":"create","store":"\#(type)/\#(prefix)\#(number)"}"#) }
+    }
+
+    @discardableResult
+    func attack(_ line: String, preparing: [String] = [], isReading: Bool = true) throws -> Attacker {
+        let connection = engine.connect(.unix(uid: 2000 + attackers.count, pid: 2))
+        for line in preparing { try ask(line, from: connection) }
+        let count = line.isEmpty ? 0 : max(1, (64 << 10) / (line.utf8.count + 1))
+        let bytes = Array(String(repeating: line + "\n", count: count).utf8)
+        let attacker = Attacker(connection, count == 0 ? [] : bytes)
+        attacker.isReading = isReading
+        attackers.append(attacker)
+        return attacker
+    }
+
+    /// All hostile clients vanish at once.
+    func vanish() {
+        engine.beginTurn(at: now)
+        for attacker in attackers { engine.disconnect(attacker.connection) }
+        attackers = []
+    }
+
+    // MARK: Turns
+
+    func run(turns: Int) {
+        longestTurn = 0
+        longestWait = 0
+        for _ in 0..<turns { turn() }
+        // What is under way is answered in time, too.
+        while awaited > 0, waitedFor < 1000 { turn(sending: false) }
+    }
+
+    private func turn(sending: Bool = true) {
+        now += 1
+        engine.beginTurn(at: now)
+        engine.tick()
+        for attacker in attackers where !attacker.bytes.isEmpty { offer(attacker) }
+        // The innocent one is the last of those who are ready.
+        if sending, awaited == 0 {
+            awaited = 1
+            waitedFor = 0
+            isDue = true
+        }
+        if isDue { offerInnocent() }
+        while engine.hasWork, engine.turnHasRoom {
+            guard let id = engine.serveNext() else { continue }
+            if id == innocent { sendInnocent() } else if let one = attackers.first(where: { $0.connection == id }) { send(one) }
+        }
+        longestTurn = max(longestTurn, engine.workOfTurn)
+        engine.takeReady { _ in }
+        waitedFor += 1
+        hear()
+        for attacker in attackers where attacker.isReading { _ = take(attacker.connection, most: 256 << 10) }
+        for attacker in attackers where isClosing(attacker.connection) { engine.disconnect(attacker.connection) }
+        attackers.removeAll { isGone($0.connection) }
+    }
+
+    private var isDue = false
+    private var gone: Set<ConnectionID> = []
+
+    private func isClosing(_ id: ConnectionID) -> Bool {
+        guard case .closing = engine.status(of: id) else { return false }
+        gone.insert(id)
+        return true
+    }
+
+    private func isGone(_ id: ConnectionID) -> Bool { gone.remove(id) != nil }
+
+    private func offer(_ attacker: Attacker) {
+        guard case .reading = engine.status(of: attacker.connection) else { return }
+        if engine.isUncontended { send(attacker) } else { engine.awaitTurn(attacker.connection) }
+    }
+
+    private func send(_ attacker: Attacker) {
+        attacker.bytes.withUnsafeBytes { engine.receive(attacker.connection, $0) }
+        attacker.sent += 1
+    }
+
+    private func offerInnocent() {
+        guard case .reading = engine.status(of: innocent) else { return }
+        if engine.isUncontended { sendInnocent() } else { engine.awaitTurn(innocent) }
+    }
+
+    private func sendInnocent() {
+        isDue = false
+        let line = #"{"op":"dispatch","store":"counter/innocent","action":"increment"}"# + "\n"
+        Array(line.utf8).withUnsafeBytes { engine.receive(innocent, $0) }
+    }
+
+    private func hear() {
+        for line in take(innocent).split(separator: "\n") where line.contains("\"ok\":") {
+            awaited = 0
+            longestWait = max(longestWait, waitedFor)
+            if line.contains("\"ok\":false") { refusals.append(String(line)) }
+        }
+    }
+
+    /// Takes what there is for a client.
+    private func take(_ connection: ConnectionID, most: Int = .max) -> String {
+        var text = ""
+        var left = most
+        while left > 0, engine.hasOutput(connection) {
+            let filled = engine.output(of: connection, into: pieces)
+            var count = 0
+            for piece in pieces.prefix(filled) {
+                if connection == innocent {
+                    text += String(
+                        decoding: UnsafeRawBufferPointer(start: piece.base, count: piece.count), as: UTF8.self)
+                }
+                count += piece.count
+            }
+            engine.sent(connection, count)
+            left -= count
+        }
+        return text
+    }
+}

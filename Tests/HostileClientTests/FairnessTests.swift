@@ -1,0 +1,165 @@
+import BusEngine
+import BusJSON
+import TestSupport
+import Testing
+
+/// Guarantees 8 and 10: nobody can keep the bus to itself, and what a turn does is bounded. Counted in work, of which a unit is
+/// about a nanosecond.
+@Suite struct FairnessTests {
+    /// What a turn may do: its own bound, and one thing that can't be interrupted.
+    static let turn = Limits().turnWork + 3_000_000
+
+    /// One kind of hostile client.
+    struct Attack: Sendable, CustomTestStringConvertible {
+        let name: String
+        var stores = 0
+        var preparing: [String] = []
+        var isReading = true
+        /// How many turns an innocent dispatch may wait.
+        var turns = 2
+        let line: String
+        var testDescription: String { name }
+    }
+
+    private static let subscribing = (0..<1024).map { _ in
+        #"{"op":"subscribe","store":"counter/innocent","initial":false}"#
+    }
+    private static let selecting = (0..<400).map {
+        #"{"op":"subscribe","type":"item","select":["/list/\#($0)","/count"],"initial":false}"#
+    }
+
+    static let attacks: [Attack] = [
+        Attack(name: "dispatches", line: #"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#),
+        Attack(
+            name: "dispatches that nobody hears", isReading: false,
+            line: #"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#),
+        Attack(name: "pings", line: #"{"op":"ping"}"#),
+        Attack(name: "errors", line: #"{"op":"dipsatch"}"#),
+        Attack(name: "no JSON", line: "xxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+        Attack(name: "nested arrays", line: nested(40, 150)),
+        Attack(name: "globs that match nothing", stores: 3000, line: #"{"op":"stores","match":"item/z*"}"#),
+        Attack(
+            name: "globs that go back", stores: 3000, line: #"{"op":"stores","match":"i*/*s*1*2*x"}"#),
+        Attack(name: "pages of states", stores: 3000, line: #"{"op":"get","match":"*/*"}"#),
+        Attack(name: "pages of addresses", stores: 3000, line: #"{"op":"stores","match":"*/s*1"}"#),
+        Attack(name: "types", line: #"{"op":"types"}"#),
+        Attack(
+            name: "batches",
+            line: #"{"op":"dispatch","actions":["#
+                + Array(repeating: #"{"store":"counter/innocent","action":"increment"}"#, count: 1024)
+                .joined(separator: ",") + "]}"),
+        Attack(name: "wide dispatches", stores: 3000, line: #"{"op":"dispatch","type":"item","action":"add"}"#),
+        Attack(
+            name: "dry runs", stores: 3000,
+            line: #"{"op":"dispatch","type":"item","action":"add","dryRun":true}"#),
+        Attack(
+            name: "first states", stores: 3000,
+            line: #"{"op":"subscribe","type":"item"}"# + "\n" + #"{"op":"unsubscribe","sub":1}"#),
+        Attack(
+            name: "subscriptions that are read", preparing: subscribing, turns: 4, line: #"{"op":"ping"}"#),
+        Attack(
+            name: "subscriptions that nobody reads", preparing: subscribing, isReading: false, turns: 4,
+            line: #"{"op":"ping"}"#),
+        Attack(
+            name: "selections", stores: 200, preparing: selecting, turns: 4,
+            line: #"{"op":"dispatch","type":"item","action":"put","payload":{"value":[1,2,3,4,5,6,7,8]}}"#),
+        Attack(
+            name: "a store made and dropped",
+            line: #"{"op":"create","store":"item/x"}"# + "\n" + #"{"op":"drop","store":"item/x"}"#),
+        Attack(
+            name: "wills", line: #"{"op":"will","actions":[{"type":"counter","action":"increment"}]}"#),
+        Attack(name: "stats", line: #"{"op":"stats"}"#),
+    ]
+
+    private static func nested(_ depth: Int, _ count: Int) -> String {
+        let one = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        let list = Array(repeating: one, count: count).joined(separator: ",")
+        return #"{"op":"dispatch","store":"counter/innocent","action":"none","payload":{"value":[\#(list)]}}"#
+    }
+
+    @Test(arguments: attacks, [1, 20]) func innocentIsServedInTime(_ attack: Attack, _ count: Int) throws {
+        let arena = try Arena()
+        try arena.makeStores(attack.stores)
+        for _ in 0..<count {
+            try arena.attack(attack.line, preparing: attack.preparing, isReading: attack.isReading)
+        }
+        arena.run(turns: 60)
+        #expect(arena.longestTurn <= Self.turn)
+        #expect(arena.longestWait <= attack.turns)
+        #expect(arena.refusals.isEmpty)
+    }
+
+    /// A long commit can't be interrupted, but it is rare while others are at work.
+    @Test func longCommitsAreRareBesideOthers() throws {
+        let arena = try Arena()
+        try arena.makeStores(40_000)
+        try arena.attack(#"{"op":"dispatch","type":"item","action":"add"}"#)
+        arena.run(turns: 2000)
+        // Each takes ten milliseconds of work, so in two seconds there is time for two or three.
+        let long = try #require(arena.engine.state(at: "item/s0")?["count"]?.int)
+        #expect((1...4).contains(long))
+        #expect(arena.refusals.isEmpty)
+    }
+
+    /// Whoever is alone does not wait.
+    @Test func longCommitsDoNotWaitForNobody() throws {
+        let bus = try MemoryBus()
+        let client = bus.connect()
+        for number in 0..<10_000 { client.send(#"{"op":"create","store":"counter/s\#(number)"}"#) }
+        _ = try client.all()
+        let before = bus.engine.revision
+        for _ in 0..<20 { client.send(#"{"op":"dispatch","type":"counter","action":"increment"}"#) }
+        #expect(bus.engine.revision == before + 20)
+        #expect(try client.all().count == 20)
+    }
+
+    /// What clients leave behind when they vanish is done in turns.
+    @Test func willsOfManyAreCarriedOutInTurns() throws {
+        let arena = try Arena()
+        let will =
+            #"{"op":"will","actions":["#
+            + Array(repeating: #"{"store":"counter/innocent","action":"increment"}"#, count: 500)
+            .joined(separator: ",") + "]}"
+        for _ in 0..<50 { try arena.attack("", preparing: [will]) }
+        let before = arena.engine.revision
+        arena.vanish()
+        #expect(arena.engine.hasWork)
+        arena.run(turns: 200)
+        #expect(arena.longestTurn <= Self.turn)
+        #expect(arena.longestWait <= 2)
+        #expect(arena.engine.revision >= before + 50)
+        #expect(!arena.engine.hasWork)
+    }
+
+    /// A dispatch that reaches more stores than one commit may is refused before it does anything.
+    @Test func dispatchBeyondTheBudgetIsNotBegun() throws {
+        var limits = Limits()
+        limits.commit = 1000
+        let arena = try Arena(limits: limits)
+        try arena.makeStores(600)
+        let client = arena.engine.connect(.unix(uid: 1, pid: 1))
+        arena.engine.beginTurn(at: 1_795_000_000_500)
+        let line = #"{"op":"dispatch","type":"item","action":"add"}"# + "\n"
+        Array(line.utf8).withUnsafeBytes { arena.engine.receive(client, $0) }
+        #expect(arena.engine.workOfTurn < 20_000)
+    }
+
+    /// A create costs what subscribes to it, not how many patterns there are.
+    @Test func createLooksAtFewPatterns() throws {
+        func work(patterns: Int) throws -> Int {
+            let arena = try Arena()
+            for number in 0..<patterns {
+                try arena.attack(
+                    "", preparing: [#"{"op":"subscribe","match":"item/p\#(number)*"}"#])
+            }
+            try arena.ask(#"{"op":"create","store":"item/other"}"#)
+            let client = arena.engine.connect(.unix(uid: 1, pid: 1))
+            arena.engine.beginTurn(at: 1_795_000_000_500)
+            Array((#"{"op":"create","store":"item/zebra"}"# + "\n").utf8).withUnsafeBytes {
+                arena.engine.receive(client, $0)
+            }
+            return arena.engine.workOfTurn
+        }
+        #expect(try work(patterns: 500) == work(patterns: 5))
+    }
+}
