@@ -109,7 +109,9 @@ let package = Package(
             name: "BusYAMLTests", dependencies: ["BusJSON", "BusProtocol", "BusYAML", "TestSupport"]),
         .testTarget(
             name: "BusLogicTests",
-            dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestSupport"]),
+            dependencies: [
+                "BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestFiles", "TestSupport",
+            ]),
         .testTarget(
             name: "SimulationTests",
             dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "TestSupport"]),
@@ -125,7 +127,8 @@ let package = Package(
         .testTarget(
             name: "TranscriptTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestFiles", "TestSupport",
+                logging,
             ]),
         // A disk in memory under SQLite, which fails and loses its power when told to.
         .target(name: "TestStorage", dependencies: ["CSQLite"], path: "Tests/TestStorage"),
@@ -154,7 +157,7 @@ let package = Package(
             name: "FluxBusDaemonTests",
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes",
-                "BusYAML", "Flux", "FluxBusDaemon", "TestSupport",
+                "BusYAML", "Flux", "FluxBusDaemon", "TestFiles", "TestSupport",
             ]),
         .testTarget(
             name: "ExampleTests",
