@@ -170,6 +170,10 @@ let package = Package(
                 "BusEngine", "BusJSON", "BusLogic", "BusServer", "FluxBus", "FluxBusCommand", "TestFiles",
                 "TestSupport", "fluxbus-bench", logging,
             ]),
+        // The commands that the README, the manual pages and the help texts print, run.
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["CSQLite", "FluxBusCommand", "TestFiles", "fluxbus", "fluxbusd", arguments]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),

@@ -50,10 +50,21 @@ import Testing
         let unit = Process()
         let output = Pipe()
         unit.executableURL = URL(fileURLWithPath: "/usr/bin/nsenter")
+        let service = """
+            [Service]
+            Type=oneshot
+            DynamicUser=yes
+            PrivateTmp=yes
+            ProtectHome=yes
+            ExecStart=/srv/fluxbus/programs/program
+            StandardOutput=file:/run/seen.txt
+            """
         unit.arguments =
-            ["-t", String(booted.process), "-a", "--", "systemd-run", "--quiet", "--pipe", "--wait"]
-            + ["-p", "DynamicUser=yes", "-p", "PrivateTmp=yes", "-p", "ProtectHome=yes"]
-            + ["/srv/fluxbus/programs/program"]
+            ["-t", String(booted.process), "-a", "--", "sh", "-c"]
+            + [
+                "printf '%s\\n' \"$1\" >/run/systemd/system/seen.service && systemctl daemon-reload && "
+                    + "systemctl start seen.service && cat /run/seen.txt", "sh", service,
+            ]
         unit.standardOutput = output
         try unit.run()
         let text = try output.fileHandleForReading.readToEnd() ?? Data()
