@@ -109,7 +109,9 @@ let package = Package(
             name: "BusYAMLTests", dependencies: ["BusJSON", "BusProtocol", "BusYAML", "TestSupport"]),
         .testTarget(
             name: "BusLogicTests",
-            dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestSupport"]),
+            dependencies: [
+                "BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestFiles", "TestSupport",
+            ]),
         .testTarget(
             name: "SimulationTests",
             dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "TestSupport"]),
@@ -125,7 +127,8 @@ let package = Package(
         .testTarget(
             name: "TranscriptTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestSupport", logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestFiles", "TestSupport",
+                logging,
             ]),
         // A disk in memory under SQLite, which fails and loses its power when told to.
         .target(name: "TestStorage", dependencies: ["CSQLite"], path: "Tests/TestStorage"),
@@ -154,7 +157,7 @@ let package = Package(
             name: "FluxBusDaemonTests",
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes",
-                "BusYAML", "Flux", "FluxBusDaemon", "TestSupport",
+                "BusYAML", "Flux", "FluxBusDaemon", "TestFiles", "TestSupport",
             ]),
         .testTarget(
             name: "ExampleTests",
@@ -167,6 +170,10 @@ let package = Package(
                 "BusEngine", "BusJSON", "BusLogic", "BusServer", "FluxBus", "FluxBusCommand", "TestFiles",
                 "TestSupport", "fluxbus-bench", logging,
             ]),
+        // The commands that the README, the manual pages and the help texts print, run.
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["CSQLite", "FluxBusCommand", "TestFiles", "fluxbus", "fluxbusd", arguments]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),

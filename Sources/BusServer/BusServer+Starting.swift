@@ -41,13 +41,15 @@ extension BusServer {
                 failures.append(error)
             }
         }
-        if let tcp = opened.first(where: { $0.address.hasPrefix("tcp:") }), setup.configuration.tokens == nil
-        {
-            failures.append(
-                StartFailure(
-                    .configuration,
-                    "\(tcp.address) needs tokens: name a file of lines NAME TOKEN under tokens:, with --tokens or "
-                        + "FLUXBUS_TOKENS."))
+        if setup.configuration.tokens == nil {
+            // The configuration's own stop the start. A socket unit is not our file, and the bus is not to go down for it;
+            // closed, the socket would stay open with the manager, and its clients would wait there for ever. So they are
+            // let in and, as nobody has a token, refused with their first line.
+            for tcp in opened where tcp.address.hasPrefix("tcp:") {
+                logger.warning(
+                    "\(tcp.address) was passed, but there are no tokens, so whoever connects there is refused; name a file of lines NAME TOKEN under tokens: and reload, or take the address out of the socket unit"
+                )
+            }
         }
         guard let first = failures.first else { return opened }
         // Before those that did open are closed.

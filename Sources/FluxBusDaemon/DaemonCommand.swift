@@ -125,7 +125,8 @@ struct DaemonCommand: ParsableCommand {
                     config: config, listen: listen, tokens: tokens, types: types, stores: store,
                     limits: limit,
                     log: log, sync: sync),
-                environment: ConfigurationOverrides(environment: environment), natives: natives)
+                environment: ConfigurationOverrides(environment: environment), natives: natives,
+                purpose: verify ? .verifying : .serving)
         } catch {
             if !check && !verify { service.turnAway() }
             throw error

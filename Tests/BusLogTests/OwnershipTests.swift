@@ -83,15 +83,16 @@ import Testing
     }
 
     @Test func absentDirectoryIsNamed() throws {
+        let directory = Scratch()
+        let path = "\(directory.directory)/absent/bus.sqlite"
         let failure = #expect(throws: LogFailure.self) {
-            try LogFile(path: "/tmp/absent-directory-of-a-log/bus.sqlite", sync: .always, bootID: "boot")
+            try LogFile(path: path, sync: .always, bootID: "boot")
         }
         #expect(
             failure?.message
-                == "The log /tmp/absent-directory-of-a-log/bus.sqlite has no place; make the directory for it, or "
-                + "name another file in log.path (No such file or directory).")
-        #expect(
-            #expect(throws: LogFailure.self) { try LogReader(path: "/tmp/absent.sqlite") }?.kind == .notALog)
+                == "The log \(path) has no place; make the directory for it, or name another file in log.path "
+                + "(No such file or directory).")
+        #expect(#expect(throws: LogFailure.self) { try directory.reader() }?.kind == .notALog)
     }
 
     @Test func laterFormIsRefused() throws {

@@ -1,7 +1,7 @@
 import BusJSON
 import BusLogic
 import BusYAML
-import Foundation
+import TestFiles
 import Testing
 
 /// All types of a bus together.
@@ -61,18 +61,17 @@ struct TypeCatalogTests {
     }
 
     @Test func aDirectoryIsReadWithoutWhatIsNoDefinition() throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "fluxbus-types-\(UUID())").path
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let place = TemporaryDirectory()
+        let directory = place.path
         for (name, text) in [
             ("a.yaml", "type: a\ninitial: {}"), ("b.yml", "type: b\ninitial: {}"),
             ("c.json", #"{"type":"c","initial":{}}"#), ("README.md", "nothing"), (".hidden.yaml", "}"),
             ("d.yaml~", "}"),
         ] {
-            try text.write(toFile: "\(directory)/\(name)", atomically: false, encoding: .utf8)
+            try place.write(name, text)
         }
         #expect(try TypeCatalog(directory: directory).types.map(\.name) == ["a", "b", "c"])
-        try "type: e\ninitial: [}".write(toFile: "\(directory)/e.yaml", atomically: false, encoding: .utf8)
+        try place.write("e.yaml", "type: e\ninitial: [}")
         let error = #expect(throws: SourceError.self) { try TypeCatalog(directory: directory) }
         #expect(error?.file == "\(directory)/e.yaml")
         #expect(error?.line == 2)

@@ -64,8 +64,8 @@ struct ConfigurationFileTests {
     }
 
     @Test func modeIsForOwnerAndGroupWhenNothingIsSaid() throws {
-        let setup = try load("listen: [{ unix: /tmp/bus.sock }]")
-        #expect(setup.configuration.listen[0].kind == .unix(path: "/tmp/bus.sock", mode: 0o660, group: nil))
+        let setup = try load("listen: [{ unix: /run/bus.sock }]")
+        #expect(setup.configuration.listen[0].kind == .unix(path: "/run/bus.sock", mode: 0o660, group: nil))
         #expect(setup.configuration.limits == Limits())
     }
 
@@ -196,7 +196,7 @@ struct ConfigurationFileTests {
     @Test func aNamedFileMustBeThere() {
         #expect(throws: StartFailure.self) {
             try ServerSetup.load(
-                flags: ConfigurationOverrides(config: "\(directory.path)/nope", listen: ["unix:/tmp/x"]),
+                flags: ConfigurationOverrides(config: "\(directory.path)/nope", listen: ["unix:/run/x"]),
                 environment: ConfigurationOverrides(environment: [:]))
         }
     }

@@ -58,8 +58,8 @@ struct DaemonTests {
         #expect(right.status == 0)
         #expect(right.output.contains(address))
         let overridden = try DaemonProcess.run(
-            ["--check", "--listen", "unix:/tmp/flag"], environment: environment)
-        #expect(overridden.output.contains("unix:/tmp/flag"))
+            ["--check", "--listen", "unix:/run/flag"], environment: environment)
+        #expect(overridden.output.contains("unix:/run/flag"))
         let wrong = try DaemonProcess.run(
             ["--check"], environment: environment.merging(["FLUXBUS_LOG_LEVEL": "inf"]) { $1 })
         #expect(wrong.status == 78)

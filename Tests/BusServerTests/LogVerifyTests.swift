@@ -69,11 +69,28 @@ struct LogVerifyTests {
         #expect(absent.status == 78)
         #expect(absent.errors.contains("There is no log at \(bus.log)"))
         #expect(!FileManager.default.fileExists(atPath: bus.log))
-        let unnamed = try DaemonProcess.run(["--listen", "unix:/tmp/nobody", "--verify"])
+        let unnamed = try DaemonProcess.run(["--listen", "unix:/run/nobody", "--verify"])
         #expect(unnamed.status == 78)
         #expect(unnamed.errors.contains("There is no log to verify"))
         try bus.directory.write("bus.sqlite", String(repeating: "no log ", count: 2000))
         #expect(try bus.verify().status == 65)
+    }
+
+    /// A copy is looked through where there is no bus, and so no configuration: its log is all that is named.
+    @Test func aLogIsVerifiedWithoutAConfiguration() throws {
+        let daemon = try bus.start()
+        try write(3, to: try bus.client())
+        #expect(try bus.stop(daemon) == 0)
+        for (arguments, environment) in [
+            (["--log", bus.log, "--verify"], [:]), (["--verify"], ["FLUXBUS_LOG": bus.log]),
+        ] {
+            let outcome = try DaemonProcess.run(arguments, environment: environment)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            #expect(outcome.output.contains("the log \(bus.log) is right"))
+        }
+        let nothing = try DaemonProcess.run(["--verify"])
+        #expect(nothing.status == 78)
+        #expect(nothing.errors.contains("There is no log to verify"))
     }
 
     /// As the README tells it: a copy is made beside the daemon, gets a new epoch, and takes the log's place.

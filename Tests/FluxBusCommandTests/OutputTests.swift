@@ -110,6 +110,24 @@ struct OutputTests {
         #expect(ScreenText.safe("a\nb\u{7f}") == "a\\u000ab\\u007f")
     }
 
+    /// Two texts that look the same are the same.
+    @Test(
+        arguments: [
+            (0x200b, "200b"), (0x2028, "2028"), (0x2029, "2029"), (0xfeff, "feff"), (0xad, "00ad"),
+            (0x2060, "2060"), (0x180e, "180e"), (0x3164, "3164"), (0x200e, "200e"), (0xe0041, "e0041"),
+            (0xfffa, "fffa"), (0x200d, "200d"), (0xfe0f, "fe0f"),
+        ] as [(UInt32, String)])
+    func whatCannotBeSeenIsWrittenOut(_ value: UInt32, _ digits: String) throws {
+        let scalar = Character(try #require(Unicode.Scalar(value)))
+        #expect(ScreenText.safe("a\(scalar)b") == "a\\u\(digits)b")
+        #expect(ScreenText.value(.string("a\(scalar)")) == "\"a\\u\(digits)\"")
+    }
+
+    @Test(arguments: ["Zürich → 日本", "👩\u{200d}👧", "❤\u{fe0f}", "می\u{200c}خواهم"])
+    func writingStaysAsItIs(_ text: String) {
+        #expect(ScreenText.safe(text) == text)
+    }
+
     @Test func anActionShowsWhoSentIt() {
         var text = ChangeText(style: .plain, width: nil)
         let event: JSONObject = [

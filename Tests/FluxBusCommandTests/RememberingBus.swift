@@ -39,8 +39,9 @@ final class RememberingBus: @unchecked Sendable {
 
     /// Opens a socket and gives its address.
     func listen() throws -> String {
-        let socket = try ScriptedBus { [self] line in
-            lock.withLock {
+        let socket = try ScriptedBus { [weak self] line in
+            guard let self else { return nil }
+            return lock.withLock {
                 do {
                     try onLine(self, line)
                     var answers = try ask(Self.shortened(line), uid: socketUID)

@@ -1,37 +1,11 @@
 import BusJSON
 import FluxBusCommand
+import TestFiles
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#endif
-
 @Suite("Checking definitions against history")
 struct ReplayTests {
-    /// A directory with definitions and an exported file; removed at the end.
-    private final class Folder {
-        let path = "/tmp/fluxbus-replay-\(getpid())-\(UInt32.random(in: 0 ... .max))"
-        private var files: [String] = []
-
-        init() { mkdir(path, 0o700) }
-
-        func write(_ name: String, _ text: String) throws -> String {
-            let file = "\(path)/\(name)"
-            let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-            try #require(descriptor >= 0)
-            defer { close(descriptor) }
-            files.append(file)
-            #expect(Glibc.write(descriptor, text, text.utf8.count) == text.utf8.count)
-            return file
-        }
-
-        deinit {
-            for file in files { unlink(file) }
-            rmdir(path)
-        }
-    }
-
     /// What is recorded: expressions that read everything a commit knows, stores that come and go, a revert, a reload.
     private static let meter = """
         type: meter
@@ -78,7 +52,7 @@ struct ReplayTests {
     private func check(
         _ bus: RememberingBus, since: Int = 0, with meter: String = meter, _ arguments: [String] = []
     ) throws -> CommandRun {
-        let folder = Folder()
+        let folder = TemporaryDirectory()
         let address = try bus.listen()
         let file = "\(folder.path)/export.ndjson"
         let export = try CommandRun(["export", "--since", "\(since)"], bus: address)
@@ -269,7 +243,7 @@ struct ReplayTests {
     }
 
     @Test func whoCameOverTCPHasNoUserID() throws {
-        let folder = Folder()
+        let folder = TemporaryDirectory()
         let file = try folder.write(
             "export.ndjson",
             """

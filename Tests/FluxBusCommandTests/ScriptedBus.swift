@@ -1,6 +1,7 @@
 import BusJSON
 import Dispatch
 import Synchronization
+import TestFiles
 
 #if canImport(Glibc)
     import Glibc
@@ -9,31 +10,27 @@ import Synchronization
 /// A Unix socket that answers each line by a script: what tests talk to where no daemon is needed.
 ///
 /// It takes connections one after the other. The script gets a line and gives the lines to answer with; nil, or
-/// `hangUp` behind answers, ends the connection.
+/// `hangUp` behind answers, ends the connection. It listens until it is stopped or let go.
 final class ScriptedBus: Sendable {
     let address: String
-    /// Nil on TCP.
-    private let path: String?
+    private let directory = TemporaryDirectory()
     private let listener: Int32
-    private let script: @Sendable (String) -> [String]?
-    private let lines = Mutex<[String]>([])
+    private let conversation: Conversation
     private let queue = DispatchQueue(label: "scripted bus")
+    private let hasStopped = Atomic<Bool>(false)
 
     /// Every line received so far.
-    var received: [String] { lines.withLock { $0 } }
+    var received: [String] { conversation.lines.withLock { $0 } }
 
     /// An answer that ends the connection.
     static let hangUp = "hang up"
 
     init(overTCP: Bool = false, _ script: @escaping @Sendable (String) -> [String]?) throws {
-        self.script = script
         if overTCP {
-            path = nil
             listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             address = "tcp:127.0.0.1:\(Self.bindToFreePort(listener))"
         } else {
-            let path = Self.freshPath()
-            self.path = path
+            let path = "\(directory.path)/s"
             listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
             address = "unix:\(path)"
             guard Self.bind(listener, path) else {
@@ -41,20 +38,18 @@ final class ScriptedBus: Sendable {
             }
         }
         guard listen(listener, 16) == 0 else { throw SetupFailure(reason: String(cString: strerror(errno))) }
-        queue.async { self.serve() }
+        conversation = Conversation(script: script)
+        // Not this bus itself, which could then never be let go.
+        queue.async { [listener, conversation] in
+            conversation.serve(listener)
+            close(listener)
+        }
     }
 
     struct SetupFailure: Error { let reason: String }
 
-    deinit {
-        if let path { unlink(path) }
-        close(listener)
-    }
-
-    /// A short path that nothing stands at: `sun_path` holds 108 bytes.
-    static func freshPath() -> String {
-        "/tmp/fluxbus-test-\(getpid())-\(UInt32.random(in: 0 ... .max)).sock"
-    }
+    /// Ends the wait for the next connection; whoever waits closes the listener.
+    deinit { if !hasStopped.load(ordering: .relaxed) { shutdown(listener, Int32(SHUT_RDWR)) } }
 
     private static func bind(_ listener: Int32, _ path: String) -> Bool {
         var address = sockaddr_un()
@@ -82,50 +77,16 @@ final class ScriptedBus: Sendable {
         }
     }
 
+    /// Takes no further connection.
+    func endListening() {
+        guard !hasStopped.exchange(true, ordering: .relaxed) else { return }
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
     /// Ends the listening, and returns when everything that was sent has been received.
     func stop() {
-        shutdown(listener, Int32(SHUT_RDWR))
+        endListening()
         queue.sync {}
-    }
-
-    private func serve() {
-        while true {
-            let client = accept(listener, nil, nil)
-            guard client >= 0 else { return }
-            converse(client)
-            close(client)
-        }
-    }
-
-    private func converse(_ client: Int32) {
-        var pending: [UInt8] = []
-        var space = [UInt8](repeating: 0, count: 65536)
-        while true {
-            while let end = pending.firstIndex(of: 0x0a) {
-                let line = String(decoding: pending[..<end], as: UTF8.self)
-                pending.removeSubrange(...end)
-                lines.withLock { $0.append(line) }
-                guard let answers = script(line) else { return }
-                for answer in answers {
-                    guard answer != Self.hangUp, send(answer + "\n", to: client) else { return }
-                }
-            }
-            let count = read(client, &space, space.count)
-            guard count > 0 else { return }
-            pending += space[..<count]
-        }
-    }
-
-    private func send(_ text: String, to client: Int32) -> Bool {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                Glibc.send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
     }
 
     /// A reply to `line` with these members: `{"id":…,"ok":true,…}`.

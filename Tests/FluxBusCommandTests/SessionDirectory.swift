@@ -1,15 +1,17 @@
+import TestFiles
+
 #if canImport(Glibc)
     import Glibc
 #endif
 
 /// A directory like `$XDG_RUNTIME_DIR`, with a bus's socket file in it; removed at the end.
 final class SessionDirectory {
-    let path: String
+    private let directory = TemporaryDirectory()
+    var path: String { directory.path }
     private let descriptor: Int32
 
     init() throws {
-        path = "/tmp/fluxbus-test-\(getpid())-\(UInt32.random(in: 0 ... .max))"
-        mkdir(path, 0o700)
+        let path = directory.path
         mkdir(path + "/fluxbus", 0o700)
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_un()
@@ -24,10 +26,5 @@ final class SessionDirectory {
         guard result == 0 else { throw ScriptedBus.SetupFailure(reason: String(cString: strerror(errno))) }
     }
 
-    deinit {
-        close(descriptor)
-        unlink(path + "/fluxbus/bus.sock")
-        rmdir(path + "/fluxbus")
-        rmdir(path)
-    }
+    deinit { close(descriptor) }
 }

@@ -1,5 +1,6 @@
 import BusJSON
 import FluxBusCommand
+import TestFiles
 import Testing
 
 #if canImport(Glibc)
@@ -73,8 +74,8 @@ struct TransferTests {
 
     @Test func aFileIsThereOnlyWhenItIsWhole() throws {
         let bus = try eventfulBus()
-        let path = "/tmp/fluxbus-test-\(getpid())-\(UInt32.random(in: 0 ... .max)).ndjson"
-        defer { unlink(path) }
+        let directory = TemporaryDirectory()
+        let path = "\(directory.path)/bus.ndjson"
         let text = try export(bus, ["-o", path])
         #expect(text.isEmpty)
         var status = stat()

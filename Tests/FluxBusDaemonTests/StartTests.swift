@@ -2,22 +2,19 @@ import BusLogic
 import BusServer
 import BusYAML
 import FluxBusDaemon
-import Foundation
+import TestFiles
 import Testing
 
 /// What a custom daemon looks at before it opens anything.
 @Suite struct StartTests {
-    private let directory = FileManager.default.temporaryDirectory.appending(path: "fb-\(UUID().uuidString)")
+    private let directory = TemporaryDirectory()
 
     private func setup(_ files: [String: String], stores: [String]) throws -> ServerSetup {
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        for (name, text) in files {
-            try text.write(to: directory.appending(path: name), atomically: true, encoding: .utf8)
-        }
+        for (name, text) in files { try directory.write(name, text) }
         return try ServerSetup.load(
             flags: ConfigurationOverrides(
-                config: nil, listen: ["unix:/tmp/unused"], tokens: nil, types: directory.path, stores: stores,
+                config: nil, listen: ["unix:\(directory.path)/unused"], tokens: nil, types: directory.path,
+                stores: stores,
                 limits: []),
             environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml",
             natives: FluxBusDaemon.compile([Tally.self]))

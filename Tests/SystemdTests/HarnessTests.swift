@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestFiles
 import Testing
 
 /// The harness itself: whoever runs the tests must find the machine as it was.
@@ -10,9 +11,10 @@ import Testing
         let lifeline = Pipe()
         let process: Int32
 
-        init() throws {
+        init(_ directories: String...) throws {
             let output = Pipe()
             script.executableURL = Harness.package.appendingPathComponent("Tests/SystemdHarness/boot")
+            script.arguments = directories
             script.standardInput = lifeline
             script.standardOutput = output
             script.standardError = FileHandle.nullDevice
@@ -24,7 +26,7 @@ import Testing
 
         /// What it keeps outside of its namespaces: the control group and the folder are named after the script.
         func remains() throws -> [String] {
-            let places = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/tmp"]
+            let places = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", NSTemporaryDirectory()]
             return places.flatMap { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] }
                 .filter { $0.hasPrefix("fluxbus-harness-\(script.processIdentifier)") }
         }
@@ -37,6 +39,39 @@ import Testing
         booted.script.waitUntilExit()
         #expect(kill(booted.process, 0) == -1 && errno == ESRCH)
         #expect(try booted.remains() == [])
+    }
+
+    /// A clone of this repository may stand where units see nothing.
+    @Test func unitsSeeWhatHasAPlaceThoughItStandsInTmp() throws {
+        let directory = TemporaryDirectory()
+        try directory.write("program", "#!/bin/sh\necho seen\n", mode: 0o755)
+        chmod(directory.path, 0o755)
+        let booted = try Booted("\(directory.path):/srv/fluxbus/programs")
+        let unit = Process()
+        let output = Pipe()
+        unit.executableURL = URL(fileURLWithPath: "/usr/bin/nsenter")
+        let service = """
+            [Service]
+            Type=oneshot
+            DynamicUser=yes
+            PrivateTmp=yes
+            ProtectHome=yes
+            ExecStart=/srv/fluxbus/programs/program
+            StandardOutput=file:/run/seen.txt
+            """
+        unit.arguments =
+            ["-t", String(booted.process), "-a", "--", "sh", "-c"]
+            + [
+                "printf '%s\\n' \"$1\" >/run/systemd/system/seen.service && systemctl daemon-reload && "
+                    + "systemctl start seen.service && cat /run/seen.txt", "sh", service,
+            ]
+        unit.standardOutput = output
+        try unit.run()
+        let text = try output.fileHandleForReading.readToEnd() ?? Data()
+        unit.waitUntilExit()
+        #expect(String(decoding: text, as: UTF8.self) == "seen\n")
+        try booted.lifeline.fileHandleForWriting.close()
+        booted.script.waitUntilExit()
     }
 
     @Test func systemEndsEvenWhenItsScriptIsKilled() throws {

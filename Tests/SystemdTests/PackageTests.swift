@@ -1,4 +1,5 @@
 import Foundation
+import TestFiles
 import Testing
 
 private let hasPackages = FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg-deb")
@@ -21,6 +22,12 @@ struct PackageTests {
         #expect(
             try harness.check("journalctl", "--dump-catalog", "390c2e3a470c46549d577a9e23900235")
                 .contains("Subject: The configuration is wrong"))
+        for (file, shell) in [
+            ("bash-completion/completions/fluxbus", "bash"), ("zsh/vendor-completions/_fluxbus", "zsh"),
+            ("fish/vendor_completions.d/fluxbus.fish", "fish"),
+        ] {
+            #expect(try harness.check("cat", "/usr/share/\(file)") == "# completions for \(shell)")
+        }
         // At most 0.5 of 10; the option counts in tenths.
         try harness.check("systemd-analyze", "security", "--threshold=5", "fluxbusd.service")
         let remarks = try harness.run(
@@ -34,6 +41,8 @@ struct PackageTests {
         try harness.check("dpkg", "--no-triggers", "--purge", "fluxbus")
         #expect(try harness.run("test", "-e", "/usr/lib/systemd/system/fluxbusd.service").status == 1)
         #expect(try harness.run("test", "-e", "/run/fluxbus/bus.sock").status == 1)
+        #expect(
+            try harness.run("test", "-e", "/usr/share/bash-completion/completions/fluxbus").status == 1)
     }
 
     /// How often the service was told that what comes is a restart.
@@ -44,9 +53,7 @@ struct PackageTests {
     }
 
     private func install() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fluxbus-\(getpid())")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = TemporaryDirectory()
         for name in ["fluxbusd", "fluxbus"] {
             try FileManager.default.copyItem(
                 atPath: "\(Harness.executables)/systemd-probe", toPath: "\(folder.path)/\(name)")
@@ -84,7 +91,7 @@ struct PackageTests {
             RemainAfterExit=yes
             User=nobody
             Group=fluxbus
-            ExecStart=\(Harness.executables)/systemd-probe ask /run/fluxbus/bus.sock identity
+            ExecStart=\(Harness.executablesInside)/systemd-probe ask /run/fluxbus/bus.sock identity
             StandardOutput=file:/run/client.txt
             """)
         try harness.check("systemctl", "daemon-reload")

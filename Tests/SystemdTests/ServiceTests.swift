@@ -90,7 +90,7 @@ import Testing
             """
             [Service]
             Type=oneshot
-            ExecStart=\(Harness.executables)/systemd-probe ask /run/peer.sock unit
+            ExecStart=\(Harness.executablesInside)/systemd-probe ask /run/peer.sock unit
             StandardOutput=file:/run/asker.txt
             """)
         try harness.check("systemctl", "daemon-reload")
@@ -98,7 +98,7 @@ import Testing
         #expect(try harness.check("cat", "/run/asker.txt") == "asker.service of asker.service")
         // One that runs outside of all units.
         #expect(
-            try harness.check("\(Harness.executables)/systemd-probe", "ask", "/run/peer.sock", "unit")
+            try harness.check("\(Harness.executablesInside)/systemd-probe", "ask", "/run/peer.sock", "unit")
                 == "none of none")
     }
 }

@@ -107,6 +107,18 @@ import Testing
         }
     }
 
+    /// `Tests/run` looks in `$TMPDIR` whether anything was left, so tests make files nowhere else.
+    @Test func testsKeepTheirFilesInTemporaryDirectories() throws {
+        let forbidden = ["/" + "tmp/", "temporary" + "Directory", "mk" + "dtemp", "mk" + "stemp"]
+        for file in try sources("Tests") where !file.name.hasPrefix("TestFiles/") {
+            for (number, line) in file.lines.enumerated() {
+                for word in forbidden {
+                    #expect(!line.contains(word), "\(file.name):\(number + 1) holds \(word)")
+                }
+            }
+        }
+    }
+
     @Test func librariesDoNotPrint() throws {
         let executables: Set<String> = ["fluxbusd", "fluxbus", "fluxbus-bench", "Examples"]
         for file in try sources("Sources") where !executables.contains(file.target) {

@@ -1,19 +1,20 @@
 import BusJSON
 import BusServer
-import Foundation
 import Logging
+import TestFiles
 import TestSupport
 
 /// Runs transcripts over real sockets, against a bus in this process.
 final class LiveTranscriptBus: TranscriptBus {
-    private let directory: String
+    private let place: TemporaryDirectory
     private let server: BusServer
     private let addresses: [String]
     private var clients: [Character: LineSocket] = [:]
     let epoch: String
 
     init(_ transcript: Transcript) throws {
-        directory = try Self.directory(for: transcript)
+        place = try Self.directory(for: transcript)
+        let directory = place.path
         let speaksTCP = !transcript.tcp.isEmpty
         let flags = ConfigurationOverrides(
             listen: ["unix:\(directory)/bus.sock"] + (speaksTCP ? ["tcp:127.0.0.1:0"] : []),
@@ -32,21 +33,16 @@ final class LiveTranscriptBus: TranscriptBus {
         clients = [:]
         server.stop()
         server.waitUntilStopped()
-        try? FileManager.default.removeItem(atPath: directory)
     }
 
     /// Types and tokens, in a directory whose path is short enough for a socket.
-    private static func directory(for transcript: Transcript) throws -> String {
-        let path = "/tmp/bus-\(UInt32.random(in: 0...UInt32.max))"
-        let files = FileManager.default
-        try files.createDirectory(atPath: path + "/types", withIntermediateDirectories: true)
+    private static func directory(for transcript: Transcript) throws -> TemporaryDirectory {
+        let place = TemporaryDirectory()
         for file in try SampleTypes.files(and: transcript.definitions) {
-            try Data(file.bytes).write(to: URL(filePath: "\(path)/types/\(file.name)"))
+            try place.write("types/\(file.name)", String(decoding: file.bytes, as: UTF8.self))
         }
-        let tokens = Transcript.tokens.map { "\($0.value) \($0.key)\n" }.joined()
-        try Data(tokens.utf8).write(to: URL(filePath: path + "/tokens"))
-        try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path + "/tokens")
-        return path
+        try place.write("tokens", Transcript.tokens.map { "\($0.value) \($0.key)\n" }.joined())
+        return place
     }
 
     private static func epoch(of address: String) throws -> String {

@@ -31,23 +31,30 @@ package struct ServerConfiguration: Sendable {
     package static let defaultFile = "/etc/fluxbus/fluxbusd.yaml"
 
     /// Reads the configuration: flags override the environment, which overrides the file. The file may be
-    /// absent when nobody named it and an address to listen on was given otherwise.
+    /// absent when nobody named it and an address to listen on was given otherwise, or none is needed.
     static func load(
         flags: ConfigurationOverrides, environment: ConfigurationOverrides, defaultFile: String,
-        _ complaints: inout Complaints
+        purpose: Purpose = .serving, _ complaints: inout Complaints
     ) -> ServerConfiguration {
         var configuration = ServerConfiguration()
         let named = flags.config ?? environment.config
         let file = named ?? Located(defaultFile, at: Place(name: defaultFile))
-        if named != nil || FileBytes.exists(file.value)
-            || (flags.listen.isEmpty && environment.listen.isEmpty)
-        {
+        let isNeeded = purpose == .serving && flags.listen.isEmpty && environment.listen.isEmpty
+        if named != nil || FileBytes.exists(file.value) || isNeeded {
             configuration = read(file, &complaints)
         }
         environment.apply(to: &configuration, &complaints)
         flags.apply(to: &configuration, &complaints)
-        configuration.checkTogether(&complaints)
+        if purpose == .serving { configuration.checkAddresses(&complaints) }
         return configuration
+    }
+
+    /// What a configuration is read for.
+    package enum Purpose: Sendable {
+        /// A bus, or the question whether one would start.
+        case serving
+        /// Looking through the log, without a bus.
+        case verifying
     }
 
     private static func read(_ file: Located<String>, _ complaints: inout Complaints) -> ServerConfiguration {
@@ -63,7 +70,7 @@ package struct ServerConfiguration: Sendable {
     }
 
     /// What can be wrong although each part is right. Silent where other complaints may be the cause.
-    private func checkTogether(_ complaints: inout Complaints) {
+    private func checkAddresses(_ complaints: inout Complaints) {
         if let tcp = listen.first(where: \.isTCP), tokens == nil {
             complaints.add(
                 "TCP needs tokens: name a file of lines NAME TOKEN under tokens:, with --tokens or FLUXBUS_TOKENS.",

@@ -25,11 +25,12 @@ package struct ServerSetup: Sendable {
     /// Reads the configuration and everything it names. Flags override the environment, which overrides the file.
     package static func load(
         flags: ConfigurationOverrides, environment: ConfigurationOverrides,
-        defaultFile: String = ServerConfiguration.defaultFile, natives: [any StateType] = []
+        defaultFile: String = ServerConfiguration.defaultFile, natives: [any StateType] = [],
+        purpose: ServerConfiguration.Purpose = .serving
     ) throws(StartFailure) -> ServerSetup {
         var complaints = Complaints()
         let configuration = ServerConfiguration.load(
-            flags: flags, environment: environment, defaultFile: defaultFile, &complaints)
+            flags: flags, environment: environment, defaultFile: defaultFile, purpose: purpose, &complaints)
         var setup = try ServerSetup(configuration, natives: natives, complaints)
         setup.source = Source(flags: flags, environment: environment, defaultFile: defaultFile)
         return setup

@@ -1,4 +1,5 @@
 import BusJSON
+import FluxBus
 
 /// The members of a payload or state, as written on a command line: `key=string`, `key:=json`, a whole JSON object,
 /// or `-` for an object on standard input. They add up; one member given twice is a mistake.
@@ -22,6 +23,25 @@ package enum MemberArguments {
             }
         }
         return members
+    }
+
+    /// What a bus says to a payload, with how to write the member that it means: `brightness=40` is a text, and
+    /// `brightness:=40` the number.
+    package static func explained(_ error: BusError, of arguments: [String]) -> BusError {
+        guard error.code == .invalidPayload else { return error }
+        for argument in arguments where argument.first != "{" {
+            guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex,
+                argument[argument.index(before: equals)] != ":"
+            else { continue }
+            let (key, text) = (argument[..<equals], argument[argument.index(after: equals)...])
+            guard error.message.contains("payload.\(key), not a string"),
+                let value = try? JSON(parsing: String(text)), value.string == nil
+            else { continue }
+            return BusError(
+                error.code, error.message.endingSentence(with: "write \(key):=\(text)"),
+                details: error.details)
+        }
+        return error
     }
 
     private static func add(_ more: JSONObject, to members: inout JSONObject) throws {

@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// A point in a bus's history as people write it: `1234`, `now`, or `now-3` for three commits ago.
-package enum RevisionArgument: ExpressibleByArgument, Equatable, Sendable {
+package enum RevisionArgument: ExpressibleByArgument, CustomStringConvertible, Equatable, Sendable {
     case revision(Int)
     /// So many commits before the newest.
     case beforeNow(Int)
@@ -15,6 +15,15 @@ package enum RevisionArgument: ExpressibleByArgument, Equatable, Sendable {
             self = .revision(revision)
         } else {
             return nil
+        }
+    }
+
+    /// As it is written: what a help text shows for a default.
+    package var description: String {
+        switch self {
+        case .revision(let revision): "\(revision)"
+        case .beforeNow(0): "now"
+        case .beforeNow(let back): "now-\(back)"
         }
     }
 

@@ -9,10 +9,10 @@ package struct AtCommand: BusCommand {
         abstract: "Print the states of stores as they were at a revision.",
         discussion: """
             Examples:
-              fluxbus at 1000                        every store
-              fluxbus at 1000 counter/kitchen
+              fluxbus at 3                           every store, as it was at revision 3
+              fluxbus at 3 counter/main
               fluxbus at now-1 counter               before the newest commit
-              fluxbus at 1000 'counter/*' --select /count --json
+              fluxbus at now 'counter/*' --select /count --json
 
             The bus needs an action log, and can go back as far as that is kept. In a pipe each line is one store: \
             {"store": address, "state": {…}}.

@@ -11,7 +11,7 @@ package struct BlameCommand: BusCommand {
             Examples:
               fluxbus blame counter/kitchen              each member of the state
               fluxbus blame counter/kitchen /count       one value, a JSON Pointer
-              fluxbus blame todo/home /items/milk/done --at 1000
+              fluxbus blame todo/home /items/milk/done --at now-1
 
             A value that was as it is before the log begins has no commit to name: then the first revision that can \
             be read is shown. In a pipe each line is one value, with “old” and “new”. Where nothing stands at the \

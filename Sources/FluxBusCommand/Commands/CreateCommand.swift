@@ -10,9 +10,9 @@ package struct CreateCommand: BusCommand {
         discussion: """
             Examples:
               fluxbus create counter/kitchen
-              fluxbus create counter/kitchen count:=5         with members other than the type's initial ones
+              fluxbus create counter/hall count:=5            with members other than the type's initial ones
               fluxbus create counter/kitchen --if-missing     no error when it is there already
-              fluxbus create presence/me user=ada --ephemeral
+              fluxbus create presence/desk last=ada --ephemeral
 
             An ephemeral store lives as long as the connection that made it: with --ephemeral the command keeps \
             running until it is ended (Ctrl-C), and the store goes with it.

@@ -9,9 +9,9 @@ package struct DiffCommand: BusCommand {
         abstract: "Show what differs between two revisions.",
         discussion: """
             Examples:
-              fluxbus diff 1000 now
+              fluxbus diff 3 now
               fluxbus diff now-1 now counter         what the newest commit did to the counters
-              fluxbus diff 1000 2000 'counter/*' --json
+              fluxbus diff 3 5 'counter/*' --json
 
             In a pipe each line is one difference: {"store": address, "path": pointer, "old": value, "new": value}; a \
             store that came has no “old” and one that went no “new”. The code is 0 when nothing differs and 1 when \

@@ -11,9 +11,9 @@ package struct DispatchCommand: BusCommand {
             Examples:
               fluxbus dispatch counter increment                 every counter
               fluxbus dispatch counter/kitchen increment by:=2   one store; by is the number 2
-              fluxbus dispatch todo add title='Buy milk'         title is a string
-              fluxbus dispatch todo add '{"title": "Buy milk"}'
-              jq -n '{title: "Buy milk"}' | fluxbus dispatch todo add -
+              fluxbus dispatch todo/home add id=bread title='Buy bread'     two strings
+              fluxbus dispatch todo/home add '{"id": "tea", "title": "Buy tea"}'
+              jq -n '{id: "jam", title: "Buy jam"}' | fluxbus dispatch todo/home add -
               fluxbus dispatch '*' reset                         every type that has this action
 
             With “-” instead of a target, requests are read from standard input, one JSON object per line, sent \
@@ -75,10 +75,13 @@ package struct DispatchCommand: BusCommand {
             return try RequestStream(session: session, withoutAcknowledgement: noAck).run()
         }
         let request = try request(input: session.context.input)
-        if noAck { return try sendWithoutAcknowledgement(request, in: session) }
-        let reply = try session.ask(request)
-        try show(reply, in: session.console)
-        return .success
+        do {
+            if noAck { return try sendWithoutAcknowledgement(request, in: session) }
+            try show(session.ask(request), in: session.console)
+            return .success
+        } catch let error as BusError {
+            throw MemberArguments.explained(error, of: payload)
+        }
     }
 
     private func request(input: Int32) throws -> BusRequest {

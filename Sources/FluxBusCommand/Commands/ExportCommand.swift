@@ -9,7 +9,7 @@ package struct ExportCommand: BusCommand {
         discussion: """
             Examples:
               fluxbus export -o house.ndjson
-              fluxbus export --since 1000 | zstd > house.ndjson.zst
+              fluxbus export --since 3 | zstd > house.ndjson.zst
               fluxbus export | jq -c 'select(.revision and .actions)'
 
             The first line says what it is; then come the definitions and states as they were at the revision where \

@@ -1,41 +1,92 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// Lines from a descriptor, as they come. An unterminated last line counts as a line; empty ones are skipped.
-struct InputLines {
+///
+/// Each byte is searched for a line's end once, however small the pieces in which a long line arrives, and what has no
+/// end is refused: a line over `longestLine`, and more than `mostBlank` without any line.
+package struct InputLines {
     private var bytes: [UInt8] = []
     private var start = 0
+    /// Up to where no line's end was found.
+    private var searched = 0
+    /// Bytes since the last line that held nothing.
+    private var blank = 0
+    private let name: String
+    /// How many bytes one line may have; it may change from line to line.
+    package var longestLine: Int
+    private let mostBlank: Int?
+    /// How many bytes were looked at to find where lines end.
+    package private(set) var bytesSearched = 0
     /// True when the descriptor has ended and every line was taken.
-    var hasEnded: Bool { reachedEnd && start == bytes.count }
+    package var hasEnded: Bool { reachedEnd && start == bytes.count }
     private var reachedEnd = false
 
-    /// A line of more than this is no request: the largest the bus may be configured to take is far below.
-    private static let longestLine = 256 << 20
+    /// A line of more than this is no request: a bus can't be configured to take a larger one.
+    package static let longestRequest = 256 << 20
 
-    mutating func read(_ descriptor: Int32) throws {
-        guard let piece = try FileReader.readSome(descriptor, name: "standard input") else {
+    /// - Parameters:
+    ///   - name: What it reads from, for messages.
+    ///   - mostBlank: How many bytes may hold no line; nil where somebody may be silent for as long as he likes.
+    package init(
+        _ name: String = "standard input", longestLine: Int = Self.longestRequest, mostBlank: Int? = nil
+    ) {
+        self.name = name
+        self.longestLine = longestLine
+        self.mostBlank = mostBlank
+    }
+
+    package mutating func read(_ descriptor: Int32) throws {
+        guard let piece = try FileReader.readSome(descriptor, name: name) else {
             reachedEnd = true
             return
         }
         if start > 0 {
             bytes.removeSubrange(..<start)
+            searched -= start
             start = 0
         }
         bytes += piece
-        guard bytes.count <= Self.longestLine else {
-            throw CommandFailure(
-                .refused, "A line on standard input is longer than \(Self.longestLine) bytes.")
-        }
     }
 
-    /// The next line that holds anything but white space.
-    mutating func next() -> [UInt8]? {
+    /// The next line that holds anything but white space; nil when more has to be read for it, or nothing is left.
+    package mutating func next() throws -> [UInt8]? {
         while start < bytes.count {
-            let end = bytes[start...].firstIndex(of: 0x0a)
+            let end = nextNewline()
+            let length = (end ?? bytes.count) - start
+            guard length <= longestLine else {
+                throw CommandFailure(
+                    .refused, "A line of \(name) is longer than \(longestLine) bytes: give shorter ones.")
+            }
             guard end != nil || reachedEnd else { return nil }
-            let line = bytes[start..<(end ?? bytes.count)]
+            let line = bytes[start..<start + length]
             start = end.map { $0 + 1 } ?? bytes.count
+            searched = start
             if line.contains(where: { $0 > 0x20 }) {
+                blank = 0
                 return Array(line.last == 0x0d ? line.dropLast() : line)
+            }
+            blank += length + 1
+            if let mostBlank, blank > mostBlank {
+                throw CommandFailure(
+                    .refused, "\(mostBlank) bytes of \(name) hold nothing at all: look what it is.")
             }
         }
         return nil
+    }
+
+    private mutating func nextNewline() -> Int? {
+        let from = searched
+        let found = bytes.withUnsafeBytes { buffer -> Int? in
+            guard let base = buffer.baseAddress, from < buffer.count else { return nil }
+            guard let hit = memchr(base + from, 0x0a, buffer.count - from) else { return nil }
+            return UnsafeRawPointer(hit) - base
+        }
+        searched = found ?? bytes.count
+        bytesSearched += searched - from
+        return found
     }
 }

@@ -12,7 +12,7 @@ package struct LogCommand: BusCommand {
               fluxbus log                                    the newest 20
               fluxbus log counter/kitchen -n 5               the newest 5 that concern a store
               fluxbus log --since 0                          all that is kept
-              fluxbus log counter --since 1000 --until 2000
+              fluxbus log counter --since 3 --until 5
               fluxbus log --by 1000 --action increment
               fluxbus log --follow                           and then each commit as it comes
               fluxbus log --json | jq -r '.actions[]?.action'

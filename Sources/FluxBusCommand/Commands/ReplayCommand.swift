@@ -11,7 +11,7 @@ package struct ReplayCommand: BusCommand {
         discussion: """
             Examples:
               fluxbus replay --check house.ndjson --types /etc/fluxbus/types
-              fluxbus replay --check house.ndjson --types draft --json | jq .differences
+              fluxbus replay --check house.ndjson --types draft --json | jq '.differences // empty'
               fluxbus replay house.ndjson                   the same as fluxbus import
 
             With --check no bus is needed and none is changed: every recorded commit is carried out in memory, at its \

@@ -64,7 +64,7 @@ final class RequestStream {
     // MARK: - Out
 
     private func sendRequests() throws {
-        while hasRoom, let line = input.next() {
+        while hasRoom, let line = try input.next() {
             try send(line)
         }
         if input.hasEnded, needsMarkers, lastMarker < sent { sendMarker() }

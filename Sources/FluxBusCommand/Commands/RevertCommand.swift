@@ -9,9 +9,9 @@ package struct RevertCommand: BusCommand {
         abstract: "Make a store's state what it was at a revision, as a new commit.",
         discussion: """
             Examples:
-              fluxbus revert counter/kitchen --to 1000
+              fluxbus revert counter/kitchen --to 5                as it was at revision 5
               fluxbus revert counter/kitchen --to now-1            as it was before the newest commit
-              fluxbus revert counter/kitchen --to 1000 --if-revision 1200
+              fluxbus revert counter/kitchen --to 5 --if-revision 12
 
             Nothing is taken out of the log: a revert can itself be reverted. Who created a store may revert it, and \
             so may root and the daemon's own user.

@@ -17,6 +17,7 @@ package struct WatchCommand: BusCommand {
               fluxbus watch counter --count 1            the state now, and no more
 
             A store that does not exist yet may be watched. In a pipe every event is printed as the bus sends it. \
+            When the connection is lost, it is said, and for --timeout it tries to go on from where it was. \
             To go on later from where you were, give the last event's revision as --since and the epoch that \
             `fluxbus ping` tells as --epoch; if that history is gone, the first event is a reset. Ctrl-C ends it.
             """)
@@ -66,13 +67,12 @@ package struct WatchCommand: BusCommand {
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let connection = try session.connect()
-        let watcher = Watcher(session: session, connection: connection, limit: count)
-        for pattern in patterns.isEmpty ? ["*/*"] : patterns {
-            let reply = try connection.request(request(StoreSelector(pattern)), until: session.replyDeadline)
-            watcher.add(subscription: reply, mirror: mirror(for: reply))
+        let mirrored = Mirror.Format(rawValue: format.rawValue) ?? .merge
+        let watched = (patterns.isEmpty ? ["*/*"] : patterns).map {
+            WatchedStores(request(StoreSelector($0)), format: mirrored)
         }
-        try watcher.run()
+        try Watcher(session: session, watched, limit: count)
+            .run(since: since, epoch: epoch, withoutFirstState: noInitial)
         return .success
     }
 
@@ -83,17 +83,9 @@ package struct WatchCommand: BusCommand {
                 selector.member.name: selector.member.value,
                 "select": select.isEmpty ? nil : .array(select.map(JSON.string)),
                 "format": format == .merge ? nil : .string(format.rawValue),
-                "initial": noInitial ? false : nil,
-                "since": since.map(JSON.int),
-                "epoch": epoch.map(JSON.string),
                 "cause": cause ? true : nil,
                 "actions": actions ? true : nil,
             ])
-    }
-
-    private func mirror(for reply: JSONObject) -> Mirror {
-        let start = since ?? (noInitial ? reply["revision"]?.int ?? 0 : nil)
-        return Mirror(format: Mirror.Format(rawValue: format.rawValue) ?? .merge, startingAt: start)
     }
 }
 

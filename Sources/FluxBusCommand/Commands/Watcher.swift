@@ -1,61 +1,98 @@
 import BusJSON
 import FluxBus
 
-/// Takes a connection's events and shows them until the connection, the output or the wanted number ends.
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Takes a connection's events and shows them until the output, the wanted number or the bus ends.
 ///
-/// For programs, lines pass as the bus sent them. For people, a mirror per subscription gives what was before.
+/// For programs, lines pass as the bus sent them. For people, a mirror per subscription gives what was before. A
+/// connection that is lost, or that a daemon ends because it does, is made anew within the time allowed, and every
+/// subscription goes on behind what was seen of it.
 final class Watcher {
+    /// The connection is gone, and another one may serve.
+    private struct Lost: Error { let failure: CommandFailure }
+
+    private static let shortestPause = 50
+    private static let longestPause = 2000
+
     private let session: CommandSession
-    private let connection: BusConnection
     private var remaining: Int?
-    private var mirrors: [Int: Mirror] = [:]
+    /// By `sub`, counted from 1: the same on every connection.
+    private var watched: [WatchedStores]
     private var text: ChangeText
 
     private var console: Console { session.console }
 
     /// Ends after `limit` events; never without one.
-    init(session: CommandSession, connection: BusConnection, limit: Int?) {
+    init(session: CommandSession, _ watched: [WatchedStores], limit: Int?) {
         self.session = session
-        self.connection = connection
+        self.watched = watched
         remaining = limit
         text = ChangeText(style: session.console.style, width: session.console.width)
     }
 
-    /// Watches the subscription that a reply to `subscribe` announces.
-    func add(subscription reply: JSONObject, mirror: Mirror) {
-        if let sub = reply["sub"]?.int { mirrors[sub] = mirror }
+    func run(since: Int?, epoch: String?, withoutFirstState: Bool) throws {
+        var connection = try session.connect()
+        for index in watched.indices {
+            let request = watched[index].begin(
+                since: since, epoch: epoch, withoutFirstState: withoutFirstState)
+            let reply = try connection.request(request, until: session.replyDeadline)
+            watched[index].opened(reply, withoutFirstState: withoutFirstState)
+        }
+        while true {
+            do {
+                return try follow(connection)
+            } catch let lost as Lost {
+                guard watched.allSatisfy(\.canResume) else { throw lost.failure }
+                guard let next = try reconnect() else { return }
+                connection = next
+            }
+        }
     }
 
-    func run() throws {
+    private func follow(_ connection: BusConnection) throws {
         while true {
             while let line = connection.receiveLineIfReady() {
                 try take(line)
                 if remaining == 0 { return }
             }
             try console.flush()
-            // Also wakes up when nobody reads our output any more, so that `watch | head -1` ends at once.
-            let wakeup = try connection.wait(output: console.output.descriptor)
+            let wakeup: BusConnection.Wakeup
+            do throws(BusError) {
+                // Also wakes up when nobody reads our output any more, so that `watch | head -1` ends at once.
+                wakeup = try connection.wait(output: console.output.descriptor)
+            } catch {
+                guard error.code == .closed else { throw error }
+                throw Lost(failure: CommandFailure(error))
+            }
             if wakeup.outputClosed { return }
         }
     }
 
     private func take(_ line: [UInt8]) throws {
         guard case .event(let name, let event) = try BusMessage(parsing: line) else { return }
+        let place = event["sub"]?.int.map { $0 - 1 } ?? -1
+        if watched.indices.contains(place), !watched[place].isNew(name, event) { return }
         switch console.form {
         case .lines: try console.output.write(line: line)
-        case .text: try show(name, event)
+        case .text: try show(name, event, place)
         }
-        if name == "goodbye" { throw Self.failure(goodbye: event) }
+        if name == "goodbye" { throw Self.ending(event) }
         if name != "bookmark", event["more"]?.bool != true, let left = remaining { remaining = left - 1 }
     }
 
-    private func show(_ name: String, _ event: JSONObject) throws {
+    private func show(_ name: String, _ event: JSONObject, _ place: Int) throws {
         let now = session.context.now()
         text.width = console.width
         switch name {
         case "change", "bookmark":
-            guard let sub = event["sub"]?.int, mirrors[sub] != nil else { return }
-            guard let change = try mirrors[sub]?.fold(event) else { return }
+            guard watched.indices.contains(place), let change = try watched[place].mirror.fold(event) else {
+                return
+            }
             let cause = event["cause"]
             let time = cause?["time"]?.double.map { Int($0 * 1000) } ?? now
             for line in text.lines(change, cause: cause, at: time) { try console.line(line) }
@@ -65,16 +102,61 @@ final class Watcher {
         }
     }
 
-    /// The bus says why it ends; the status says whether trying again helps.
-    private static func failure(goodbye event: JSONObject) -> CommandFailure {
+    /// The bus says why it ends; the status says whether trying again helps. A daemon that ends may come back.
+    private static func ending(_ event: JSONObject) -> any Error {
         let reason = event["code"]?.string ?? "closed"
         let message = event["message"]?.string ?? "The bus ended the connection (\(reason))."
-        let status: CommandStatus =
-            switch reason {
-            case "slow_consumer", "limit": .temporary
-            case "protocol": .internal
-            default: .unreachable
+        switch reason {
+        case "slow_consumer", "limit": return CommandFailure(.temporary, message)
+        case "protocol": return CommandFailure(.internal, message)
+        default: return Lost(failure: CommandFailure(.unreachable, message))
+        }
+    }
+
+    // MARK: - After a lost connection
+
+    /// Another connection with the same subscriptions; nil when nobody reads our output any more.
+    private func reconnect() throws -> BusConnection? {
+        let span = session.options.timeout
+        try console.note("The connection to the bus is lost; trying for \(span) to go on.")
+        let deadline = session.replyDeadline
+        var pause = 0
+        while true {
+            do {
+                let connection = try session.connect(until: deadline)
+                try resubscribe(on: connection, until: deadline)
+                return connection
+            } catch let error as BusError where Self.mayPass(error) {
+                guard !deadline.hasPassed else {
+                    // However it failed last: what matters is that nobody answered all the time.
+                    throw CommandFailure(BusError(.unreachable, error.message))
+                }
             }
-        return CommandFailure(status, message)
+            pause = min(max(2 * pause, Self.shortestPause), Self.longestPause, Int(deadline.pollTimeout))
+            if isOutputClosed(after: pause) { return nil }
+        }
+    }
+
+    private func resubscribe(on connection: BusConnection, until deadline: Deadline) throws {
+        // A try that fails in the middle changes nothing of what the next one asks for.
+        var next = watched
+        for index in next.indices {
+            next[index].resumed(try connection.request(next[index].resume(), until: deadline))
+        }
+        let places = Set(watched.compactMap(\.revision)).sorted().map(String.init).joined(separator: ", ")
+        watched = next
+        try console.note(
+            "Connected again"
+                + (places.isEmpty ? "." : "; going on after revision \(places)."))
+    }
+
+    private static func mayPass(_ error: BusError) -> Bool {
+        [.unreachable, .closed, .timedOut, .unavailable].contains(error.code)
+    }
+
+    /// Waits for so many milliseconds, or for the reader of our output to go.
+    private func isOutputClosed(after pause: Int) -> Bool {
+        var entry = pollfd(fd: console.output.descriptor ?? -1, events: 0, revents: 0)
+        return poll(&entry, 1, Int32(pause)) > 0
     }
 }

@@ -1,27 +1,42 @@
 import BusJSON
 
-/// Text from the bus made fit for a terminal: nothing in it can move the cursor or change colours, and it can be
-/// cut to a width.
+/// Text from the bus made fit for a terminal: nothing in it can move the cursor or change colours, what is there can be
+/// seen, and it can be cut to a width.
 package enum ScreenText {
-    /// `text` with control characters written as escapes.
+    /// `text` with control characters, and those that nobody can see, written as escapes.
     package static func safe(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
         var result = ""
+        var isJoinable = false
         for scalar in text.unicodeScalars {
-            if isUnsafe(scalar) {
+            if isUnsafe(scalar), !(isJoinable && isJoiner(scalar)) {
                 let digits = String(scalar.value, radix: 16)
                 result += "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+                isJoinable = false
             } else {
                 result.unicodeScalars.append(scalar)
+                isJoinable = scalar.value > 0x7f && !isUnsafe(scalar)
             }
         }
         return result
     }
 
-    /// Controls, and the marks that reverse the direction of writing.
+    /// Controls, separators of lines, and what fonts show nothing for: marks that reverse the direction of writing, spaces
+    /// without width, fillers, tags.
     private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0..<0x20, 0x7f...0x9f, 0x202a...0x202e, 0x2066...0x2069: true
+        case 0..<0x20, 0x7f...0x9f: return true
+        case 0x20..<0x7f: return false
+        // Separators of lines and paragraphs; marks of annotations.
+        case 0x2028, 0x2029, 0xfff9...0xfffb: return true
+        default: return scalar.properties.isDefaultIgnorableCodePoint
+        }
+    }
+
+    /// What makes one sign of two, or chooses a form of the one before: behind one beyond ASCII it belongs to the writing.
+    private static func isJoiner(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x200c, 0x200d, 0xfe00...0xfe0f: true
         default: false
         }
     }

@@ -4,31 +4,82 @@
     import Darwin
 #endif
 
-/// A file in the making: it stands beside its place until it is whole, so that whoever finds a file there finds all of
-/// it, and a failure leaves what was there before.
+/// A file in the making.
+///
+/// A regular file, or one that is not there yet, stands beside its place until it is whole, so that whoever finds a file
+/// there finds all of it, and a failure leaves what was there before. A link to one stays: the file that it leads to is
+/// replaced. What is no regular file, a pipe or a device, is written to as it is: a rename would put a file in its place.
 struct NewFile: ~Copyable {
     let descriptor: Int32
     private let path: String
-    private let draft: String
+    /// Nil when it is written in place.
+    private let draft: String?
     private var isFinished = false
 
     /// Begins a file that only its owner may read, for states may hold what is nobody else's concern.
     init(_ path: String) throws {
-        self.path = path
-        draft = "\(path).\(getpid()).new"
-        descriptor = Glibc.open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let (place, draft) = try Self.place(path)
+        // In place, by the name that was given: standard output has no other when it is a pipe.
+        let descriptor =
+            draft.map { open($0, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
+            ?? open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_APPEND)
         guard descriptor >= 0 else { throw Self.failure(path) }
+        self.descriptor = descriptor
+        self.path = place
+        self.draft = draft
+    }
+
+    /// Where the file will be, and where it stands until then; nil when it is written in place.
+    private static func place(_ path: String) throws -> (place: String, draft: String?) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            guard errno == ENOENT else { throw failure(path) }
+            var link = stat()
+            guard lstat(path, &link) != 0 else {
+                throw CommandFailure(
+                    .usage, "\(path) is a link to what is not there: remove it, or name another file.")
+            }
+            return (path, "\(path).\(getpid()).new")
+        }
+        guard try isReplaced(path, status) else { return (path, nil) }
+        guard let target = realpath(path, nil) else { throw failure(path) }
+        defer { free(target) }
+        let place = String(cString: target)
+        return (place, "\(place).\(getpid()).new")
     }
 
     deinit {
         close(descriptor)
-        if !isFinished { unlink(draft) }
+        if let draft, !isFinished { unlink(draft) }
     }
 
     /// Puts the file into its place, when everything of it is on the disk.
     mutating func finish() throws {
+        guard let draft else { return }
         guard fsync(descriptor) == 0, rename(draft, path) == 0 else { throw Self.failure(path) }
         isFinished = true
+    }
+
+    /// Whether a new file takes its place; throws for what nothing of this kind may be written to.
+    private static func isReplaced(_ path: String, _ status: stat) throws -> Bool {
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return !isOutput(status)
+        case S_IFDIR:
+            throw CommandFailure(.usage, "\(path) is a directory: name a file in it.")
+        case S_IFBLK:
+            throw CommandFailure(
+                .usage, "\(path) is a disk, whose content would be lost: name a file on it.")
+        default: return false
+        }
+    }
+
+    /// Standard output or the messages under another name, such as /dev/stdout: whoever opened it would keep the old file.
+    private static func isOutput(_ status: stat) -> Bool {
+        [STDOUT_FILENO, STDERR_FILENO].contains { descriptor in
+            var open = stat()
+            return fstat(descriptor, &open) == 0 && open.st_dev == status.st_dev
+                && open.st_ino == status.st_ino
+        }
     }
 
     private static func failure(_ path: String) -> CommandFailure {

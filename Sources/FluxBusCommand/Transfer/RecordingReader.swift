@@ -7,7 +7,8 @@ import BusJSON
 #endif
 
 /// Reads an exported file line by line, and refuses one that is no export, damaged or cut short: nothing that it gives
-/// is out of order, and no commit is missing between two that it gives.
+/// is out of order or given twice, and no commit is missing between two that it gives. So input without an end is refused
+/// early, whatever it repeats.
 package struct RecordingReader: ~Copyable {
     package let header: Recording.Header
     private let descriptor: Int32
@@ -17,6 +18,13 @@ package struct RecordingReader: ~Copyable {
     private var lineNumber = 1
     private var revision: Int
     private var commitsBegan = false
+    /// The types and stores that were given.
+    private var given: Set<String> = []
+
+    /// The first line is short, and what has none within this is no export.
+    private static let longestHeader = 64 << 10
+    /// An export holds no empty lines at all; a few may have come by hand.
+    private static let mostBlank = 64 << 10
 
     /// Opens `path`, or takes `input` for `-`, and reads the first line.
     package init(_ path: String, input: Int32) throws {
@@ -37,13 +45,15 @@ package struct RecordingReader: ~Copyable {
         self.descriptor = descriptor
         self.isOurs = isOurs
         self.name = name
-        lines = InputLines()
+        lines = InputLines(
+            isOurs ? name : "standard input", longestLine: Self.longestHeader, mostBlank: Self.mostBlank)
         do {
             header = try Self.header(lines.line(from: descriptor), name: name)
         } catch {
             if isOurs { close(descriptor) }
             throw error
         }
+        lines.longestLine = InputLines.longestRequest
         revision = header.base
     }
 
@@ -87,8 +97,13 @@ package struct RecordingReader: ~Copyable {
             return .commit(commit)
         }
         guard !commitsBegan else { throw damage("is no commit") }
-        if let definition = value["definition"] { return .definition(definition) }
+        if let definition = value["definition"] {
+            let type = definition["type"]?.string ?? ""
+            guard given.insert(type).inserted else { throw damage("gives the type \(type) a second time") }
+            return .definition(definition)
+        }
         if let address = value["store"]?.string, let state = value["state"]?.object {
+            guard given.insert(address).inserted else { throw damage("gives \(address) a second time") }
             return .store(address: address, state: state)
         }
         throw damage("is neither definition, store nor commit")
@@ -103,7 +118,7 @@ extension InputLines {
     /// The next line, waiting for it; nil at the end.
     fileprivate mutating func line(from descriptor: Int32) throws -> [UInt8]? {
         while true {
-            if let line = next() { return line }
+            if let line = try next() { return line }
             if hasEnded { return nil }
             try read(descriptor)
         }

@@ -4,6 +4,7 @@ import Dispatch
 import FluxBus
 import Foundation
 import Synchronization
+import TestFiles
 import Testing
 
 /// Ends of connections and of waits, at the moments that are hard to get right.
@@ -62,7 +63,8 @@ import Testing
 
     /// A listener that accepts nobody and whose queue is full.
     private final class DeafListener {
-        let path = "/tmp/flux-\(UUID().uuidString.prefix(8))"
+        private let directory = TemporaryDirectory()
+        var path: String { "\(directory.path)/s" }
         private var descriptors: [Int32] = []
 
         init() {
@@ -85,7 +87,6 @@ import Testing
 
         deinit {
             for descriptor in descriptors { close(descriptor) }
-            unlink(path)
         }
     }
 

@@ -2,6 +2,7 @@ import BusJSON
 import CLinux
 import FluxBus
 import Foundation
+import TestFiles
 
 /// A bus whose every line is written by the test: a listening socket, served by the test itself.
 ///
@@ -53,10 +54,10 @@ final class HandmadeBus: Sendable {
 
     let address: BusAddress
     private let listener: Int32
-    private let path: String
+    private let directory = TemporaryDirectory()
 
     init(serve: @escaping @Sendable (HandmadeBus) -> Void) {
-        path = "/tmp/flux-\(UUID().uuidString.prefix(8))"
+        let path = "\(directory.path)/s"
         address = .unix(path: path)
         listener = linux_stream_socket(AF_UNIX, 0)
         var address = sockaddr_un()
@@ -68,7 +69,6 @@ final class HandmadeBus: Sendable {
         Thread.detachNewThread { [self] in
             serve(self)
             close(listener)
-            unlink(path)
         }
     }
 

@@ -7,6 +7,7 @@ import Systemd
 ///     systemd-probe serve --ready    the same, and is ready at once
 ///     systemd-probe refuse           turns waiting clients away and ends like a daemon with a wrong configuration
 ///     systemd-probe ask PATH LINE    sends one line to a Unix socket and prints the answer
+///     systemd-probe --generate-completion-script SHELL    stands in for a program that is packaged
 ///
 /// It tells the manager nothing unless a line asks for it: being ready is what the tests want to decide.
 @main
@@ -29,6 +30,8 @@ struct Probe {
             case "ask" where arguments.count == 3:
                 let line = try ProbeClient.ask(arguments[1], arguments[2])
                 print(line)
+            case "--generate-completion-script" where arguments.count == 2:
+                print("# completions for \(arguments[1])")
             default:
                 fail("usage: systemd-probe serve [--ready] | refuse | ask PATH LINE", status: 64)
             }

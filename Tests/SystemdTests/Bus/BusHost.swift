@@ -21,7 +21,8 @@ final class BusHost: Sendable {
         // The unit as it is, but for the Swift runtime: these programs use that of the toolchain.
         try dropIn("runtime", ["ExecPaths=\(try Self.runtimeFolder())"])
         try harness.check(
-            "\(Harness.package.path)/deploy/install", "--prefix", "/usr", "--binaries", Harness.executables)
+            "\(Harness.packageInside)/deploy/install", "--prefix", "/usr", "--binaries",
+            Harness.executablesInside)
     }
 
     /// Where this process found the Swift runtime.
@@ -30,7 +31,7 @@ final class BusHost: Sendable {
         let handle = try #require(FileHandle(forReadingAtPath: "/proc/self/maps"))
         let maps = try String(decoding: handle.readToEnd() ?? Data(), as: UTF8.self)
         let line = maps.split(separator: "\n").first { $0.hasSuffix("/libswiftCore.so") }
-        guard let path = line?.drop(while: { $0 != "/" }) else { return Harness.executables }
+        guard let path = line?.drop(while: { $0 != "/" }) else { return Harness.executablesInside }
         return URL(fileURLWithPath: String(path)).deletingLastPathComponent().path
     }
 

@@ -28,6 +28,34 @@ extension BusTests {
         #expect(try host.property("NRestarts") == "0")
     }
 
+    /// As the manual says it, but without the tokens.
+    @Test func aTCPSocketWithoutTokensRefusesItsClientsAndNobodyElse() throws {
+        let harness = host.harness
+        try host.dropIn("tokens", ["Environment=FLUXBUS_TOKENS="])
+        try host.dropIn("tcp", ["ListenStream=127.0.0.1:7412"], unit: "fluxbusd.socket", section: "Socket")
+        try harness.check("systemctl", "stop", BusHost.service, "fluxbusd.socket")
+        try harness.check("systemctl", "start", "fluxbusd.socket")
+        let client = try host.connect()
+        #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        #expect(try host.property("ActiveState") == "active")
+        let answer = try harness.check(
+            "bash", "-c",
+            #"exec 3<>/dev/tcp/127.0.0.1/7412; echo '{"op":"hello","token":"0123456789abcdef"}' >&3; cat <&3"#
+        )
+        #expect(answer.contains(#""code":"unauthorized""#), "\(answer)")
+        let messages = try host.journal("SYSLOG_IDENTIFIER=fluxbusd", "PRIORITY=4")
+        #expect(
+            messages.contains {
+                ($0["MESSAGE"] as? String)?.hasPrefix(
+                    "tcp:127.0.0.1:7412 was passed, but there are no tokens")
+                    == true
+            })
+        try harness.check("rm", "/run/systemd/system/fluxbusd.socket.d/tcp.conf")
+        try harness.check("systemctl", "daemon-reload")
+        try harness.check("systemctl", "stop", BusHost.service, "fluxbusd.socket")
+        try harness.check("systemctl", "start", "fluxbusd.socket", BusHost.service)
+    }
+
     @Test func unitsWaitForItAndTellIt() throws {
         let harness = host.harness
         let client = try host.connect()

@@ -21,6 +21,20 @@ import Testing
         #expect(ready.last?["SYSLOG_IDENTIFIER"] as? String == "fluxbusd")
     }
 
+    /// What a shell does when somebody presses the tab key.
+    @Test func completionsAreInstalledAndKnowTheBus() throws {
+        let folder = "/usr/share/bash-completion/completions"
+        let words =
+            #"COMP_WORDS=(fluxbus get counter/ma); COMP_CWORD=2; COMP_POINT=23; COMP_LINE="${COMP_WORDS[*]}""#
+        let offered = try host.harness.check(
+            "bash", "-c",
+            "source \(folder)/fluxbus; \(words); $(complete -p fluxbus | sed 's/.*-F \\([^ ]*\\).*/\\1/'); echo ${COMPREPLY[@]}"
+        )
+        #expect(offered.contains("counter/main"), "\(offered)")
+        let flags = try host.harness.check("cat", "\(folder)/fluxbusd")
+        #expect(flags.contains("--verify"))
+    }
+
     @Test func activeOnlyOnceAClientCanConnect() throws {
         // One that opens its socket itself: who connects too early is refused.
         try host.harness.write(

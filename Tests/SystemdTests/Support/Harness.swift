@@ -48,13 +48,19 @@ final class Harness: Sendable {
         return URL(fileURLWithPath: path).deletingLastPathComponent().path
     }()
 
+    /// Where the two are inside: not under their own paths, which units may not see.
+    static let packageInside = "/srv/fluxbus/package"
+    static let executablesInside = "/srv/fluxbus/executables"
+
     init() throws {
         let output = Pipe()
         let errors = Pipe()
         lifeline = Pipe()
         boot = Process()
         boot.executableURL = Self.package.appendingPathComponent("Tests/SystemdHarness/boot")
-        boot.arguments = [Self.package.path, Self.executables]
+        boot.arguments = [
+            "\(Self.package.path):\(Self.packageInside)", "\(Self.executables):\(Self.executablesInside)",
+        ]
         boot.standardInput = lifeline
         boot.standardOutput = output
         boot.standardError = errors

@@ -37,7 +37,7 @@ final class ProbeService {
             [Service]
             Type=notify
             Sockets=\(units.joined(separator: " "))
-            ExecStart=\(Harness.executables)/systemd-probe \(mode)
+            ExecStart=\(Harness.executablesInside)/systemd-probe \(mode)
             TimeoutStartSec=30
             # Swift's crash reporter would catch the watchdog's SIGABRT, print, and let the process live on.
             Environment=SWIFT_BACKTRACE=enable=no

@@ -1,0 +1,98 @@
+import BusJSON
+import FluxBus
+
+/// One subscription of a watch: what was seen of it, and where it goes on after a lost connection.
+struct WatchedStores {
+    /// The `subscribe` that begins it, without what says where.
+    private let request: BusRequest
+    private var isForActions: Bool { request["actions"] == true }
+    private let format: Mirror.Format
+    /// The history that `revision` belongs to; nil from a bus that does not tell.
+    private(set) var epoch: String?
+    /// Everything up to here has been seen, but for actions of this revision beyond `actions`.
+    private(set) var revision: Int?
+    /// How many actions of `revision` have been seen.
+    private var actions = 0
+    /// How many actions of `revision` come a second time.
+    private var repeated = 0
+    /// Some parts of an event have been passed on, and the last has not.
+    private var isMidway = false
+    /// What is known, for people.
+    var mirror: Mirror
+
+    init(_ request: BusRequest, format: Mirror.Format) {
+        self.request = request
+        self.format = format
+        mirror = Mirror(format: format)
+    }
+
+    /// The first time: after `since` of an epoch, else with the states, or without any.
+    mutating func begin(since: Int?, epoch: String?, withoutFirstState: Bool) -> BusRequest {
+        var request = request
+        if withoutFirstState { request.set("initial", false) }
+        if let since, let epoch {
+            (revision, self.epoch) = (since, epoch)
+            request.set("since", .int(since))
+            request.set("epoch", .string(epoch))
+        }
+        return request
+    }
+
+    /// Takes note of the reply to `begin`.
+    mutating func opened(_ reply: JSONObject, withoutFirstState: Bool) {
+        epoch = reply["epoch"]?.string ?? epoch
+        // Without a first state, and actions have none, what comes is what follows the reply.
+        if revision == nil, withoutFirstState || isForActions { revision = reply["revision"]?.int ?? 0 }
+        mirror = Mirror(format: format, startingAt: revision)
+    }
+
+    /// Whether it can go on where it was.
+    var canResume: Bool { epoch != nil }
+
+    /// Goes on behind what was seen. In the middle of an event it begins with the states: whoever was given some parts of
+    /// it forgets them then.
+    mutating func resume() -> BusRequest {
+        var request = request
+        repeated = 0
+        guard let revision, let epoch, !isMidway else {
+            self.revision = nil
+            isMidway = false
+            mirror = Mirror(format: format)
+            return request
+        }
+        // A commit may have several actions; those that were seen are passed over.
+        repeated = actions
+        request.set("since", .int(actions > 0 ? revision - 1 : revision))
+        request.set("epoch", .string(epoch))
+        return request
+    }
+
+    /// Takes note of the reply to `resume`.
+    mutating func resumed(_ reply: JSONObject) {
+        let now = reply["epoch"]?.string
+        guard now != epoch else { return }
+        // Revisions of another history say nothing here; a first state follows, or for actions nothing.
+        (epoch, repeated, actions) = (now, 0, 0)
+        revision = isForActions ? reply["revision"]?.int : nil
+    }
+
+    /// Takes note of an event; false for one that was seen before the connection was lost.
+    mutating func isNew(_ name: String, _ event: JSONObject) -> Bool {
+        guard let revision = event["revision"]?.int else { return true }
+        switch name {
+        case "change":
+            isMidway = event["more"]?.bool == true
+            if !isMidway { self.revision = revision }
+        case "bookmark": (self.revision, actions, repeated) = (revision, 0, 0)
+        case "action":
+            if revision == self.revision, repeated > 0 {
+                repeated -= 1
+                return false
+            }
+            actions = revision == self.revision ? actions + 1 : 1
+            (self.revision, repeated) = (revision, 0)
+        default: break
+        }
+        return true
+    }
+}
