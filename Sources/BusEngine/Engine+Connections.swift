@@ -178,10 +178,7 @@ extension Engine {
             return false
         }
         let cost = Work.container * weight.containers + Work.value * weight.commas
-        if cost + Work.byte * line.count >= Limits.longRequest, isGateClosed(to: connection.id) {
-            waitAtGate(connection, line)
-            return false
-        }
+        if mustWait(for: cost + Work.byte * line.count, connection, line) { return false }
         work += cost
         return true
     }

@@ -115,6 +115,8 @@ package final class Engine {
     @exclusivity(unchecked) var work = 0
     /// Where on that clock the slice that is under way ends; 0 outside of one.
     @exclusivity(unchecked) var sliceEnd = 0
+    /// What of it went into telling others: nobody waits longer because many want to hear of what it dispatches.
+    @exclusivity(unchecked) var deliveredWork = 0
     /// Reads that go on in a later slice.
     @exclusivity(unchecked) var activeScans: [StoreScan] = []
     /// What they hold counts as.

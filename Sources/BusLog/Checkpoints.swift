@@ -46,8 +46,9 @@ final class Checkpoints {
         if code != SQLITE_OK, count >= most { throw database.failure(code) }
     }
 
-    /// Before the file is closed: as much as readers let it.
-    func runLast() { _ = run(SQLITE_CHECKPOINT_TRUNCATE) }
+    /// When a run begins and when it ends: as much as readers let it. Whether that was all.
+    @discardableResult
+    func runAll() -> Bool { run(SQLITE_CHECKPOINT_TRUNCATE) == SQLITE_OK }
 
     private func run(_ mode: Int32) -> Int32 {
         // Longer than a reader of ours holds anything, and no stall that anybody minds.

@@ -65,7 +65,7 @@ extension LogFile {
             start: snapshot.start, digest: digest.text(time: snapshot.time, start: snapshot.start))
         try database.execute(info.insertion)
         if number == 0, snapshot.revision > lastRevision {
-            lastRevision = snapshot.revision
+            reached(snapshot.revision)
             oldestRevision = snapshot.revision
         }
         pending = nil

@@ -47,6 +47,8 @@ package final class LogFile {
     /// Snapshots that no longer count, and how many of their parts are left to take away.
     var orphans: [(revision: Int, parts: Int)] = []
     private var isSyncChosen = false
+    /// The write-ahead log by its name; nil in another storage.
+    private let ahead: WriteAheadName?
     /// Last, so that the connection is closed before somebody else can have it.
     private let lock: LogLock?
 
@@ -62,6 +64,7 @@ package final class LogFile {
         mode = sync
         self.bootID = bootID
         lock = opening.lock
+        ahead = opening.place.map(WriteAheadName.init)
         database = opening.database
         notices = opening.notices
         epoch = try Meta.text("epoch", in: database)
@@ -83,9 +86,15 @@ package final class LogFile {
         try setFull(true)
         try Meta.set(
             [
-                ("epoch", epoch), ("sync", mode.rawValue), ("boot", bootID), ("clean", "0"), ("failed", ""),
+                ("epoch", epoch), ("begun", epoch), ("sync", mode.rawValue), ("boot", bootID),
+                ("clean", "0"), ("failed", ""),
             ], in: database)
+        // It goes into the file itself, which says from then on that a write-ahead log belongs to it; and that is not
+        // left empty, since one that is empty counts as missing.
+        checkpoints.runAll()
+        try Meta.set([("boot", bootID)], in: database)
         self.epoch = epoch
+        lock?.begin(epoch: epoch, revision: lastRevision)
         isSynced = true
     }
 
@@ -109,10 +118,31 @@ package final class LogFile {
             overwriteFailed(error)
             throw error
         }
+        // Nobody may hear of what stands in a file without a name.
+        if let ahead, !ahead.isSame { throw saveWriteAheadLog(ahead) }
         number += 1
         written += entries.count
-        lastRevision = last
         isSynced = mode == .always
+        if last > lastRevision { reached(last) }
+    }
+
+    /// Notes how far the history has come.
+    func reached(_ revision: Int) {
+        lastRevision = revision
+        lock?.reached(revision)
+    }
+
+    /// Its name is gone, or another's, but it is still open here: what is in it is brought into the file, so that the next
+    /// start finds all that was acknowledged. What took its place must not be read as what follows.
+    private func saveWriteAheadLog(_ ahead: WriteAheadName) -> LogFailure {
+        let isSaved = checkpoints.runAll()
+        if isSaved { ahead.remove() }
+        let failure = LogFailure(
+            .lost, path: path,
+            "The write-ahead log of \(path) was moved or deleted while in use; restart the daemon, which goes on with "
+                + (isSaved ? "all that was acknowledged." : "what is in the log itself."))
+        end = failure
+        return failure
     }
 
     /// Brings all that was written to disk.
@@ -152,7 +182,8 @@ package final class LogFile {
         try setFull(true)
         try Meta.set([("clean", "1")], in: database)
         end = LogFailure(.lost, path: path, "The log \(path) was closed; open it again.")
-        checkpoints.runLast()
+        let isWhole = checkpoints.runAll()
+        if isWhole, let ahead, !ahead.isSame { ahead.remove() }
     }
 
     /// Pages of 4 KiB in the write-ahead log after which they are moved into the file. Tests set fewer, so that crashes

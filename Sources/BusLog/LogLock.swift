@@ -1,68 +1,142 @@
 import Glibc
 
 /// Sees to it that one daemon owns a log: a lock on a file of its own beside it, `….sqlite-lock`, that holds the owner's
-/// process number.
+/// process number and how far the history had come; and one on the log itself, once there is a file.
 ///
-/// Not on the log itself: SQLite's locks there belong to the process, and end when any descriptor of the file is closed.
-/// The lock ends with the process, however that ends, and is not inherited by programs that it starts. The file stays:
-/// who removed it could remove one that another daemon has just locked.
+/// Why the first, when the second would do: a log is made, moved aside and replaced while its inode can't be locked yet,
+/// and what is noted must not be in the file that it is to bear witness to.
+///
+/// The locks end with the process, however that ends, and are not inherited by programs that it starts. The file stays,
+/// for what is noted in it, unless nothing came of the first start.
 final class LogLock {
+    /// What an owner before noted; nil if nobody did.
+    let note: LogNote?
+    private let file: String
     private let descriptor: Int32
+    private let isNew: Bool
+    private var inode: OwnedInode?
+    /// Where the revision stands in the file; nil before a history has begun.
+    private var place: Int?
 
     /// - Parameter path: Of the log, without symbolic links, so that all who mean it lock the same file.
     /// - Throws: `inUse`, naming the process that has the lock.
     init(beside path: String) throws(LogFailure) {
-        let file = path + "-lock"
-        let descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else {
-            let number = errno
-            if number == ENOENT || number == ENOTDIR {
-                throw LogPlace.failure(
-                    "has no place; make the directory for it, or name another file in log.path", path, number)
-            }
-            let kind: LogFailure.Kind =
-                switch number {
-                case EACCES, EPERM, EROFS: .readOnly
-                case ENOSPC, EDQUOT: .full
-                default: .io
-                }
-            throw LogFailure(
-                kind, path: path,
-                "\(file) can't be written (\(String(cString: strerror(number)))); give the directory to user "
-                    + "\(geteuid()), as whom the daemon runs, and see that its disk has room.")
-        }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let number = errno
-            let owner = Self.owner(descriptor)
-            close(descriptor)
-            guard number == EWOULDBLOCK else {
-                throw LogFailure(
-                    .io, path: path,
-                    "\(file) can't be locked (\(String(cString: strerror(number)))); put the log on a local disk."
-                )
-            }
-            throw LogFailure(
-                .inUse, path: path,
-                "The log \(path) belongs to \(owner.map { "process \($0)" } ?? "another daemon"); end that one, or name "
-                    + "another file in log.path.")
-        }
-        self.descriptor = descriptor
-        Self.write(getpid(), to: descriptor)
+        file = path + "-lock"
+        (descriptor, isNew) = try Self.lock(file, path)
+        let lines = Self.lines(descriptor)
+        note = lines.count < 2 ? nil : LogNote(line: lines[1])
+        write(note)
     }
 
     deinit { close(descriptor) }
 
-    private static func write(_ process: Int32, to descriptor: Int32) {
-        // Only for the message of a daemon that comes second; without it the lock holds too.
-        guard ftruncate(descriptor, 0) == 0 else { return }
-        var text = "\(process)\n"
-        _ = text.withUTF8 { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+    /// Locks the log itself, which there is now; the one before, when another file has taken its place.
+    func own(_ path: String) throws(LogFailure) {
+        if let inode, inode.identity == FileIdentity(of: path) { return }
+        inode = nil
+        inode = try OwnedInode(of: path)
     }
 
-    private static func owner(_ descriptor: Int32) -> Int32? {
-        var digits = [UInt8](repeating: 0, count: 16)
-        let count = pread(descriptor, &digits, digits.count, 0)
-        guard count > 0 else { return nil }
-        return Int32(String(decoding: digits[..<count].prefix { $0 != 10 }, as: UTF8.self))
+    /// Takes the file away if this lock made it: nothing has come of the start.
+    func withdraw() { if isNew { unlink(file) } }
+
+    /// Gives the file to the log's owner, for whom somebody else has begun it.
+    func give(to user: uid_t, _ group: gid_t) { _ = fchown(descriptor, user, group) }
+
+    // MARK: - Noting
+
+    /// Notes where a run of a history begins.
+    func begin(epoch: String, revision: Int) { write(LogNote(epoch: epoch, revision: revision)) }
+
+    /// Notes how far it has come. Should that fail, the note stays behind, which makes nothing wrong.
+    func reached(_ revision: Int) {
+        guard let place else { return }
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 24) { room in
+            var start = room.count - 1
+            room[start] = UInt8(ascii: "\n")
+            var rest = revision
+            repeat {
+                start -= 1
+                room[start] = UInt8(ascii: "0") + UInt8(rest % 10)
+                rest /= 10
+            } while rest > 0
+            _ = pwrite(descriptor, room.baseAddress! + start, room.count - start, off_t(place))
+        }
+    }
+
+    /// Writes the whole file, in one step, so that whoever kills us leaves a note.
+    private func write(_ note: LogNote?) {
+        let process = "\(getpid())\n"
+        var text = process + (note.map { "\($0.line)\n" } ?? "")
+        let count = text.withUTF8 { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        place = nil
+        guard count == text.utf8.count else { return }
+        _ = ftruncate(descriptor, off_t(count))
+        place = note.map { process.utf8.count + $0.epoch.utf8.count + 1 }
+    }
+
+    /// Those that are whole.
+    private static func lines(_ descriptor: Int32) -> [Substring] {
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = pread(descriptor, &bytes, bytes.count, 0)
+        guard count > 0 else { return [] }
+        return String(decoding: bytes[..<count], as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+    }
+
+    // MARK: - Locking
+
+    private static func lock(_ file: String, _ path: String) throws(LogFailure) -> (Int32, isNew: Bool) {
+        while true {
+            var isNew = false
+            var descriptor = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+            if descriptor < 0, errno == ENOENT {
+                descriptor = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+                if descriptor < 0, errno == EEXIST { continue }
+                isNew = true
+            }
+            guard descriptor >= 0 else { throw unwritable(file, path, errno) }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                let number = errno
+                let owner = lines(descriptor).first.flatMap { Int32($0) }
+                close(descriptor)
+                throw refusal(number, owner, file, path)
+            }
+            // Whoever made it may have taken it away again before we had its lock.
+            if FileIdentity(descriptor: descriptor) == FileIdentity(of: file) { return (descriptor, isNew) }
+            close(descriptor)
+        }
+    }
+
+    static func unwritable(_ file: String, _ path: String, _ number: Int32) -> LogFailure {
+        if number == ENOENT || number == ENOTDIR {
+            return LogPlace.failure(
+                "has no place; make the directory for it, or name another file in log.path", path, number)
+        }
+        let kind: LogFailure.Kind =
+            switch number {
+            case EACCES, EPERM, EROFS: .readOnly
+            case ENOSPC, EDQUOT: .full
+            default: .io
+            }
+        return LogFailure(
+            kind, path: path,
+            "\(file) can't be written (\(String(cString: strerror(number)))); give the directory to user "
+                + "\(geteuid()), as whom the daemon runs, and see that its disk has room.")
+    }
+
+    private static func refusal(
+        _ number: Int32, _ owner: Int32?, _ file: String, _ path: String
+    ) -> LogFailure {
+        guard number == EWOULDBLOCK else {
+            return LogFailure(
+                .io, path: path,
+                "\(file) can't be locked (\(String(cString: strerror(number)))); put the log on a local disk."
+            )
+        }
+        return LogFailure(
+            .inUse, path: path,
+            "The log \(path) belongs to \(owner.map { "process \($0)" } ?? "another daemon"); end that one, or name "
+                + "another file in log.path.")
     }
 }

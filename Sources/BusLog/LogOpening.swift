@@ -8,9 +8,12 @@ struct LogOpening {
     /// Whether damage cost commits that had been appended.
     let lostCommits: Bool
 
+    /// The file, without symbolic links; nil in another storage.
+    let place: String?
+
     init(path: String, bootID: String, vfs: String?) throws(LogFailure) {
         guard vfs == nil else {
-            lock = nil
+            (lock, place) = (nil, nil)
             database = try Self.open(path, vfs: vfs)
             survey = try LogSurvey(LogContents(database))
             if let problem = survey.problems.first { throw LogFailure(.damaged, path: path, problem) }
@@ -18,21 +21,43 @@ struct LogOpening {
             return
         }
         let place = LogPlace.resolved(path)
-        lock = try LogLock(beside: place)
+        try LogPlace.checkKind(of: place)
+        let lock = try LogLock(beside: place)
+        var findings = Findings(path: place, note: lock.note)
+        do throws(LogFailure) {
+            (database, survey) = try Self.open(place, path, lock, bootID, &findings)
+        } catch {
+            lock.withdraw()
+            throw error
+        }
+        self.lock = lock
+        self.place = place
+        (notices, lostCommits) = (findings.notices, findings.lostCommits)
+    }
+
+    private static func open(
+        _ place: String, _ path: String, _ lock: LogLock, _ bootID: String, _ findings: inout Findings
+    ) throws(LogFailure) -> (Database, LogSurvey) {
+        if LogPlace.exists(place) { try lock.own(place) }
         try Rescue.finish(place)
         try LogPlace.create(place)
-        var findings = Findings(path: place)
+        try lock.own(place)
         do throws(LogFailure) {
             try findings.checkWriteAheadLog(bootID)
             try findings.checkTables()
+            // Another file may be there now.
+            try lock.own(place)
             let database = try Self.open(place, vfs: nil)
-            self.database = database
             // It need not be read twice, as long as it is the same.
+            let survey: LogSurvey
             if let known = findings.survey {
                 survey = known
             } else {
                 survey = try LogSurvey(LogContents(database))
             }
+            if let problem = survey.problems.first { throw LogFailure(.damaged, path: path, problem) }
+            try findings.checkEnd(survey, in: database)
+            return (database, survey)
         } catch {
             guard error.kind == .damaged else { throw error }
             let what = error.message.prefix { $0 != ";" }
@@ -40,8 +65,6 @@ struct LogOpening {
                 .damaged, path: path,
                 "\(what); move it away, or save what is readable with `sqlite3 \(place) .recover`.")
         }
-        if let problem = survey.problems.first { throw LogFailure(.damaged, path: path, problem) }
-        (notices, lostCommits) = (findings.notices, findings.lostCommits)
     }
 
     private static func open(_ path: String, vfs: String?) throws(LogFailure) -> Database {
@@ -71,17 +94,30 @@ struct LogOpening {
     /// What is found out about a file before it is opened for writing, and what was done about it.
     private struct Findings {
         let path: String
+        /// How far the history had come, as its owner before noted it.
+        let note: LogNote?
         var notices: [String] = []
         var lostCommits = false
+        /// Before anybody opened the file, who might make one.
+        private var isWriteAheadLogAbsent = false
         /// What is in it, once that has been found whole.
         var survey: LogSurvey?
+
+        init(path: String, note: LogNote?) {
+            self.path = path
+            self.note = note
+        }
 
         /// Decides whether the write-ahead log can be trusted, and takes it away when the file is better without it:
         /// a part of it that was in the file already, written again, would take the file back.
         mutating func checkWriteAheadLog(_ bootID: String) throws(LogFailure) {
             let scan = WALScan(path + "-wal")
+            if scan.isEmpty { isWriteAheadLogAbsent = true }
             guard scan.isHeaderBroken || scan.commitsBehindBreak > 0 else { return }
             let with = Self.survey(path, isImmutable: false)
+            // What is torn is what was being written when the daemon was killed, over frames of an earlier generation:
+            // all that anybody was told of is there.
+            if let with, let note, note.epoch == with.epoch, with.revision >= note.revision { return }
             let boot = with?.boot
             // The last transaction alone may have been torn when the machine went down; nobody was told of it then.
             guard scan.isHeaderBroken || scan.commitsBehindBreak > 1 || boot == nil || boot == bootID else {
@@ -97,6 +133,31 @@ struct LogOpening {
             } else {
                 notices.append("The write-ahead log of \(path) was damaged; commits at its end are lost.")
             }
+        }
+
+        /// Holds what is there against what is known to have been: a write-ahead log may be missing, or end too early, and
+        /// be whole as far as it goes.
+        mutating func checkEnd(_ survey: LogSurvey, in database: Database) throws(LogFailure) {
+            let epoch = try Meta.text("epoch", in: database)
+            if let note, note.epoch == epoch {
+                if survey.lastRevision >= note.revision { return }
+                tellLoss(
+                    "The log \(path) ends with revision \(survey.lastRevision), but revision \(note.revision) had been "
+                        + "reached: its write-ahead log was taken away or cut, or an older file put in its place."
+                )
+                return
+            }
+            guard isWriteAheadLogAbsent else { return }
+            if try Meta.isInUse(in: database) {
+                tellLoss(
+                    "The log \(path) was in use when its daemon ended, and the write-ahead log that belongs to it is "
+                        + "missing; what stood only in that is lost.")
+            }
+        }
+
+        private mutating func tellLoss(_ sentence: String) {
+            if !lostCommits { notices.append(sentence) }
+            lostCommits = true
         }
 
         /// Replaces the file when something in it is damaged that is needed, now or by the next append.
@@ -129,12 +190,17 @@ struct LogOpening {
         }
 
         /// What a file says of itself, with its write-ahead log or without it; nil if it says nothing whole.
-        private static func survey(_ path: String, isImmutable: Bool) -> (revision: Int, boot: String?)? {
+        private static func survey(
+            _ path: String, isImmutable: Bool
+        ) -> (revision: Int, epoch: String?, boot: String?)? {
             guard let database = try? Database(path: path, isImmutable ? .readingAlone : .reading),
                 let contents = try? LogContents(database), let survey = try? LogSurvey(contents),
                 survey.problems.isEmpty
             else { return nil }
-            return (survey.lastRevision, try? Meta.text("boot", in: database))
+            return (
+                survey.lastRevision, try? Meta.text("epoch", in: database),
+                try? Meta.text("boot", in: database)
+            )
         }
     }
 }

@@ -23,6 +23,15 @@ enum LogPlace {
         throw failure("can't be opened; check the path, or start the daemon, which makes it", path, errno)
     }
 
+    /// Throws if something other than a file is there.
+    static func checkKind(of path: String) throws(LogFailure) {
+        var status = stat()
+        guard lstat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+            throw LogFailure(
+                .notALog, path: path, "\(path) is no regular file; name another one in log.path.")
+        }
+    }
+
     /// Makes an empty file for its owner only, durably; or sees that what is there may be read and written.
     static func create(_ path: String) throws(LogFailure) {
         // The descriptor is closed before SQLite opens the file: closing one later would end SQLite's locks.
@@ -33,11 +42,9 @@ enum LogPlace {
             return
         }
         guard errno == EEXIST else { throw failure("can't be created; make its directory", path, errno) }
+        try checkKind(of: path)
         var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw LogFailure(
-                .notALog, path: path, "\(path) is no regular file; name another one in log.path.")
-        }
+        guard lstat(path, &status) == 0 else { throw failure("can't be opened", path, errno) }
         // SQLite takes anything shorter than its smallest page for a new file.
         if status.st_size > 0 && status.st_size < 512 || status.st_size == 0 && exists(path + "-wal") {
             throw LogFailure(
@@ -51,14 +58,16 @@ enum LogPlace {
 
     /// Brings names of files in the directory to disk.
     static func syncDirectory(of path: String) throws(LogFailure) {
-        let slash = path.lastIndex(of: "/")
-        let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = open(directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("lies in a directory that can't be read", path, errno) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else {
             throw failure("can't be made durable; look at its disk", path, errno)
         }
+    }
+
+    static func directory(of path: String) -> String {
+        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
     static func move(_ path: String, to target: String) throws(LogFailure) {

@@ -40,6 +40,15 @@ enum Meta {
         return try text("boot", in: database) != bootID
     }
 
+    /// Whether a run began that did not end in order, and nobody has named the history anew since: then a write-ahead log
+    /// belongs to the file. Each beginning brings this into the file itself, and each end in order takes it away.
+    static func isInUse(in database: Database) throws(LogFailure) -> Bool {
+        guard try text("clean", in: database) == "0" else { return false }
+        guard let begun = try text("begun", in: database) else { return true }
+        let epoch = try text("epoch", in: database)
+        return begun == epoch
+    }
+
     private static func quoted(_ value: String) -> String {
         value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
     }

@@ -5,6 +5,13 @@ import Glibc
 /// The new one is made beside it under a name of its own, then renamed; if that is interrupted, the next start goes on
 /// where it ended, and at no time is there less than one complete log.
 enum Rescue {
+    /// Why a file is moved aside, as its new name says.
+    enum Reason: String {
+        case damaged
+        /// Whole, and replaced by a copy. A replacement that is interrupted names it `damaged` all the same.
+        case replaced
+    }
+
     /// Copies what a survey found whole: the oldest snapshot from which history is complete, and all after it.
     ///
     /// - Returns: Where the copy is; `place` puts it where it belongs.
@@ -31,31 +38,33 @@ enum Rescue {
     /// Puts a finished copy where the damaged file was; connections to either are closed.
     ///
     /// - Returns: Where the damaged file is then.
-    static func place(_ scratch: String, at path: String) throws(LogFailure) -> String {
+    static func place(
+        _ scratch: String, at path: String, as reason: Reason = .damaged
+    ) throws(LogFailure) -> String {
         try LogPlace.move(scratch, to: path + "-rescued")
         try LogPlace.syncDirectory(of: path)
-        return try finish(path) ?? path
+        return try finish(path, as: reason) ?? path
     }
 
     /// Ends a replacement that was begun; nil if there was none.
     @discardableResult
-    static func finish(_ path: String) throws(LogFailure) -> String? {
+    static func finish(_ path: String, as reason: Reason = .damaged) throws(LogFailure) -> String? {
         let rescued = path + "-rescued"
         guard LogPlace.exists(rescued) else { return nil }
-        let aside = try moveAside(path)
+        let aside = try moveAside(path, reason)
         try LogPlace.move(rescued, to: path)
         try LogPlace.syncDirectory(of: path)
         return aside
     }
 
     /// Moves the file, then its write-ahead log, which must never meet another file: SQLite would write it into that.
-    private static func moveAside(_ path: String) throws(LogFailure) -> String {
-        var aside = free(path)
+    private static func moveAside(_ path: String, _ reason: Reason) throws(LogFailure) -> String {
+        var aside = free(path, reason)
         if LogPlace.exists(path) {
             try LogPlace.move(path, to: aside)
-        } else if let number = last(path) {
+        } else if let number = last(path, reason) {
             // It was moved before an interruption; its write-ahead log belongs beside it.
-            aside = "\(path)-damaged-\(number)"
+            aside = "\(path)-\(reason)-\(number)"
         }
         if LogPlace.exists(path + "-wal") { try LogPlace.move(path + "-wal", to: aside + "-wal") }
         unlink(path + "-shm")
@@ -65,7 +74,7 @@ enum Rescue {
 
     /// Moves only the write-ahead log aside, when the file is better off without it.
     static func moveWriteAheadLogAside(_ path: String) throws(LogFailure) -> String {
-        let aside = free(path) + "-wal"
+        let aside = free(path, .damaged) + "-wal"
         unlink(path + "-shm")
         try LogPlace.move(path + "-wal", to: aside)
         try LogPlace.syncDirectory(of: path)
@@ -141,19 +150,19 @@ enum Rescue {
 
     // MARK: - Names
 
-    private static func last(_ path: String) -> Int? {
+    private static func last(_ path: String, _ reason: Reason) -> Int? {
         var number = 0
-        while LogPlace.exists("\(path)-damaged-\(number + 1)") { number += 1 }
+        while LogPlace.exists("\(path)-\(reason)-\(number + 1)") { number += 1 }
         return number == 0 ? nil : number
     }
 
-    private static func free(_ path: String) -> String {
-        var number = (last(path) ?? 0) + 1
-        while LogPlace.exists("\(path)-damaged-\(number)-wal") { number += 1 }
-        return "\(path)-damaged-\(number)"
+    private static func free(_ path: String, _ reason: Reason) -> String {
+        var number = (last(path, reason) ?? 0) + 1
+        while LogPlace.exists("\(path)-\(reason)-\(number)-wal") { number += 1 }
+        return "\(path)-\(reason)-\(number)"
     }
 
-    private static func remove(_ path: String) {
+    static func remove(_ path: String) {
         for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
     }
 }

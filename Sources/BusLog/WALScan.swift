@@ -8,15 +8,18 @@ struct WALScan {
     private(set) var commitsBehindBreak = 0
     /// Whether not even its first bytes make sense, while there are more.
     private(set) var isHeaderBroken = false
+    /// Whether it is absent, or too short to hold anything.
+    private(set) var isEmpty = true
 
     private static let headerSize = 32
     private static let frameHeaderSize = 24
 
     /// Without a file nothing is broken.
     init(_ path: String) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
+        isEmpty = lseek(descriptor, 0, SEEK_END) < off_t(Self.headerSize + Self.frameHeaderSize + 512)
         let header = Self.read(descriptor, Self.headerSize, at: 0)
         guard header.count == Self.headerSize else { return }
         let magic = Self.number(header, 0)

@@ -187,13 +187,7 @@ extension BusServer {
 
     private func createStores(_ engine: Engine, _ setup: ServerSetup) throws(StartFailure) {
         var complaints = Complaints()
-        for store in setup.configuration.stores {
-            do {
-                try engine.createConfigured(store.value)
-            } catch {
-                complaints.add("The store \(store.value): \(error.message)", at: store.place)
-            }
-        }
+        setup.createStores(in: engine, &complaints)
         try complaints.throwIfAny()
     }
 

@@ -1,5 +1,12 @@
 /// Names of histories.
 enum Epoch {
+    /// Whether a text can name a history: a UUID, in whatever case.
+    static func isOne(_ text: String) -> Bool {
+        let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+        return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
+            && groups.allSatisfy { $0.utf8.allSatisfy { Character(UnicodeScalar($0)).isHexDigit } }
+    }
+
     /// A random UUID (version 4), in lower case.
     static func random() -> String {
         var generator = SystemRandomNumberGenerator()

@@ -9,11 +9,16 @@ import BusJSON
 /// Reads whole files and the names of a directory: the thin layer between the disk and everything that takes
 /// bytes from memory.
 package enum FileReading {
-    /// The bytes of a file.
+    /// The bytes of a file. Nothing else is read: a pipe, a device or a socket would make us wait, perhaps for ever.
     package static func bytes(of path: String) throws(SourceError) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        // A socket can't be opened at all.
+        if descriptor < 0, errno == ENXIO { throw noFile(path) }
         guard descriptor >= 0 else { throw failure("The file can't be opened", path) }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure("The file can't be read", path) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw noFile(path) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
         while true {
@@ -43,6 +48,12 @@ package enum FileReading {
         }
         guard errno == 0 else { throw failure("The directory can't be read", path) }
         return names.sorted(by: UTF8Order.precedes)
+    }
+
+    private static func noFile(_ path: String) -> SourceError {
+        SourceError(
+            "This is no regular file; put one there, or move it out of the directory.",
+            at: Place(file: path, line: 0, column: 0))
     }
 
     private static func failure(_ what: String, _ path: String) -> SourceError {

@@ -8,7 +8,8 @@ struct DaemonCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: ProgramName.text,
         abstract: "Hosts stores of typed state and tells everybody what changed.",
-        usage: "\(ProgramName.text) [--config FILE] [--listen ADDRESS]... [--types DIR] [--check]",
+        usage:
+            "\(ProgramName.text) [--config FILE] [--listen ADDRESS]... [--types DIR] [--check|--verify|--restore COPY]",
         discussion: """
             Without --config the configuration is read from /etc/fluxbus/fluxbusd.yaml, which may be absent \
             when an address to listen on is given by --listen or FLUXBUS_LISTEN.
@@ -36,7 +37,7 @@ struct DaemonCommand: ParsableCommand {
             EXIT CODES:
               0    stopped by a signal; with --check: everything is right
               64   the command line is wrong
-              65   with --verify: the log is not what it should be
+              65   with --verify: the log is not what it should be; with --restore: the copy is not
               71   the system refused a socket
               74   the action log can't be read or written
               75   an address or the log is in use, by a daemon that answers; try again later
@@ -98,6 +99,21 @@ struct DaemonCommand: ParsableCommand {
     )
     var verify = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Put this copy of a log in the log's place, once it was looked through, and exit. It becomes a history of its own; what was there is kept beside it.",
+            valueName: "copy"))
+    var restore: String?
+
+    /// Neither looks through the configuration nor starts a daemon.
+    private var isDaemon: Bool { !check && !verify && restore == nil }
+
+    func validate() throws {
+        if [check, verify, restore != nil].count(where: { $0 }) > 1 {
+            throw ValidationError("--check, --verify and --restore are done one at a time; choose one.")
+        }
+    }
+
     /// Runs the daemon with these Swift states beside the declared types.
     func run(serving states: [any SharedState.Type], under manager: Result<Service, StartFailure>) throws {
         do throws(StartFailure) {
@@ -120,24 +136,29 @@ struct DaemonCommand: ParsableCommand {
         do throws(StartFailure) {
             level = try self.level(environment)
             let natives = try FluxBusDaemon.compile(states)
-            setup = try ServerSetup.load(
-                flags: ConfigurationOverrides(
-                    config: config, listen: listen, tokens: tokens, types: types, stores: store,
-                    limits: limit,
-                    log: log, sync: sync),
-                environment: ConfigurationOverrides(environment: environment), natives: natives,
-                purpose: verify ? .verifying : .serving)
+            let flags = ConfigurationOverrides(
+                config: config, listen: listen, tokens: tokens, types: types, stores: store, limits: limit,
+                log: log, sync: sync)
+            let variables = ConfigurationOverrides(environment: environment)
+            setup =
+                restore == nil
+                ? try ServerSetup.load(
+                    flags: flags, environment: variables, natives: natives,
+                    purpose: verify ? .verifying : .serving)
+                : try ServerSetup.loadForLog(flags: flags, environment: variables, natives: natives)
         } catch {
-            if !check && !verify { service.turnAway() }
+            if isDaemon { service.turnAway() }
             throw error
         }
         if check {
+            try setup.check()
             let addresses = setup.configuration.listen.map(\.text)
             FileStream.stdout.write(
                 "\(ProgramName.text): all is right: \(setup.summary(addresses: addresses))")
             return
         }
         if verify { return try verify(setup) }
+        if let restore { return try BusServer.restore(restore, setup) { FileStream.stdout.write($0) } }
         try serve(setup, service, logger(level, service))
     }
 
@@ -152,6 +173,13 @@ struct DaemonCommand: ParsableCommand {
     private func serve(
         _ setup: ServerSetup, _ service: Service, _ logger: Logger
     ) throws(StartFailure) {
+        try DescriptorLimit.raise(for: setup, logger)
+        do throws(StartFailure) {
+            try setup.checkPlaces()
+        } catch {
+            service.turnAway()
+            throw error
+        }
         let server = BusServer(setup, service: service, logger: logger)
         server.watchMemory()
         let signals = Signals(server)
@@ -182,7 +210,7 @@ struct DaemonCommand: ParsableCommand {
     /// Tells why it does not start, wherever somebody may look.
     private func report(_ failure: StartFailure, to service: Service) {
         service.tellFailure(failure)
-        guard service.logsToJournal, !check else {
+        guard service.logsToJournal, isDaemon else {
             for message in failure.messages { FileStream.stderr.write(message) }
             return
         }

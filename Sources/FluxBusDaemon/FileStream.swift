@@ -1,16 +1,27 @@
 import Glibc
 
-/// Whole lines to the standard streams.
+/// Whole lines to the standard streams. Whoever reads them may have stopped reading: nobody waits longer for that than
+/// people do, and a daemon that can't tell why it ends must end all the same.
 enum FileStream: Int32 {
     case stdout = 1
     case stderr = 2
+
+    /// How long a line waits for room, in milliseconds.
+    private static let patience: Int32 = 1000
+    /// As many bytes as a pipe that has room takes without waiting: `PIPE_BUF`.
+    private static let piece = 4096
 
     func write(_ text: String) {
         var line = text + "\n"
         line.withUTF8 { bytes in
             var rest = bytes[...]
-            while let base = UnsafeBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty {
-                let count = Glibc.write(rawValue, base, rest.count)
+            while !rest.isEmpty {
+                var room = pollfd(fd: rawValue, events: Int16(POLLOUT), revents: 0)
+                let isReady = poll(&room, 1, Self.patience)
+                if isReady < 0, errno == EINTR { continue }
+                if isReady == 0 { return }
+                let piece = UnsafeBufferPointer(rebasing: rest.prefix(Self.piece))
+                let count = Glibc.write(rawValue, piece.baseAddress, piece.count)
                 if count < 0, errno == EINTR { continue }
                 // Nobody reads: there is no one to tell.
                 if count <= 0 { return }

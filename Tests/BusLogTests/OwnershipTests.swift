@@ -27,6 +27,60 @@ import Testing
         withExtendedLifetime(file) {}
     }
 
+    @Test func hardLinkOfTheLogIsTheSameLog() throws {
+        let directory = Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        let other = directory.directory + "/other.sqlite"
+        #expect(link(directory.path, other) == 0)
+        let failure = #expect(throws: LogFailure.self) {
+            try LogFile(path: other, sync: .always, bootID: "boot")
+        }
+        #expect(failure?.kind == .inUse)
+        #expect(failure?.message.contains("by another name") == true)
+        // Nothing is left of the attempt, and the owner still has it.
+        #expect(
+            directory.names == [
+                "bus.sqlite", "bus.sqlite-lock", "bus.sqlite-shm", "bus.sqlite-wal", "other.sqlite",
+            ])
+        try file.append("{}", first: 1, last: 1, time: 1)
+    }
+
+    @Test func deletedLockFileFreesNoLog() throws {
+        let directory = Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        for _ in 0..<2 {
+            unlink(directory.path + "-lock")
+            let failure = #expect(throws: LogFailure.self) { try directory.open() }
+            #expect(failure?.kind == .inUse)
+        }
+        try file.append("{}", first: 1, last: 1, time: 1)
+    }
+
+    /// What another process has locked, with none of ours to say so.
+    @Test func lockOnTheLogItselfHolds() throws {
+        let directory = Scratch()
+        try directory.write { _ in }
+        let stranger = open(directory.path, O_RDONLY | O_CLOEXEC)
+        #expect(flock(stranger, LOCK_EX | LOCK_NB) == 0)
+        #expect(#expect(throws: LogFailure.self) { try directory.open() }?.kind == .inUse)
+        close(stranger)
+        #expect(try directory.open().lastRevision == 0)
+    }
+
+    @Test func refusedPathLeavesNothingBehind() throws {
+        let directory = Scratch()
+        directory.bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        #expect(throws: LogFailure.self) { try directory.open() }
+        #expect(directory.names == ["bus.sqlite"])
+        mkfifo(directory.directory + "/fifo", 0o600)
+        #expect(throws: LogFailure.self) {
+            try LogFile(path: directory.directory + "/fifo", sync: .always, bootID: "boot")
+        }
+        #expect(directory.names == ["bus.sqlite", "fifo"])
+    }
+
     /// The lock goes with the owner, and a file left by an earlier one is no lock.
     @Test func nextDaemonOwnsItOnceTheFirstIsGone() throws {
         let directory = Scratch()
@@ -78,7 +132,7 @@ import Testing
         let failure = #expect(throws: LogFailure.self) {
             try LogFile(path: directory.directory, sync: .always, bootID: "boot")
         }
-        unlink(directory.directory + "-lock")
+        #expect(access(directory.directory + "-lock", F_OK) != 0)
         #expect(failure?.kind == .notALog)
     }
 

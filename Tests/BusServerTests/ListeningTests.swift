@@ -119,12 +119,24 @@ struct ListeningTests {
     }
 
     @Test func oneDaemonStartsInADirectoryAtATime() throws {
-        let lock = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let lock = open("\(directory.path)/s.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         defer { close(lock) }
         try #require(linux_try_lock(lock) == 0)
         let failure = try #require(startFailure("\(directory.path)/s"))
         #expect(failure.code == .inUse)
         #expect(failure.messages[0].contains("another daemon is starting in \(directory.path)"))
+    }
+
+    /// Everybody who may read a directory can lock it.
+    @Test func aLockOnTheDirectoryStopsNobody() throws {
+        let lock = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { close(lock) }
+        try #require(linux_try_lock(lock) == 0)
+        let server = try start("\(directory.path)/s")
+        #expect(try Client("unix:\(directory.path)/s").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        // Nothing stays beside the socket.
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/s.lock"))
+        stop(server)
     }
 
     @Test func aFileThatIsNoSocketIsLeftAlone() throws {

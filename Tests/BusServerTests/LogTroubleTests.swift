@@ -160,4 +160,67 @@ import Testing
         #expect(try count(try bus.client()) == 1)
         #expect(try bus.stop(next) == 0)
     }
+
+    /// Far enough behind the last snapshot that an end in order would leave another one.
+    @Test func aLogThatVanishesLongAfterASnapshotEndsTheDaemon() throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        #expect(try increment(1500, client).acknowledged == 1500)
+        try FileManager.default.removeItem(atPath: bus.log)
+        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n")
+        #expect(try client.rest().allSatisfy { !$0.contains(#""ok":true"#) })
+        let outcome = try daemon.wait()
+        #expect(outcome.status == 74)
+        #expect(outcome.errors.contains("was moved or deleted while in use"), "\(outcome.errors)")
+    }
+
+    @Test func aWriteAheadLogThatIsTakenAwayEndsTheDaemonAndNothingIsLost() throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        let epoch = try client.epoch()
+        #expect(try increment(100, client).acknowledged == 100)
+        try FileManager.default.removeItem(atPath: "\(bus.log)-wal")
+        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n")
+        // Nobody hears of a commit that went into a file without a name.
+        #expect(try client.rest().allSatisfy { !$0.contains(#""ok":true"#) })
+        let outcome = try daemon.wait()
+        #expect(outcome.status == 74)
+        #expect(outcome.errors.contains("all that was acknowledged"), "\(outcome.errors)")
+        let next = try bus.start()
+        #expect(try bus.client().epoch() == epoch)
+        #expect(try #require(try count(try bus.client())) >= 100)
+        #expect(try bus.verify().status == 0)
+        #expect(try bus.stop(next) == 0)
+    }
+
+    /// After a kill, with all that could bear witness to it or with nothing.
+    @Test(arguments: [["-wal"], ["-wal", "-shm"], ["-wal", "-shm", "-lock"]])
+    func aWriteAheadLogThatIsMissingAfterAKillBeginsANewEpoch(_ missing: [String]) throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        let epoch = try client.epoch()
+        #expect(try increment(100, client).acknowledged == 100)
+        daemon.signal(SIGKILL)
+        _ = try daemon.wait()
+        for suffix in missing { try FileManager.default.removeItem(atPath: bus.log + suffix) }
+        let next = try bus.start()
+        #expect(next.waitFor("a new epoch begins"))
+        #expect(try bus.client().epoch() != epoch)
+        #expect(try bus.stop(next) == 0)
+    }
+
+    @Test func aWriteAheadLogThatIsCutAfterAKillBeginsANewEpoch() throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        let epoch = try client.epoch()
+        for _ in 0..<20 { #expect(try increment(5, client).acknowledged == 5) }
+        daemon.signal(SIGKILL)
+        _ = try daemon.wait()
+        let size = try #require(FileManager.default.contents(atPath: "\(bus.log)-wal")).count
+        #expect(truncate("\(bus.log)-wal", size * 3 / 4) == 0)
+        let next = try bus.start()
+        #expect(next.waitFor("a new epoch begins"))
+        #expect(try bus.client().epoch() != epoch)
+        #expect(try bus.stop(next) == 0)
+    }
 }

@@ -40,6 +40,8 @@ extension Engine {
 
     func finishPublication(by: [UInt8], actions: Bool) {
         let tells = !publication.shapes.isEmpty
+        let start = work
+        defer { deliveredWork &+= work &- start }
         if tells { deliver(by: by, actions: actions) }
         bookmarkDueShapes()
         if !publication.ordered.isEmpty { deliverInOrder(by: by, actions: actions) }
@@ -230,7 +232,9 @@ extension Engine {
         }
         // It is as well to tell them more than need be.
         endNoting(shape)
+        let start = work
         while shape.hasLiveSubscribers { fallBehind(shape.subscribers[0]) }
+        deliveredWork += work - start
     }
 
     /// A subscription is told of this commit later, together with what comes until then.

@@ -76,6 +76,9 @@ final class Connection {
     @exclusivity(unchecked) var scan: StoreScan?
     /// A request whose commit is so long that it has to wait until others have had their time; it is not read meanwhile.
     @exclusivity(unchecked) var deferredLine: [UInt8]?
+    @exclusivity(unchecked) var waitsAtGate = false
+    /// That request is being carried out.
+    @exclusivity(unchecked) var isDeferredLineDue = false
     /// Subscriber groups of its subscriptions that have not found all their stores; it is not read meanwhile.
     @exclusivity(unchecked) var searches: [Shape] = []
     /// When some of its output was sent last, or there was none, in milliseconds since 1970.

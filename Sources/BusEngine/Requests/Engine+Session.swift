@@ -96,7 +96,7 @@ extension Engine {
             throw RequestError(.forbidden, "Only root and the daemon's own user may reload definitions.")
         }
         try requireRoom()
-        if isGateClosed(to: connection.id) { return waitAtGate(connection) }
+        if mustWait(for: Work.reload, connection, currentLine) { return }
         work += Work.reload
         do throws(ReloadFailure) {
             try reload(by: connection.by)

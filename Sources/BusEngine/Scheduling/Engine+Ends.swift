@@ -32,7 +32,11 @@ extension Engine {
             end(connection)
             endSlice(start, connection)
         } else {
-            queue.add(.end(connection), share: connection.share)
+            // At the place where it will end: whoever has little to do is not held up by the ends of many.
+            let cost =
+                connection.will.count * Work.batchAction
+                + connection.ephemeralStores.count * Work.storeChange
+            queue.add(.end(connection), share: max(connection.share, queue.clock) + cost)
         }
     }
 

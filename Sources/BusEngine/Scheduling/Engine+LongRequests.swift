@@ -38,11 +38,9 @@ extension Engine {
         return work
     }
 
-    /// Whether the planned dispatch is long, and has to wait at the gate.
-    func mustWaitAtGate(_ id: ConnectionID) -> Bool {
-        guard plan.steps.count > 1 || plan.steps.count == 1 && plan.steps[0].store < 0 else { return false }
-        return plannedWork >= Limits.longRequest && isGateClosed(to: id)
-    }
+    /// Whether the planned dispatch reaches more than one store.
+    @inline(__always)
+    var isPlanWide: Bool { plan.steps.count > 1 || plan.steps.count == 1 && plan.steps[0].store < 0 }
 
     /// A commit was made, or tried, since `start` on the turn's clock of work: notes what its actions cost, and closes the
     /// gate behind a long one.
@@ -65,23 +63,39 @@ extension Engine {
 
     // MARK: Waiting
 
-    /// The request being carried out waits at the gate.
-    func waitAtGate(_ connection: Connection) { waitAtGate(connection, currentLine) }
+    /// Whether a request that will cost so much has to wait, as others are to be served first; then its line is kept.
+    ///
+    /// What is long waits at the gate. What takes more than a slice waits in the queue, at the place where it would end on the
+    /// clock and not where it would begin: so small requests that come meanwhile are not held up by many such ones.
+    func mustWait(for cost: Int, _ connection: Connection, _ line: UnsafeRawBufferPointer) -> Bool {
+        if cost >= Limits.longRequest, isGateClosed(to: connection.id) {
+            keep(line, of: connection)
+            connection.waitsAtGate = true
+            waitingAtGate.append(.serve(connection))
+            return true
+        }
+        guard cost >= limits.sliceWork, !connection.isDeferredLineDue, hasWork else { return false }
+        keep(line, of: connection)
+        connection.isQueued = true
+        queue.add(.serve(connection), share: max(connection.share, queue.clock) + cost)
+        return true
+    }
 
-    func waitAtGate(_ connection: Connection, _ line: UnsafeRawBufferPointer) {
+    private func keep(_ line: UnsafeRawBufferPointer, of connection: Connection) {
         connection.deferredLine = Array(line)
         heldBytes += line.count
         connection.isBlocked = true
-        waitingAtGate.append(.serve(connection))
     }
 
     /// Carries out the request that waited; false if it has to wait on.
     func carryOutDeferredLine(of connection: Connection) -> Bool {
         guard let line = connection.deferredLine else { return true }
-        if isGateClosed(to: connection.id) { return false }
+        if connection.waitsAtGate, isGateClosed(to: connection.id) { return false }
         forgetDeferredLine(of: connection)
         connection.isBlocked = false
+        connection.isDeferredLineDue = true
         line.withUnsafeBytes { _ = carryOut(.line($0), for: connection) }
+        connection.isDeferredLineDue = false
         // It may have to wait for something else now.
         return !connection.isBlocked && connection.deferredLine == nil && !connection.isPaused
     }
@@ -90,6 +104,8 @@ extension Engine {
         guard let line = connection.deferredLine else { return }
         heldBytes -= line.count
         connection.deferredLine = nil
+        guard connection.waitsAtGate else { return }
+        connection.waitsAtGate = false
         waitingAtGate.removeAll {
             if case .serve(let other) = $0 { other === connection } else { false }
         }
@@ -100,11 +116,11 @@ extension Engine {
 
     /// The gate is open: who waits longest goes on, and what that costs closes it again.
     func openGateIfDue() {
-        guard !waitingAtGate.isEmpty else { return }
+        guard let first = waitingAtGate.first else { return }
         // Who is alone by now need not wait any longer.
         let isIdle = now - otherActiveAt >= Limits.activeMilliseconds
         guard now >= gateOpensAt || isIdle else { return }
-        switch waitingAtGate[0] {
+        switch first {
         case .serve(let connection): enqueue(connection)
         case .end(let connection):
             waitingAtGate.removeFirst()

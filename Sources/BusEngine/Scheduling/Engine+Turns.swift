@@ -77,6 +77,7 @@ extension Engine {
     @inline(__always)
     func beginSlice() -> Int {
         sliceEnd = work &+ limits.sliceWork
+        deliveredWork = 0
         return work
     }
 
@@ -84,7 +85,8 @@ extension Engine {
     @inline(__always)
     func endSlice(_ start: Int, _ connection: Connection) {
         sliceEnd = 0
-        connection.share = queue.charge(work &- start, to: connection.share)
+        connection.share = queue.charge(work &- start &- deliveredWork, to: connection.share)
+        deliveredWork = 0
         if connection.isPaused, !connection.isClosing { enqueue(connection) }
     }
 

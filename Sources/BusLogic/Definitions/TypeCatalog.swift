@@ -20,34 +20,76 @@ package struct TypeCatalog: Sendable {
 
     /// Compiles files, one type each. `natives` are the types that the daemon has without a file.
     package init(_ files: [File], beside natives: [any StateType] = []) throws(SourceError) {
+        var errors: [SourceError] = []
+        self.init(files, beside: natives, &errors)
+        if let first = errors.first { throw first }
+    }
+
+    /// Compiles those files that can be compiled, and adds what is wrong with the others.
+    private init(_ files: [File], beside natives: [any StateType], _ errors: inout [SourceError]) {
         var types: [DeclaredType] = []
         for file in files.sorted(by: { UTF8Order.precedes($0.name, $1.name) }) {
-            let type = try DeclaredType(LocatedValue.read(file.bytes, file: file.name))
-            if let other = types.first(where: { UTF8Order.equal($0.name, type.name) }) {
-                throw SourceError(
-                    "The type \(type.name) is defined in \(other.place.file) too; rename one of them.",
-                    at: type.place)
+            do throws(SourceError) {
+                let type = try DeclaredType(LocatedValue.read(file.bytes, file: file.name))
+                try Self.checkName(of: type, among: types, natives)
+                types.append(type)
+            } catch {
+                errors.append(error)
             }
-            if natives.contains(where: { UTF8Order.equal($0.name, type.name) }) {
-                throw SourceError(
-                    "This daemon has a type \(type.name) of its own; rename this one.", at: type.place)
-            }
-            types.append(type)
         }
         types.sort { UTF8Order.precedes($0.name, $1.name) }
-        try Self.checkWaiting(types, beside: natives)
         self.types = types
+        // A type that is waited for may be in a file that could not be read.
+        guard errors.isEmpty else { return }
+        do throws(SourceError) { try Self.checkWaiting(types, beside: natives) } catch {
+            errors.append(error)
+        }
+    }
+
+    private static func checkName(
+        of type: DeclaredType, among types: [DeclaredType], _ natives: [any StateType]
+    ) throws(SourceError) {
+        if let other = types.first(where: { UTF8Order.equal($0.name, type.name) }) {
+            throw SourceError(
+                "The type \(type.name) is defined in \(other.place.file) too; rename one of them.",
+                at: type.place)
+        }
+        if natives.contains(where: { UTF8Order.equal($0.name, type.name) }) {
+            throw SourceError(
+                "This daemon has a type \(type.name) of its own; rename this one.", at: type.place)
+        }
     }
 
     /// Reads all `*.yaml`, `*.yml` and `*.json` files of a directory and compiles them.
     package init(directory: String, beside natives: [any StateType] = []) throws(SourceError) {
+        var errors: [SourceError] = []
+        self.init(directory: directory, beside: natives, &errors)
+        if let first = errors.first { throw first }
+    }
+
+    /// The same of those files that can be read and compiled; adds what is wrong with the others, one error each.
+    package init(directory: String, beside natives: [any StateType], _ errors: inout [SourceError]) {
         var files: [File] = []
-        for name in try FileReading.names(in: directory) {
-            guard !name.hasPrefix("."), Self.endings.contains(where: { name.hasSuffix($0) }) else { continue }
-            let path = directory.hasSuffix("/") ? directory + name : directory + "/" + name
-            files.append(File(name: path, bytes: try FileReading.bytes(of: path)))
+        var unread: [SourceError] = []
+        do throws(SourceError) {
+            for name in try FileReading.names(in: directory) {
+                guard !name.hasPrefix("."), Self.endings.contains(where: { name.hasSuffix($0) }) else {
+                    continue
+                }
+                let path = directory.hasSuffix("/") ? directory + name : directory + "/" + name
+                do throws(SourceError) {
+                    files.append(File(name: path, bytes: try FileReading.bytes(of: path)))
+                } catch {
+                    unread.append(error)
+                }
+            }
+        } catch {
+            unread.append(error)
         }
-        try self.init(files, beside: natives)
+        // What is not there may be what the others wait for, so that is not asked.
+        var more = unread
+        self.init(files, beside: natives, &more)
+        errors += more.sorted { UTF8Order.precedes($0.file, $1.file) }
     }
 
     private static let endings = [".yaml", ".yml", ".json"]

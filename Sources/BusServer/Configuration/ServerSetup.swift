@@ -36,6 +36,16 @@ package struct ServerSetup: Sendable {
         return setup
     }
 
+    /// What is needed to work with a log alone. If a flag or a variable names that, no configuration is read.
+    package static func loadForLog(
+        flags: ConfigurationOverrides, environment: ConfigurationOverrides, natives: [any StateType] = []
+    ) throws(StartFailure) -> ServerSetup {
+        guard let path = flags.log ?? environment.log else {
+            return try load(flags: flags, environment: environment, natives: natives)
+        }
+        return try ServerSetup(ServerConfiguration(log: LogSettings(path: path)), natives: natives)
+    }
+
     /// Reads types and tokens, and checks the stores; finds everything that is wrong with them.
     package init(_ configuration: ServerConfiguration, natives: [any StateType] = []) throws(StartFailure) {
         try self.init(configuration, natives: natives, Complaints())
@@ -48,9 +58,7 @@ package struct ServerSetup: Sendable {
         self.configuration = configuration
         self.natives = natives
         let tokens = configuration.tokens.map { TokenTable.read($0, &complaints) }
-        let types = complaints.collect { () throws(SourceError) in
-            try Self.types(of: configuration, beside: natives)
-        }
+        let types = Self.types(of: configuration, beside: natives, &complaints)
         Self.checkStores(configuration, types: types, &complaints)
         try complaints.throwIfAny()
         self.tokens = tokens ?? TokenTable()
@@ -65,18 +73,22 @@ package struct ServerSetup: Sendable {
             natives: natives)
     }
 
+    /// Nil when something is wrong with them.
     private static func types(
-        of configuration: ServerConfiguration, beside natives: [any StateType]
-    ) throws(SourceError) -> [any StateType] {
+        of configuration: ServerConfiguration, beside natives: [any StateType], _ complaints: inout Complaints
+    ) -> [any StateType]? {
         guard let directory = configuration.types else { return inOrder(natives) }
-        do throws(SourceError) {
-            let catalog = try TypeCatalog(directory: directory.value, beside: natives)
-            return inOrder(natives + catalog.types)
-        } catch {
+        var errors: [SourceError] = []
+        let catalog = TypeCatalog(directory: directory.value, beside: natives, &errors)
+        for error in errors {
             // What is wrong with the directory itself is told where it was named.
-            guard error.line == 0, error.file == directory.value else { throw error }
-            throw SourceError("The types directory \(error.description)", at: directory.place)
+            if error.line == 0, error.file == directory.value {
+                complaints.add("The types directory \(error.description)", at: directory.place)
+            } else {
+                complaints.add(error)
+            }
         }
+        return errors.isEmpty ? inOrder(natives + catalog.types) : nil
     }
 
     private static func inOrder(_ types: [any StateType]) -> [any StateType] {

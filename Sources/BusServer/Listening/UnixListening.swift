@@ -12,6 +12,45 @@ struct UnixListening {
     let group: String?
     let place: Place
 
+    /// What would keep a daemon from listening here, as far as that can be known before anything is made.
+    func complaints() -> [SourceError] {
+        let reasons = [reasonOfPath, reasonOfGroup, reasonOfDirectory, reasonOfFile].compactMap { $0 }
+        return reasons.map { SourceError("unix \(path): \($0)", at: place) }
+    }
+
+    private var reasonOfPath: String? {
+        if path.utf8.count <= linux_unix_path_limit { return nil }
+        return
+            "the path has \(path.utf8.count) bytes, and the kernel takes \(linux_unix_path_limit); use a shorter one."
+    }
+
+    private var reasonOfGroup: String? {
+        guard let group, Self.groupID(named: group) == nil else { return nil }
+        return "there is no group \(group); create it, or name another."
+    }
+
+    private var directory: String {
+        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    }
+
+    private var reasonOfDirectory: String? {
+        let descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if descriptor < 0 {
+            let error = SystemError("open")
+            let advice = error.code == ENOENT ? "create it first" : "the daemon must be able to use it"
+            return "the directory \(directory): \(error.reason); \(advice)."
+        }
+        SystemCall.close(descriptor)
+        if faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) == 0 { return nil }
+        return "the directory \(directory): \(SystemError("access").reason); give it to user \(geteuid())."
+    }
+
+    private var reasonOfFile: String? {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK else { return nil }
+        return "this is a file, and no socket; remove it, or choose another path."
+    }
+
     /// Listens on a socket that the daemon before left, with the mode and group that are configured now.
     func reopen(_ descriptor: Int32) throws(StartFailure) -> Listener {
         guard let file = SocketFile(path: path) else {
@@ -33,15 +72,10 @@ struct UnixListening {
     func open() throws(StartFailure) -> Listener {
         var address = sockaddr_un()
         let length = linux_unix_address(path, &address)
-        guard length > 0 else {
-            throw failure(
-                .configuration,
-                "the path has \(path.utf8.count) bytes, and the kernel takes \(linux_unix_path_limit); use a shorter one."
-            )
-        }
+        if let reasonOfPath { throw failure(.configuration, reasonOfPath) }
         let groupID = try lookUpGroup()
-        let lock = try lockDirectory()
-        defer { SystemCall.close(lock) }
+        let lock = try lock()
+        defer { withExtendedLifetime(lock) {} }
         try removeStaleFile(address, length)
 
         let descriptor = linux_stream_socket(AF_UNIX, 1)
@@ -57,10 +91,8 @@ struct UnixListening {
 
     private func lookUpGroup() throws(StartFailure) -> gid_t? {
         guard let group else { return nil }
-        guard let id = Self.groupID(named: group) else {
-            throw failure(.configuration, "there is no group \(group); create it, or name another.")
-        }
-        return id
+        if let reasonOfGroup { throw failure(.configuration, reasonOfGroup) }
+        return Self.groupID(named: group)
     }
 
     private static func groupID(named name: String) -> gid_t? {
@@ -72,37 +104,29 @@ struct UnixListening {
         return found.pointee.gr_gid
     }
 
-    /// Daemons that start in one directory do so one after the other: looking for a live socket and taking its
-    /// place must not be two steps for anybody else.
-    private func lockDirectory() throws(StartFailure) -> Int32 {
-        let slash = path.lastIndex(of: "/")
-        let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            let error = SystemError("open")
-            let advice = error.code == ENOENT ? "create it first" : "the daemon must be able to use it"
-            throw failure(.configuration, "the directory \(directory): \(error.reason); \(advice).")
+    /// Looking for a live socket and taking its place must not be two steps for another daemon that starts here.
+    private func lock() throws(StartFailure) -> SocketLock {
+        if let reasonOfDirectory { throw failure(.configuration, reasonOfDirectory) }
+        do throws(SocketLock.Failure) {
+            return try SocketLock(beside: path)
+        } catch {
+            switch error {
+            case .held:
+                throw failure(.inUse, "another daemon is starting in \(directory); try again later.")
+            case .system(let error):
+                throw failure(
+                    .system,
+                    "the lock file \(path).lock: \(error.reason); give the directory to user \(geteuid()), as whom the daemon "
+                        + "runs, and remove a lock file that is another's.")
+            }
         }
-        if linux_try_lock(descriptor) == 0 { return descriptor }
-        if errno == EWOULDBLOCK || errno == EINTR {
-            if LockAwaited(descriptor).isHeld(within: Self.patience) { return descriptor }
-            throw failure(.inUse, "another daemon is starting in \(directory); try again later.")
-        }
-        let error = SystemError("flock")
-        SystemCall.close(descriptor)
-        throw failure(.system, "the directory \(directory) can't be locked: \(error.reason).")
     }
-
-    /// Milliseconds. Binding takes microseconds; two seconds are a daemon that hangs.
-    private static let patience = 2000
 
     /// Nobody answering on a socket file means that its daemon is gone.
     private func removeStaleFile(_ address: sockaddr_un, _ length: socklen_t) throws(StartFailure) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
-        guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw failure(.configuration, "this is a file, and no socket; remove it, or choose another path.")
-        }
+        if let reasonOfFile { throw failure(.configuration, reasonOfFile) }
         let probe = linux_stream_socket(AF_UNIX, 1)
         guard probe >= 0 else { throw failure(.system, "\(SystemError("socket").reason).") }
         defer { SystemCall.close(probe) }

@@ -28,6 +28,8 @@ final class LogKeeper {
     /// How many changes the engine counted when the last snapshot became due.
     private var changesBefore: Int
     private var isTakingSnapshot = false
+    /// Nothing can be promised any more, and what was committed and is not in the log never will be.
+    private var hasGivenUp = false
 
     /// A snapshot is due after so many commits, as many bytes as the last one had, or so many changes of stores: so
     /// snapshots never cost more than the log itself or carrying it out, and a start never carries out much more than this.
@@ -57,7 +59,7 @@ final class LogKeeper {
 
     /// After a turn: what it committed goes to the disk, if that is free.
     func turnEnded() {
-        guard !isWriting, let group = engine.sealGroup() else { return }
+        guard !isWriting, !hasGivenUp, let group = engine.sealGroup() else { return }
         isWriting = true
         bytesSince += group.entries.count
         writer.write(group)
@@ -102,8 +104,7 @@ final class LogKeeper {
                 lastSnapshot.revision = engine.durableRevision
                 logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
             case .unsynced(let failure):
-                logger.critical("\(failure.message)", metadata: LogKind.logTrouble.metadata)
-                giveUp(failure.message)
+                end(failure.message)
             }
         }
     }
@@ -133,6 +134,8 @@ final class LogKeeper {
 
     /// A group could not be written: the bus is again what the log says.
     private func goBack(_ failure: LogFailure) {
+        // There is no log any more to go back to, nor one that could be written again.
+        if failure.kind == .lost { return end(failure.message) }
         logger.error(
             "commits after revision \(engine.durableRevision) are taken back: \(failure.message)",
             metadata: LogKind.logTrouble.metadata)
@@ -147,10 +150,15 @@ final class LogKeeper {
             changesBefore = engine.changeCount
             noteTrouble(failure.message)
         } catch {
-            logger.critical(
-                "the log can't be read either: \(error.message)", metadata: LogKind.logTrouble.metadata)
-            giveUp(error.message)
+            end("The log can't be read either. \(error.message)")
         }
+    }
+
+    private func end(_ reason: String) {
+        if hasGivenUp { return }
+        hasGivenUp = true
+        logger.critical("\(reason)", metadata: LogKind.logTrouble.metadata)
+        giveUp(reason)
     }
 
     // MARK: - The end
@@ -160,7 +168,7 @@ final class LogKeeper {
         while true {
             writer.drain()
             hear()
-            if engine.trouble != nil { return false }
+            if engine.trouble != nil || hasGivenUp { return false }
             guard !isWriting, let group = engine.sealGroup() else { break }
             isWriting = true
             writer.write(group)

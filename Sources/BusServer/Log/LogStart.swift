@@ -31,7 +31,8 @@ struct LogStart {
         do throws(LogFailure) {
             return try begin(inheritance)
         } catch {
-            throw StartFailure(code(of: error), error.message)
+            throw StartFailure(
+                code(of: error), SourceError(error.message, at: settings.path.place).description)
         }
     }
 
@@ -48,6 +49,13 @@ struct LogStart {
         let file = try LogFile(path: path, sync: settings.sync, bootID: BootID.read())
         for notice in file.notices {
             logger.error("\(notice)", metadata: LogKind.logTrouble.metadata)
+        }
+        // Clients could not tell this history from another, and would miss commits without a word.
+        if let epoch = file.epoch, !Epoch.isOne(epoch) {
+            throw LogFailure(
+                .damaged, path: path,
+                "The history in the log \(path) is named \(String(reflecting: String(epoch.prefix(40)))), which is no UUID; "
+                    + "put a copy in its place with --restore, which gives it a name.")
         }
         var recipeConfiguration = configuration
         recipeConfiguration.epoch = file.epoch ?? configuration.epoch
@@ -87,8 +95,9 @@ struct LogStart {
         _ engine: Engine, _ file: LogFile, _ recipe: Snapshots.Recipe, isNew: Bool, hasTakenOver: Bool
     ) throws(LogFailure) -> Outcome {
         let mailbox = LogMailbox(bell)
-        if file.mayHaveLost, !isNew, !hasTakenOver {
-            engine.epoch = Epoch.random()
+        if file.mayHaveLost, !hasTakenOver {
+            // One that has nothing left to begin with has a name of its own already.
+            if !isNew { engine.epoch = Epoch.random() }
             logger.warning(
                 "commits that clients know of may be lost: a new epoch begins, and clients start from what is there",
                 metadata: LogKind.newEpoch.metadata)

@@ -2,15 +2,15 @@ import Glibc
 import Logging
 
 /// Writes the log to stderr, one line per entry: `LEVEL message key=value`. Times and names are added by whoever
-/// collects stderr. A line leaves in one write, so lines of several threads don't mix.
+/// collects stderr. Lines of several threads don't mix, and none of them waits for whoever collects them: `LineSink`.
 package struct LineLogHandler: LogHandler {
     package var logLevel: Logger.Level
     package var metadata: Logger.Metadata = [:]
-    private let descriptor: Int32
+    private let sink: LineSink
 
     package init(level: Logger.Level, descriptor: Int32 = STDERR_FILENO) {
         logLevel = level
-        self.descriptor = descriptor
+        sink = LineSink(descriptor)
     }
 
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -20,8 +20,11 @@ package struct LineLogHandler: LogHandler {
 
     package func log(event: LogEvent) {
         let all = metadata.merging(event.metadata ?? [:]) { $1 }
-        var line = Self.line(event.level, event.message.description, all)
-        line.withUTF8 { _ = write(descriptor, $0.baseAddress, $0.count) }
+        sink.write(Self.line(event.level, event.message.description, all)) { count in
+            Self.line(
+                .warning, "\(count) messages were left out, because nobody read standard error.",
+                LogKind.leftOut.metadata)
+        }
     }
 
     /// The line as it is written. Line ends and control characters from clients are shown, not passed on.

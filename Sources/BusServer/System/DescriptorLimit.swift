@@ -2,9 +2,22 @@ import CLinux
 import Logging
 
 /// Raises the limit of open descriptors to what the configured connections need.
-enum DescriptorLimit {
+package enum DescriptorLimit {
     /// Listeners, epoll, Dispatch's own, standard streams, files that are being read.
     static let reserve: UInt64 = 64
+
+    /// Raises it, and throws if it stays so low that not even a daemon without clients could run. Before Dispatch is used,
+    /// which ends the process where it gets no descriptor.
+    package static func raise(for setup: ServerSetup, _ logger: Logger) throws(StartFailure) {
+        raise(for: setup.configuration.limits.connections, logger)
+        var soft: UInt64 = 0
+        var hard: UInt64 = 0
+        guard linux_get_descriptor_limit(&soft, &hard) == 0, soft < reserve else { return }
+        throw StartFailure(
+            .system,
+            "The limit of open descriptors is \(soft), and the daemon needs \(reserve) beside those of its clients; raise "
+                + "it with ulimit -n, or with LimitNOFILE= in the unit.")
+    }
 
     static func raise(for connections: Int, _ logger: Logger) {
         var soft: UInt64 = 0

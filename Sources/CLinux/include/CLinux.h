@@ -63,7 +63,7 @@ int linux_set_reuse_address(int fd);
 int linux_set_only_version6(int fd);
 int linux_set_nonblocking(int fd, int on);
 
-/* Whoever starts a daemon in a directory holds its lock while it looks for a live socket and binds. */
+/* A lock on an open file that nobody else can have meanwhile; EWOULDBLOCK where somebody has it. */
 int linux_try_lock(int fd);
 
 /* A counter to wait for with poll: closed on exec, never blocking. */

@@ -35,7 +35,8 @@ public struct ListenDescriptors: Sendable {
                 .environment, "LISTEN_FDS is \(count), which can't be; start the service without it.")
         }
         let names = try Self.names(environment, Int(count))
-        for (index, name) in names.enumerated() {
+        // One after the other, so that a count of what is not there ends with the first that is missing.
+        for index in 0..<Int(count) {
             let descriptor = first + Int32(index)
             let flags = fcntl(descriptor, F_GETFD)
             guard flags >= 0, fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) >= 0 else {
@@ -43,7 +44,8 @@ public struct ListenDescriptors: Sendable {
                     "Taking over descriptor \(descriptor)",
                     advice: "LISTEN_FDS promises it; start the service by its unit.")
             }
-            remaining.append(PassedDescriptor(descriptor: descriptor, name: name))
+            remaining.append(
+                PassedDescriptor(descriptor: descriptor, name: names.map { $0[index] } ?? "unknown"))
         }
     }
 
@@ -69,13 +71,12 @@ public struct ListenDescriptors: Sendable {
         return take(named: name).map(\.descriptor)
     }
 
-    /// The names, one for each; a manager that is too old to name them leaves them all "unknown", as systemd does.
+    /// The names, one for each; nil from a manager that is too old to name them, which leaves them all "unknown", as systemd
+    /// does.
     private static func names(
         _ environment: ServiceEnvironment, _ count: Int
-    ) throws(SystemdError) -> [String] {
-        guard let text = environment.variables["LISTEN_FDNAMES"] else {
-            return Array(repeating: "unknown", count: count)
-        }
+    ) throws(SystemdError) -> [String]? {
+        guard let text = environment.variables["LISTEN_FDNAMES"] else { return nil }
         let names =
             text.isEmpty && count == 0 ? [] : text.split(separator: ":", omittingEmptySubsequences: false)
         guard names.count == count else {

@@ -1,0 +1,119 @@
+import Glibc
+
+/// Puts a copy of a log in the log's place.
+///
+/// The copy is copied once more, into a file beside the log, and everything is done with that one: it gets a history of
+/// its own, is looked through, and only then is renamed to what it shall be. So the copy itself is never changed, at no
+/// time is there less than one complete log, and what was there is kept. Why a history of its own: clients know commits
+/// of the old one that are not in the copy.
+package enum LogRestore {
+    package struct Outcome: Sendable {
+        /// Of the last commit in the copy.
+        package let revision: Int
+        /// Where the log is now that was there; nil if there was none.
+        package let aside: String?
+    }
+
+    /// - Parameters:
+    ///   - epoch: The name of the new history.
+    ///   - check: Looks through the file at a path, and throws unless it is whole.
+    /// - Throws: `inUse` while a daemon has the log; a failure whose path is that of the copy when that is to blame.
+    package static func restore(
+        _ copy: String, to path: String, epoch: String, check: (String) throws(LogFailure) -> Void
+    ) throws(LogFailure) -> Outcome {
+        let place = LogPlace.resolved(path)
+        try LogPlace.checkKind(of: place)
+        guard FileIdentity(of: copy) != FileIdentity(of: place) || !LogPlace.exists(place) else {
+            throw LogFailure(.notALog, path: copy, "\(copy) is the log itself; name a copy of it.")
+        }
+        guard LogPlace.exists(copy) else {
+            throw LogFailure(.notALog, path: copy, "There is no copy at \(copy); check the path.")
+        }
+        let lock = try LogLock(beside: place)
+        let scratch = place + "-restore"
+        do throws(LogFailure) {
+            if LogPlace.exists(place) { try lock.own(place) }
+            try Rescue.finish(place)
+            Rescue.remove(scratch)
+            let revision = try take(copy, into: scratch, epoch)
+            try check(scratch)
+            // What looked through it may have left something beside it.
+            for suffix in ["-wal", "-shm"] { unlink(scratch + suffix) }
+            let wasThere = LogPlace.exists(place)
+            try giveAway(scratch, beside: place, lock)
+            let aside = try Rescue.place(scratch, at: place, as: .replaced)
+            return Outcome(revision: revision, aside: wasThere ? aside : nil)
+        } catch {
+            Rescue.remove(scratch)
+            lock.withdraw()
+            throw error
+        }
+    }
+
+    /// Copies what can be read, under another name of its history. Gives the last revision.
+    private static func take(_ copy: String, into scratch: String, _ epoch: String) throws(LogFailure) -> Int
+    {
+        do throws(LogFailure) {
+            // Nothing is written beside a copy that stands alone, so it may be where nothing can be.
+            let isAlone = WALScan(copy + "-wal").isEmpty
+            let source = try Database(path: copy, isAlone ? .readingAlone : .reading)
+            try Schema.check(source)
+            try LogPlace.create(scratch)
+            try source.execute(
+                "VACUUM INTO '\(scratch.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
+            )
+            let database = try Database(path: scratch, .writing)
+            let survey = try LogSurvey(LogContents(database))
+            guard survey.problems.isEmpty else {
+                throw LogFailure(.damaged, path: copy, survey.problems.joined(separator: " "))
+            }
+            guard try Meta.text("epoch", in: database) != nil else {
+                throw LogFailure(.damaged, path: copy, "no history has begun in it")
+            }
+            try database.execute(
+                "PRAGMA synchronous = FULL; DELETE FROM meta WHERE name NOT IN ('sync', 'boot')")
+            try Meta.set([("epoch", epoch), ("begun", epoch), ("clean", "1")], in: database)
+            return survey.lastRevision
+        } catch {
+            switch error.kind {
+            case .damaged:
+                throw LogFailure(
+                    .damaged, path: copy, "The copy \(copy) is not whole: \(error.message) Use another one.")
+            case .notALog:
+                throw LogFailure(
+                    .notALog, path: copy,
+                    "\(copy) is no copy of an action log; name one that VACUUM INTO or .backup of sqlite3 has made."
+                )
+            default: throw error
+            }
+        }
+    }
+
+    /// Whose the log was, theirs it is again: that of the log before, or else of whoever the directory belongs to.
+    private static func giveAway(_ scratch: String, beside place: String, _ lock: LogLock) throws(LogFailure)
+    {
+        var model = stat()
+        var own = stat()
+        let isThere = stat(place, &model) == 0
+        if !isThere, stat(LogPlace.directory(of: place), &model) != 0 {
+            throw LogPlace.failure("lies in a directory that can't be read", place, errno)
+        }
+        let descriptor = open(scratch, O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { throw LogPlace.failure("can't be written", place, errno) }
+        defer { close(descriptor) }
+        if fstat(descriptor, &own) == 0, own.st_uid != model.st_uid || own.st_gid != model.st_gid {
+            // Without a log there, only root gives anything away; everybody else keeps what they made.
+            let given = isThere || geteuid() == 0 ? fchown(descriptor, model.st_uid, model.st_gid) : 0
+            guard given == 0 else {
+                throw LogPlace.failure(
+                    "can't be given to user \(model.st_uid), whose it is; do this as that user, or as root",
+                    place,
+                    errno)
+            }
+            if geteuid() == 0 { lock.give(to: model.st_uid, model.st_gid) }
+        }
+        guard fchmod(descriptor, isThere ? model.st_mode & 0o777 : 0o600) == 0, fsync(descriptor) == 0 else {
+            throw LogPlace.failure("can't be made durable; look at its disk", place, errno)
+        }
+    }
+}

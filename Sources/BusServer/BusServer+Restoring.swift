@@ -1,0 +1,61 @@
+import BusHistory
+import BusLog
+import Glibc
+
+/// Putting a copy in the log's place, without a bus.
+extension BusServer {
+    /// Looks through a copy, as `verify` does, gives its history another name and puts it in the place of the log of a
+    /// configuration. `tell` is given a line for what was done.
+    package static func restore(
+        _ copy: String, _ setup: ServerSetup, tell: (String) -> Void
+    ) throws(StartFailure) {
+        guard let path = setup.configuration.log?.path.value else {
+            throw StartFailure(
+                .configuration,
+                "There is no log to restore; name its file under log:, with --log or FLUXBUS_LOG.")
+        }
+        let epoch = Epoch.random()
+        let replayer = Replayer(setup.replaying)
+        do throws(LogFailure) {
+            let outcome = try LogRestore.restore(copy, to: path, epoch: epoch) {
+                (scratch) throws(LogFailure) in
+                try check(scratch, of: copy, replayer)
+            }
+            tell("the log \(path) is restored from \(copy): revision \(outcome.revision), epoch \(epoch)")
+            if let aside = outcome.aside { tell("what was there lies in \(aside)") }
+        } catch {
+            throw StartFailure(code(of: error, copy), error.message)
+        }
+    }
+
+    private static func check(
+        _ scratch: String, of copy: String, _ replayer: Replayer
+    ) throws(LogFailure) {
+        var troubles: [String] = []
+        do throws(PastFailure) {
+            _ = try Verification.verify(try LogPast(path: scratch), replayer) { finding in
+                if let trouble = finding.trouble {
+                    troubles.append("revision \(finding.revision): \(trouble)")
+                }
+            }
+        } catch {
+            guard error.kind != .unreadable else { throw LogFailure(.io, path: copy, error.message) }
+            troubles.append(error.message)
+        }
+        if !troubles.isEmpty {
+            throw LogFailure(
+                .damaged, path: copy,
+                "The copy \(copy) is not whole: \(troubles.joined(separator: "; ")); use another one.")
+        }
+    }
+
+    private static func code(of failure: LogFailure, _ copy: String) -> StartFailure.Code {
+        switch failure.kind {
+        case .inUse: .inUse
+        case .damaged: .damaged
+        case .notALog: failure.path == copy && access(copy, F_OK) == 0 ? .damaged : .configuration
+        case .readOnly, .newerForm: .configuration
+        case .full, .lost, .io: .log
+        }
+    }
+}

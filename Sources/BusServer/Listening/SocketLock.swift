@@ -1,0 +1,67 @@
+import CLinux
+import Glibc
+
+/// What a daemon holds while it looks for a live socket and takes its place: that must not be two steps for another one
+/// that starts at the same path.
+///
+/// A lock on a file of its own beside the socket, which its owner alone can open. Not on the directory, which everybody
+/// can lock who may read it, and so keep every daemon from starting. The file goes with the lock.
+final class SocketLock {
+    /// Why there is none.
+    enum Failure: Error {
+        case held
+        case system(SystemError)
+    }
+
+    private let file: String
+    private let descriptor: Int32
+
+    /// Milliseconds. Binding takes microseconds; two seconds are a daemon that hangs.
+    private static let patience = 2000
+
+    /// - Parameter path: Of the socket.
+    init(beside path: String) throws(Failure) {
+        file = path + ".lock"
+        let end = MonotonicClock.read() + Self.patience
+        while true {
+            let descriptor = try Self.lock(file, until: end)
+            // Whoever had it before has taken the file away with it.
+            if Self.isFile(file, descriptor) {
+                self.descriptor = descriptor
+                return
+            }
+            SystemCall.close(descriptor)
+        }
+    }
+
+    /// First the file: whoever has it open and gets the lock sees that it is gone.
+    deinit {
+        unlink(file)
+        SystemCall.close(descriptor)
+    }
+
+    private static func lock(_ file: String, until end: Int) throws(Failure) -> Int32 {
+        let descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { throw .system(SystemError("open")) }
+        if linux_try_lock(descriptor) == 0 { return descriptor }
+        guard errno == EWOULDBLOCK || errno == EINTR else {
+            let error = SystemError("flock")
+            SystemCall.close(descriptor)
+            throw .system(error)
+        }
+        let left = end - MonotonicClock.read()
+        guard left > 0 else {
+            SystemCall.close(descriptor)
+            throw .held
+        }
+        guard LockAwaited(descriptor).isHeld(within: left) else { throw .held }
+        return descriptor
+    }
+
+    private static func isFile(_ file: String, _ descriptor: Int32) -> Bool {
+        var named = stat()
+        var held = stat()
+        return stat(file, &named) == 0 && fstat(descriptor, &held) == 0
+            && named.st_dev == held.st_dev && named.st_ino == held.st_ino
+    }
+}

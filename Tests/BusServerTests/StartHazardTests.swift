@@ -1,0 +1,95 @@
+import Foundation
+import TestFiles
+import Testing
+
+/// What may surround a daemon that it has not made: files that are none, few descriptors, promises of a manager that are
+/// not kept, a standard error that nobody reads. It says what is wrong, or goes on; it never hangs and never crashes.
+@Suite(.timeLimit(.minutes(2))) struct StartHazardTests {
+    private let directory = TemporaryDirectory()
+
+    private var address: String { "unix:\(directory.path)/s" }
+    private var arguments: [String] {
+        ["--listen", address, "--types", "\(directory.path)/types", "--store", "counter/main"]
+    }
+
+    init() throws { try directory.writeCounter() }
+
+    private func start(_ more: [String] = []) throws -> DaemonProcess {
+        let daemon = try DaemonProcess(arguments + more)
+        guard daemon.waitFor("listening on") else {
+            throw Client.Failure(description: try daemon.wait().errors)
+        }
+        return daemon
+    }
+
+    @Test(arguments: ["--check", ""])
+    func aPipeAmongTheTypesIsNoType(_ flag: String) throws {
+        mkfifo("\(directory.path)/types/pipe.yaml", 0o600)
+        let refused = try DaemonProcess.run(arguments + (flag.isEmpty ? [] : [flag]))
+        #expect(refused.status == 78)
+        #expect(
+            refused.errors.contains(
+                "\(directory.path)/types/pipe.yaml: This is no regular file; put one there, or move it out"),
+            "\(refused.errors)")
+    }
+
+    @Test func aSocketAmongTheTypesIsNoType() throws {
+        let daemon = try DaemonProcess(["--listen", "unix:\(directory.path)/types/s.yaml"])
+        #expect(daemon.waitFor("listening on"))
+        let refused = try DaemonProcess.run(arguments + ["--check"])
+        #expect(refused.status == 78)
+        #expect(refused.errors.contains("types/s.yaml: This is no regular file"), "\(refused.errors)")
+    }
+
+    @Test func aReloadThatMeetsAPipeIsRefused() throws {
+        let daemon = try start()
+        mkfifo("\(directory.path)/types/pipe.yaml", 0o600)
+        daemon.signal(SIGHUP)
+        #expect(daemon.waitFor("This is no regular file"))
+        let client = try Client(address)
+        #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        daemon.signal(SIGTERM)
+        #expect(try daemon.wait().status == 0)
+    }
+
+    /// Root may raise the limit again, unless that right was taken away.
+    @Test(arguments: [5, 16])
+    func tooFewDescriptorsAreTold(_ count: Int) throws {
+        let through =
+            ["/usr/bin/prlimit", "--nofile=\(count):\(count)"]
+            + (geteuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set", "-sys_resource"] : [])
+        let refused = try DaemonProcess.run(arguments, through: through)
+        #expect(refused.status == 71)
+        #expect(
+            refused.errors.contains("The limit of open descriptors is \(count), and the daemon needs 64"),
+            "\(refused.errors)")
+        #expect(try DaemonProcess.run(arguments + ["--check"], through: through).status == 0)
+    }
+
+    @Test func aPromiseOfManyDescriptorsIsNotWaitedFor() throws {
+        let refused = try DaemonProcess.run(arguments, environment: ["LISTEN_FDS": "999999999"])
+        #expect(refused.status == 71)
+        #expect(refused.errors.contains("LISTEN_FDS promises it; start the service by its unit."))
+    }
+
+    /// Far more than a pipe holds.
+    @Test func aStandardErrorThatNobodyReadsStopsNothing() throws {
+        let daemon = try start(["--log-level", "debug"])
+        let client = try Client(address)
+        let request = #"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n"
+        for _ in 0..<20 {
+            try client.send(String(repeating: request, count: 200))
+            for _ in 0..<200 { #expect(try client.line()?.contains(#""ok":true"#) == true) }
+        }
+        // Once somebody reads again, they hear how much they have missed.
+        #expect(daemon.waitFor("revision=100"))
+        var isTold = false
+        for _ in 0..<20 where !isTold {
+            _ = try client.ask(String(request.dropLast()))
+            isTold = daemon.waitFor("messages were left out, because nobody read standard error.")
+        }
+        #expect(isTold)
+        daemon.signal(SIGTERM)
+        #expect(try daemon.wait().status == 0)
+    }
+}
