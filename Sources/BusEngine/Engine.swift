@@ -222,6 +222,9 @@ package final class Engine {
     package var changeCount: Int { sequence }
     package var subscriberCount: Int { subscriptionCount }
 
+    /// Lets time go back: where a new history begins, and nobody is there yet, since within one it never does.
+    package func turnBack(to milliseconds: Int) { now = milliseconds }
+
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
     package var nextDeadline: Int? {
         let due = min(

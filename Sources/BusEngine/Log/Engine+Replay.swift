@@ -89,7 +89,8 @@ extension Engine {
     private func replay(
         _ entry: EntryReader.Entry, _ meaning: EntryReader.Meaning, count: Int
     ) throws(ReplayFailure) {
-        now = max(now, entry.time)
+        // As it was then, also where a later history began at an earlier time.
+        now = entry.time
         do throws(RequestError) {
             let payload = try accept(entry.payload, for: meaning.action, of: meaning.type)
             plan.clear()
@@ -124,7 +125,7 @@ extension Engine {
         guard let by = entry["by"]?.object, let actions = entry["actions"]?.array,
             let time = entry["time"]?.double, 0...Self.latestTime ~= time
         else { throw failure("lacks by, actions or time") }
-        now = max(now, Int((time * 1000).rounded()))
+        now = Int((time * 1000).rounded())
         let actor = try actor(by)
         do throws(RequestError) {
             try plan(actions)

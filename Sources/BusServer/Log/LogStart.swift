@@ -95,6 +95,15 @@ struct LogStart {
         _ engine: Engine, _ file: LogFile, _ recipe: Snapshots.Recipe, isNew: Bool, hasTakenOver: Bool
     ) throws(LogFailure) -> Outcome {
         let mailbox = LogMailbox(bell)
+        // Within a history time never goes back, so another one begins where it must: else a clock that was once set ahead
+        // would stop the time of all commits until then.
+        if WallClock.isAhead(engine.lastTime), !hasTakenOver {
+            engine.turnBack(to: WallClock.now)
+            if !isNew { engine.epoch = Epoch.random() }
+            logger.warning(
+                "the clock was ahead when the newest commit was made: a new epoch begins, at the time that it is now",
+                metadata: LogKind.newEpoch.metadata)
+        }
         if file.mayHaveLost, !hasTakenOver {
             // One that has nothing left to begin with has a name of its own already.
             if !isNew { engine.epoch = Epoch.random() }
@@ -138,6 +147,12 @@ struct LogStart {
         if case .failure(let failure) = outcome {
             logger.error(
                 "the clients of the daemon before are let go: \(failure.message)",
+                metadata: LogKind.notTakenOver.metadata)
+            return nil
+        }
+        if WallClock.isAhead(engine.lastTime) {
+            logger.error(
+                "the clients of the daemon before are let go: its clock was ahead, and time can't go back for them",
                 metadata: LogKind.notTakenOver.metadata)
             return nil
         }

@@ -7,6 +7,17 @@ struct WallClock {
     /// The present, for whoever needs it once.
     static var now: Int { milliseconds(CLOCK_REALTIME) }
 
+    /// How far the newest commit of a log may lie in the future, in milliseconds, before a start believes the clock instead:
+    /// an hour. Until the clock has come up with it, commits all have its time, and so long that may well last.
+    private static let mostAhead = 3_600_000
+    /// 2025, in milliseconds since 1970: a clock that is before it has not been set yet, and is the one that is wrong.
+    private static let earliest = 1_735_689_600_000
+
+    /// Whether a clock was set ahead when this was written down, and has been put right since.
+    static func isAhead(_ time: Int, now: Int = WallClock.now) -> Bool {
+        now >= earliest && time - now > mostAhead
+    }
+
     mutating func read() -> Int {
         latest = max(latest, milliseconds(CLOCK_REALTIME))
         return latest

@@ -1,0 +1,85 @@
+import BusEngine
+import BusLog
+import BusServer
+import Foundation
+import Testing
+
+/// A clock that was set ahead for a while leaves commits from the future in the log. The time of what comes after the next
+/// start is the real one again; and nothing else changes.
+@Suite(.timeLimit(.minutes(2))) struct ClockTests {
+    private static let epoch = "5bd1a5a6-3c1f-4d0e-9d3c-0123456789ab"
+    private let bus: LoggedDaemon
+
+    init() throws {
+        bus = try LoggedDaemon()
+        try bus.directory.write(
+            "types/stamp.yaml",
+            "type: stamp\ninitial: { at: 0 }\nactions: { now: { set: { at: { var: meta.time } } } }\n")
+    }
+
+    /// A log with one store whose commits are so far from now, in milliseconds.
+    private func write(_ distance: Int) throws {
+        let setup = try ServerSetup.load(
+            flags: ConfigurationOverrides(
+                listen: [bus.address], types: "\(bus.directory.path)/types", stores: ["stamp/main"]),
+            environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml")
+        let engine = Engine(
+            EngineConfiguration(epoch: Self.epoch, ownUID: 0, version: "test"), types: setup.types)
+        let now = Int(Date().timeIntervalSince1970 * 1000)
+        engine.beginTurn(at: now + distance)
+        let file = try LogFile(path: bus.log, sync: .always, bootID: "boot")
+        try file.begin(epoch: Self.epoch)
+        let snapshot = engine.snapshot()
+        try file.beginSnapshot(revision: 0, time: now)
+        try file.addPart(snapshot.bytes)
+        try file.endSnapshot()
+        withExtendedLifetime(snapshot) {}
+        engine.beginLogging()
+        engine.begin(with: setup.types)
+        try engine.createConfigured("stamp/main")
+        while let group = engine.sealGroup() {
+            try file.append(group.entries.bytes, first: group.first, last: group.last, time: group.time)
+            engine.groupWritten()
+        }
+        try file.close()
+    }
+
+    /// Seconds between now and the time that a new commit gets.
+    private func distanceOfACommit() throws -> Double {
+        let client = try bus.client()
+        #expect(
+            try client.ask(#"{"op":"dispatch","type":"stamp","action":"now"}"#).contains(#""changed":1"#))
+        let reply = try client.ask(#"{"op":"get","store":"stamp/main"}"#)
+        let place = try #require(reply.range(of: #""at":"#))
+        let time = try #require(Double(reply[place.upperBound...].prefix { $0.isNumber || $0 == "." }))
+        return time - Date().timeIntervalSince1970
+    }
+
+    @Test func theTimeIsRealAgainAfterTheNextStart() throws {
+        try write(40 * 365 * 86_400_000)
+        let first = try bus.start()
+        #expect(first.waitFor("the clock was ahead"))
+        #expect(try abs(distanceOfACommit()) < 60)
+        let epoch = try bus.client().epoch()
+        #expect(epoch != Self.epoch)
+        let told = try bus.client().ask(#"{"op":"get","store":"stamp/main"}"#)
+        #expect(try bus.stop(first) == 0)
+        // Carried out again, each commit has the time that it had; and the history that has begun goes on.
+        let verified = try bus.verify()
+        #expect(verified.status == 0, "\(verified.output)")
+        let second = try bus.start()
+        #expect(try bus.client().epoch() == epoch)
+        #expect(try bus.client().ask(#"{"op":"get","store":"stamp/main"}"#) == told)
+        #expect(try abs(distanceOfACommit()) < 60)
+        #expect(try bus.stop(second) == 0)
+    }
+
+    /// A little is waited for: within a history time stands still rather than going back.
+    @Test func aClockThatIsALittleBehindIsWaitedFor() throws {
+        try write(600_000)
+        let daemon = try bus.start()
+        #expect(try bus.client().epoch() == Self.epoch)
+        #expect(try abs(distanceOfACommit() - 600) < 60)
+        #expect(try bus.stop(daemon) == 0)
+    }
+}
