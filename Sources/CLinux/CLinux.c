@@ -93,3 +93,8 @@ int linux_set_descriptor_limit(uint64_t soft, uint64_t hard) {
     struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
     return setrlimit(RLIMIT_NOFILE, &limit);
 }
+
+int linux_poll(struct pollfd *entries, size_t count, int64_t nanoseconds) {
+    struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    return ppoll(entries, count, &time, NULL);
+}
