@@ -67,10 +67,10 @@ extension Attack {
                 })
             }),
         Attack(
-            name: "deep-arrays", summary: "ephemeral stores with arrays inside arrays, 60 deep",
+            name: "deep-arrays", summary: "ephemeral stores with arrays inside arrays, 50 deep",
             scripts: each { _ in
-                let deep = String(repeating: "[", count: 60) + String(repeating: "]", count: 60)
-                let arrays = Array(repeating: deep, count: 7500).joined(separator: ",")
+                let deep = String(repeating: "[", count: 50) + String(repeating: "]", count: 50)
+                let arrays = Array(repeating: deep, count: 9000).joined(separator: ",")
                 return AttackScript(piece: { turn in
                     AttackLines.line(
                         #"{"op":"create","store":"blob/d\#(turn.number)","ephemeral":true,"state":{"value":[\#(arrays)]}}"#

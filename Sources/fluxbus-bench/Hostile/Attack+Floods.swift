@@ -22,14 +22,10 @@ extension Attack {
             // The keys of 100,000 commits are remembered by contract, each with what its reply was.
             keeps: 96 << 20,
             scripts: each { _ in
-                AttackScript(piece: { turn in
-                    AttackLines.lines(256) { index in
-                        let number = String(turn.number * 256 + index)
-                        let key = String(repeating: "k", count: 128 - number.count) + number
-                        return
-                            #"{"op":"dispatch","store":"counter/s0","action":"increment","key":"\#(key)"}"#
-                    }
-                })
+                let key = String(repeating: "k", count: 128 - AttackLines.numberDigits)
+                let line = #"{"op":"dispatch","store":"counter/s0","action":"increment","key":"\#(key)#"}"#
+                let lines = AttackLines.Numbered(256, line)
+                return AttackScript(piece: { lines.bytes(from: $0.number * 256) })
             }),
         Attack(
             name: "errors", summary: "a flood of lines that are no requests",

@@ -41,10 +41,14 @@ extension Attack {
             }),
         Attack(
             name: "types", summary: "a flood of `types`, whose definitions take 900 kB",
+            setUp: HostileSetUp(hasWideTypes: true),
             scripts: flood(#"{"op":"types"}"#)),
         Attack(
-            name: "reloads", summary: "`reload` by who may, over and over",
-            scripts: flood(#"{"op":"reload"}"#)),
+            name: "reloads", summary: "`reload` by who may, the next when the one before is answered",
+            scripts: each { _ in
+                let line = AttackLines.line(#"{"op":"reload"}"#)
+                return AttackScript(piece: { _ in line }, pace: .afterAnswer)
+            }),
         Attack(
             name: "past-reads", summary: "`get` of 100 stores at revisions long gone, from the log",
             setUp: past,

@@ -46,6 +46,8 @@ struct HostileSetUp: Sendable {
     /// Commits to the stores of `counter`, for attacks on what was; they also have a log.
     var commits = 0
     var hasLog = false
+    /// Whether there are types whose definitions nearly fill a line.
+    var hasWideTypes = false
 }
 
 /// What scripts may know of the bus that they attack.

@@ -134,7 +134,7 @@ final class AttackForce {
         guard links[index].descriptor >= 0 else { return }
         var left = Self.bytesPerTurn
         while left > 0 {
-            if links[index].rest.isEmpty, !links[index].isPaced { takePiece(index) }
+            if links[index].rest.isEmpty, links[index].wantsPiece { takePiece(index) }
             guard !links[index].rest.isEmpty else { break }
             let count = links[index].rest.withUnsafeBytes {
                 send(links[index].descriptor, $0.baseAddress, min($0.count, left), linux_no_signal)
@@ -172,7 +172,8 @@ final class AttackForce {
                 return leave(index)
             }
             left -= count
-            if count < space.count { return }
+            if count < space.count { break }
         }
+        if case .afterAnswer = links[index].script.pace { write(index) }
     }
 }

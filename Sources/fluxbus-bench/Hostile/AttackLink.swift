@@ -26,6 +26,7 @@ struct AttackLink {
         asked = interest
     }
 
+    /// Whether its pieces go out by the clock.
     var isPaced: Bool { if case .every = script.pace { true } else { false } }
 
     /// Between two pieces, in nanoseconds.
@@ -33,8 +34,17 @@ struct AttackLink {
         if case .every(let milliseconds) = script.pace { UInt64(milliseconds) * 1_000_000 } else { 0 }
     }
 
+    /// Whether the next piece may go out as soon as there is room.
+    var wantsPiece: Bool {
+        switch script.pace {
+        case .atOnce: script.piece != nil
+        case .every: false
+        case .afterAnswer: script.piece != nil && lines >= pieces
+        }
+    }
+
     /// Whether there is something to send now.
-    var hasMore: Bool { !rest.isEmpty || (script.piece != nil && !isPaced) }
+    var hasMore: Bool { !rest.isEmpty || wantsPiece }
 
     var interest: UInt32 { (script.reads ? linux_epoll_in : 0) | (hasMore ? linux_epoll_out : 0) }
 

@@ -6,6 +6,8 @@ struct AttackScript: Sendable {
         case atOnce
         /// So many milliseconds after the one before.
         case every(Int)
+        /// When as many lines have come as pieces have gone.
+        case afterAnswer
     }
 
     /// When the connection goes, to come back at once.
@@ -55,6 +57,39 @@ enum AttackLines {
     }
 
     static func line(_ text: String) -> [UInt8] { Array((text + "\n").utf8) }
+
+    static let numberDigits = 12
+
+    /// Lines that are the same but for one number each. Only its digits are written anew, so that making them costs less
+    /// than taking them.
+    struct Numbered: Sendable {
+        private let count: Int
+        private let template: [UInt8]
+        private let places: [Int]
+
+        /// So many of this line, whose last `#` is where the number stands.
+        init(_ count: Int, _ line: String) {
+            self.count = count
+            let bytes = Array((line + "\n").utf8)
+            let mark = bytes.lastIndex(of: UInt8(ascii: "#")) ?? 0
+            let zeros = [UInt8](repeating: UInt8(ascii: "0"), count: numberDigits)
+            let one = bytes[..<mark] + zeros + bytes[(mark + 1)...]
+            template = Array(repeatElement(one, count: count).joined())
+            places = (0..<count).map { $0 * one.count + mark + numberDigits - 1 }
+        }
+
+        func bytes(from first: Int) -> [UInt8] {
+            var bytes = template
+            for (index, place) in places.enumerated() {
+                var (number, digit) = (first + index, place)
+                while number > 0 {
+                    bytes[digit] = UInt8(ascii: "0") + UInt8(number % 10)
+                    (number, digit) = (number / 10, digit - 1)
+                }
+            }
+            return bytes
+        }
+    }
 
     /// A batch of so many actions.
     static func batch(_ count: Int, op: String = "dispatch", _ action: (Int) -> String) -> String {

@@ -26,7 +26,8 @@ struct HostileBench {
 
     private func run(_ attack: Attack, _ connections: Int) throws -> HostileResult {
         let place = try DaemonPlace(in: directory)
-        for type in HostileTypes.all { try place.add(type: type.file, type.text) }
+        let types = HostileTypes.all + (attack.setUp.hasWideTypes ? HostileTypes.wide : [])
+        for type in types { try place.add(type: type.file, type.text) }
         let ear = try BeatEar(at: place.path + "/n")
         let daemon = try OwnDaemon(
             program: program, in: place, sync: attack.setUp.hasLog ? .interval : nil,
@@ -71,9 +72,9 @@ struct HostileBench {
         }
         ear.end()
         result.beatDistance = ear.longest
-        result.peak = ProcessUsage.peakBytes(of: daemon.pid)
         result.residentAfter = residentAfter(
             daemon, ear, wanted: (before ?? 0) + HostileBars.ownBytes + attack.keeps)
+        result.peak = ProcessUsage.peakBytes(of: daemon.pid)
         return result
     }
 

@@ -16,7 +16,10 @@ enum HostileTypes {
 
                 """
             ), ("bomb.yaml", bomb),
-        ] + (0..<wideTypes).map { ("wide\($0).yaml", wide($0)) }
+        ]
+
+    /// Some whose definitions together nearly fill a line.
+    static let wide: [(file: String, text: String)] = (0..<30).map { ("wide\($0).yaml", wide($0)) }
 
     private static func counter(_ name: String) -> String {
         """
@@ -47,9 +50,6 @@ enum HostileTypes {
 
             """
     }
-
-    /// Together their definitions nearly fill a line.
-    private static let wideTypes = 30
 
     private static func wide(_ number: Int) -> String {
         let actions = (0..<200).map { index in

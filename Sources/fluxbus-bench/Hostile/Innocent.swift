@@ -13,7 +13,7 @@ final class Innocent {
     /// Between two requests.
     private static let interval: UInt64 = 1_000_000
     /// How long it waits in the end for what is missing.
-    private static let patience: UInt64 = 30_000_000_000
+    private static let patience: UInt64 = 15_000_000_000
 
     private let dispatcher: InnocentLink
     private let subscriber: InnocentLink

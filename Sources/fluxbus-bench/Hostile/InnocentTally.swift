@@ -23,16 +23,3 @@ struct InnocentTally: @unchecked Sendable {
             .joined(separator: ", ")
     }
 }
-
-/// Measures how long nothing came while something was due.
-struct SilenceMeter {
-    private var last: UInt64 = 0
-    private(set) var longest: UInt64 = 0
-
-    /// Something came; the oldest that was awaited had been due since then.
-    mutating func arrived(at now: UInt64, oldestDue: UInt64) {
-        let since = max(last, oldestDue)
-        if now > since { longest = max(longest, now - since) }
-        last = now
-    }
-}
