@@ -103,7 +103,7 @@ import Testing
             #expect(line["requests"] as? Int == 700)
             #expect(line["failed"] as? Int == 0, "\(line["failures"] ?? "")")
             #expect(line["hostileConnections"] as? Int == line["connections"] as? Int)
-            #expect(line["hostileLines"] as? Int ?? 0 > 0)
+            #expect(line["hostileBytes"] as? Int ?? 0 > 0)
             for figure in [
                 "silenceMilliseconds", "deliverySilenceMilliseconds", "serverCPUShare", "residentBefore",
                 "peakResident", "residentAfter", "beatDistanceSeconds",
