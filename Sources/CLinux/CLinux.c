@@ -104,3 +104,8 @@ void linux_heap_settle(void) {
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
     mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
+
+int linux_poll(struct pollfd *entries, size_t count, int64_t nanoseconds) {
+    struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    return ppoll(entries, count, &time, NULL);
+}

@@ -34,9 +34,18 @@ struct BenchCommand: ParsableCommand {
               growth     the same for one commit, as stores, idle subscribers, state and history grow a thousandfold
               client     what the client library costs: the same load from this program's loop of prepared lines, from \
             one task with startDispatch, and from that with keys; then the shares of the first that the others reach
+              hostile    what an innocent client at 1000 dispatches a second sees beside attacks, each with one hostile \
+            connection and with many, and what they cost the daemon; not part of all
 
-            The scenarios durable, memory and start have daemons of their own, which --daemon names; so have all \
-            others with --daemon or --scenario all, unless --address names a bus. At its end, a table shows all results.
+            The scenarios durable, memory, start and hostile have daemons of their own, which --daemon names; so have \
+            all others with --daemon or --scenario all, unless --address names a bus. At its end, a table shows all \
+            results.
+
+            Of an attack the table shows reply latency from when a request was due, the longest silence (of replies, or \
+            of events for a subscriber) while something was due, requests that failed, the daemon's CPU, the most \
+            memory, what of it stays, and the longest time between two beats of its watchdog; the code is 1 when any \
+            of it is worse than it may be. The attack nobody tells what the machine itself does. --seconds, --attack, \
+            --stores, --memory and --list go with it.
 
             The stores it makes are ephemeral and named bench-…; with one store only that one is dispatched to, with \
             more every store of the type is, also yours. Every reply and every delivery is counted: the code is 1 when \
@@ -52,7 +61,7 @@ struct BenchCommand: ParsableCommand {
 
     @Option(
         help:
-            "A set of runs: dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth or all."
+            "A set of runs: dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile or all."
     )
     var scenario: Scenario?
 
@@ -104,6 +113,18 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "With --scenario growth: a file for the picture of its curves (SVG).")
     var picture: String?
 
+    @Option(help: "With --scenario hostile: seconds per attack.")
+    var seconds = 10.0
+
+    @Option(help: "With --scenario hostile: only this attack; may stand several times.")
+    var attack: [String] = []
+
+    @Option(help: "With --scenario hostile: the daemon's limits.memory, in MiB.")
+    var memory = 256
+
+    @Flag(help: "With --scenario hostile: only list the attacks.")
+    var list = false
+
     func validate() throws {
         for (name, value) in [("connections", connections), ("pipeline", pipeline), ("stores", stores)] {
             guard value ?? 1 >= 1 else { throw ValidationError("--\(name) must be at least 1.") }
@@ -121,6 +142,15 @@ struct BenchCommand: ParsableCommand {
             guard type == "counter", action == "increment" else {
                 throw ValidationError("The daemon of this scenario knows only counter and increment.")
             }
+        }
+        guard scenario == .hostile || (attack.isEmpty && !list) else {
+            throw ValidationError("--attack and --list go with --scenario hostile.")
+        }
+        guard seconds > 0, seconds <= 86_400 else {
+            throw ValidationError("--seconds must be above 0 and at most a day.")
+        }
+        guard (1...1 << 20).contains(memory) else {
+            throw ValidationError("--memory must be within 1 and 1048576 MiB.")
         }
         guard duration > 0, duration <= 86_400 else {
             throw ValidationError("--duration must be above 0 and at most a day.")

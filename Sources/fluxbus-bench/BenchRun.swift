@@ -13,6 +13,7 @@ final class BenchRun {
     private let address: BusAddress?
     private let token: String?
     private var table = ResultTable()
+    private var attacks = AttackTable()
     private var comparison = ClientComparison()
     private var done: [Load] = []
     /// Whether everything that was sent has been answered and delivered, in all loads.
@@ -33,6 +34,7 @@ final class BenchRun {
         case .start: try measureStart()
         case .engine: try measureEngine()
         case .growth: try measureGrowth()
+        case .hostile: try measureHostile()
         default:
             let loads = scenario?.loads ?? [Load(name: "custom", connections: 50, pipeline: 64)]
             for load in loads.map(command.overridden) where !done.contains(load) {
@@ -46,6 +48,7 @@ final class BenchRun {
     func end() {
         guard !command.json else { return }
         if let text = comparison.text { print(text) }
+        if let text = attacks.text { print(text) }
         if command.scenario == .all { print("\n" + table.text) }
     }
 
@@ -104,6 +107,18 @@ final class BenchRun {
         }
         fputs(GrowthPicture(curves: curves).svg, file)
         fclose(file)
+    }
+
+    private func measureHostile() throws {
+        if command.list { return tell(AttackCatalog.listing) }
+        let bench = HostileBench(
+            program: program, directory: command.directory, seconds: command.seconds,
+            stores: command.stores ?? 200_000, memory: command.memory << 20)
+        try bench.run(AttackCatalog.named(command.attack)) { result in
+            isComplete = isComplete && result.faults.isEmpty
+            if command.json { tell(result.json.encoded) } else { tell(result.text) }
+            attacks.add(result)
+        }
     }
 
     // MARK: - What they share

@@ -28,6 +28,28 @@ enum ProcessUsage {
         return nil
     }
 
+    /// The most bytes that were in memory since the process began, or since `forgetPeak`; nil when there is no such process.
+    static func peakBytes(of pid: Int32) -> Int? { statusBytes(of: pid, "VmHWM:") }
+
+    /// Bytes in memory, some pages per core too late, but without walking them all.
+    static func roughResidentBytes(of pid: Int32) -> Int? { statusBytes(of: pid, "VmRSS:") }
+
+    /// From here on the peak is counted anew; false where that is not allowed.
+    static func forgetPeak(of pid: Int32) -> Bool {
+        guard let file = fopen("/proc/\(pid)/clear_refs", "w") else { return false }
+        let isWritten = fputs("5", file) >= 0
+        return fclose(file) == 0 && isWritten
+    }
+
+    private static func statusBytes(of pid: Int32, _ name: String) -> Int? {
+        guard let text = contents(of: "/proc/\(pid)/status") else { return nil }
+        for line in text.split(separator: "\n") where line.hasPrefix(name) {
+            let kibibytes = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) }
+            return kibibytes.map { $0 * 1024 }
+        }
+        return nil
+    }
+
     /// CPU seconds of this process.
     static func ownSeconds() -> Double {
         var time = timespec()

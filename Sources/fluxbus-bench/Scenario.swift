@@ -2,10 +2,12 @@ import ArgumentParser
 
 /// Named sets of runs.
 enum Scenario: String, ExpressibleByArgument, CaseIterable {
-    case dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth, all
+    case dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile, all
 
-    /// The scenarios that this one consists of.
-    var parts: [Scenario] { self == .all ? Self.allCases.filter { $0 != .all } : [self] }
+    /// The scenarios that this one consists of. Attacks take a quarter of an hour, so they are asked for by name.
+    var parts: [Scenario] {
+        self == .all ? Self.allCases.filter { $0 != .all && $0 != .hostile } : [self]
+    }
 
     /// Load on a bus; none for those that are no load.
     var loads: [Load] {
@@ -49,10 +51,10 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
                     name: "client, library with keys", connections: 1, pipeline: 256, sender: .libraryWithKeys
                 ),
             ]
-        case .memory, .start, .engine, .growth, .all: []
+        case .memory, .start, .engine, .growth, .hostile, .all: []
         }
     }
 
     /// Whether all of it needs daemons that this program starts.
-    var needsOwnDaemon: Bool { self == .durable || self == .memory || self == .start }
+    var needsOwnDaemon: Bool { [.durable, .memory, .start, .hostile].contains(self) }
 }

@@ -8,28 +8,36 @@ import Testing
     private let daemon = DaemonProcess.executable.path
 
     /// Starts it with these words, on logs inside the directory.
-    private func start(_ words: [String]) throws -> (process: Process, output: Pipe) {
+    private func start(
+        _ words: [String], form: [String] = ["--json"]
+    ) throws -> (process: Process, output: Pipe) {
         let process = Process()
         let output = Pipe()
         process.executableURL = DaemonProcess.executable.deletingLastPathComponent().appendingPathComponent(
             "fluxbus-bench")
-        process.arguments = words + ["--directory", directory.path, "--duration", "0.05", "--json"]
+        process.arguments = words + ["--directory", directory.path, "--duration", "0.05"] + form
         process.standardOutput = output
         process.standardInput = FileHandle.nullDevice
         try process.run()
         return (process, output)
     }
 
-    /// Its lines, once it has ended well.
-    private func run(_ words: [String]) throws -> [[String: Any]] {
-        let (process, output) = try start(words)
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        #expect(try left().isEmpty)
-        return try String(decoding: data, as: UTF8.self).split(separator: "\n").map { line in
+    /// Its lines, once it has ended as it may.
+    private func run(_ words: [String], statuses: Set<Int32> = [0]) throws -> [[String: Any]] {
+        try text(words, form: ["--json"], statuses: statuses).split(separator: "\n").map { line in
             try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
         }
+    }
+
+    private func text(
+        _ words: [String], form: [String] = [], statuses: Set<Int32> = [0]
+    ) throws -> String {
+        let (process, output) = try start(words, form: form)
+        let data = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        #expect(statuses.contains(process.terminationStatus))
+        #expect(try left().isEmpty)
+        return String(decoding: data, as: UTF8.self)
     }
 
     private func left() throws -> [String] {
@@ -77,6 +85,61 @@ import Testing
         // A store has a name and a state, and one that has changed a state of its own.
         #expect(created > 16)
         #expect(changed > created)
+    }
+
+    /// Figures against bars are for a quiet machine; here it counts that all of them are there, and that nobody's requests
+    /// got lost.
+    @Test func attacksAreMeasuredBesideAnInnocentClient() throws {
+        let attacks = ["pings", "errors", "slow-lines"]
+        let words = ["--scenario", "hostile", "--seconds", "0.2"] + attacks.flatMap { ["--attack", $0] }
+        let lines = try run(words, statuses: [0, 1])
+        #expect(lines.map { $0["attack"] as? String } == attacks.flatMap { [$0, $0] })
+        #expect(lines.map { $0["connections"] as? Int } == attacks.flatMap { _ in [1, 50] })
+        for line in lines {
+            let times = try #require(line["replyMilliseconds"] as? [String: Double])
+            let (p50, p99) = try (#require(times["p50"]), #require(times["p99"]))
+            #expect(try 0 < p50 && p50 <= p99 && p99 <= #require(times["max"]) * 1.01)
+            // A thousand a second, for 0.2 seconds and the half after the attack.
+            #expect(line["requests"] as? Int == 700)
+            #expect(line["failed"] as? Int == 0, "\(line["failures"] ?? "")")
+            #expect(line["hostileConnections"] as? Int == line["connections"] as? Int)
+            #expect(line["hostileBytes"] as? Int ?? 0 > 0)
+            for figure in [
+                "silenceMilliseconds", "deliverySilenceMilliseconds", "serverCPUShare", "residentBefore",
+                "peakResident", "residentAfter", "beatDistanceSeconds",
+            ] {
+                #expect(line[figure] as? Double ?? 0 > 0, "\(figure)")
+            }
+            #expect((line["faults"] as? [String])?.isEmpty == (line["ok"] as? Bool))
+        }
+    }
+
+    @Test func attacksMakeATable() throws {
+        let words = ["--scenario", "hostile", "--seconds", "0.2", "--attack", "nobody", "--daemon", daemon]
+        let rows = try text(words, statuses: [0, 1]).components(separatedBy: "\n\n")
+        let columns = [
+            "attack", "conns", "p50 ms", "p99 ms", "max ms", "silence ms", "failed", "CPU", "peak MB",
+            "after MB", "beat s", "verdict",
+        ]
+        let table = try #require(rows.first { $0.contains("verdict") }).split(separator: "\n").suffix(2)
+        let head = try #require(table.first)
+        #expect(
+            head.components(separatedBy: "  ").map { $0.trimmingCharacters(in: .whitespaces) }
+                .filter { !$0.isEmpty } == columns)
+        let row = try #require(table.last)
+        #expect(row.hasPrefix("nobody") && (row.contains("pass") || row.contains("FAIL: ")))
+        #expect(row.split(separator: " ").count >= columns.count)
+        #expect(rows.last?.contains("of 1 pass") == true)
+    }
+
+    @Test func attacksAreListed() throws {
+        let names = try text(["--scenario", "hostile", "--list"]).split(separator: "\n").map {
+            String($0.prefix { $0 != " " })
+        }
+        #expect(names.count > 24 && Set(names).count == names.count)
+        let (process, _) = try start(["--scenario", "hostile", "--attack", "kindness"])
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 65)
     }
 
     /// Whoever interrupts it waits for no daemon, and finds neither one nor its files afterwards.

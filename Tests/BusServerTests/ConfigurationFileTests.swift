@@ -28,7 +28,7 @@ struct ConfigurationFileTests {
     }
 
     @Test func everythingThatTheDesignShowsIsTaken() throws {
-        try directory.write("tokens", "phone s3cret\n")
+        try directory.write("tokens", "phone s3cret-of-the-phone\n")
         let setup = try load(
             """
             listen:

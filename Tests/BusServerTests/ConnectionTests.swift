@@ -174,9 +174,9 @@ struct ConnectionTests {
     }
 
     @Test func tcpNeedsHelloWithAToken() throws {
-        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret")
+        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret-of-the-phone")
         let client = try Client(bus.addresses[1])
-        let hello = try client.ask(#"{"op":"hello","token":"s3cret"}"#)
+        let hello = try client.ask(#"{"op":"hello","token":"s3cret-of-the-phone"}"#)
         #expect(hello.contains(#""token":"phone""#) && hello.contains(#""address":"127.0.0.1:"#), "\(hello)")
         #expect(try client.ask(Self.ping) == Self.pong)
 
@@ -192,9 +192,9 @@ struct ConnectionTests {
     @Test func aTCPClientThatSaysNothingIsSentAway() throws {
         var grace = Grace()
         grace.hello = 50
-        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret", grace: grace)
+        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret-of-the-phone", grace: grace)
         let known = try Client(bus.addresses[1])
-        #expect(try known.ask(#"{"op":"hello","token":"s3cret"}"#).contains("\"ok\":true"))
+        #expect(try known.ask(#"{"op":"hello","token":"s3cret-of-the-phone"}"#).contains("\"ok\":true"))
         let silent = try Client(bus.addresses[1])
         let lines = try silent.rest()
         #expect(lines.count == 1)

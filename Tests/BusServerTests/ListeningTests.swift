@@ -174,9 +174,9 @@ struct ListeningTests {
     }
 
     @Test func aTCPPortInUseRefusesTheStart() throws {
-        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "a b")
+        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "a 0123456789abcdef")
         do {
-            _ = try TestBus(listen: [bus.addresses[1]], tokens: "a b")
+            _ = try TestBus(listen: [bus.addresses[1]], tokens: "a 0123456789abcdef")
             Issue.record("Two listen on one port.")
         } catch let failure as StartFailure {
             #expect(failure.code == .inUse)

@@ -51,6 +51,20 @@ struct BenchPartsTests {
         #expect(Histogram().microseconds(atShare: 0.5) == 0)
     }
 
+    @Test func silenceCountsOnlyWhileSomethingIsDue() {
+        var meter = SilenceMeter()
+        // Nothing was due until 900, so nothing was silent before.
+        meter.arrived(at: 1000, oldestDue: 900)
+        #expect(meter.longest == 100)
+        meter.arrived(at: 5000, oldestDue: 4950)
+        #expect(meter.longest == 100)
+        // Something was due all the time, but something else came in between.
+        meter.arrived(at: 5090, oldestDue: 4000)
+        #expect(meter.longest == 100)
+        meter.arrived(at: 5400, oldestDue: 4000)
+        #expect(meter.longest == 310)
+    }
+
     @Test func figuresReadAsPeopleWriteThem() {
         #expect(Figure.decimal(1.2345, 2) == "1.23")
         #expect(Figure.decimal(0.005, 3) == "0.005")

@@ -16,6 +16,8 @@ package struct TokenTable: Sendable {
 
     /// The longest token: a line of the wire holds it many times.
     private static let longestToken = 1024
+    /// The shortest one: whoever tries a thousand a second for a year finds none of this length that was made at random.
+    private static let shortestToken = 16
     private static let longestName = 128
 
     package var names: [String] { entries.map(\.name) }
@@ -94,6 +96,11 @@ package struct TokenTable: Sendable {
             throw failure(
                 "A token has printable ASCII characters only, at most \(Self.longestToken) of them.",
                 token.startIndex)
+        }
+        guard token.count >= Self.shortestToken else {
+            throw failure(
+                "A token has at least \(Self.shortestToken) characters, or it could be guessed; "
+                    + "`systemd-id128 new` makes a good one.", token.startIndex)
         }
         let entry = Entry(name: String(decoding: name, as: UTF8.self), token: Array(token))
         if entries.contains(where: { $0.name == entry.name }) {

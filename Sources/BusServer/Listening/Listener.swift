@@ -13,7 +13,7 @@ final class Listener {
     private let file: SocketFile?
     private var isOpen = true
 
-    private var isTCP: Bool { address.hasPrefix("tcp:") }
+    var isTCP: Bool { address.hasPrefix("tcp:") }
 
     init(_ descriptor: Int32, address: String, isPassed: Bool = false, file: SocketFile? = nil) {
         self.isPassed = isPassed

@@ -34,6 +34,16 @@ enum Bounds {
     /// Bytes thrown away from a connection that is being closed, so that its peer sees an end and no reset.
     static let drained = 1 << 20
 
+    /// TCP clients that have not said hello: anybody on this machine can be one, and each takes a descriptor and a first
+    /// line. Those that mean well say it in their first packet and are never many.
+    static let strangers = 64
+    /// Bytes of that line: the longest token, written as escapes, and room for a name.
+    static let firstLine = 8 << 10
+
+    /// Connections that only root and the daemon's own user can have, so that an operator gets in when all others are
+    /// taken: a few shells, out of as many as it takes to spare them.
+    static func reserved(of connections: Int) -> Int { min(8, connections / 8) }
+
     /// Milliseconds after which accepting is tried again when there was no descriptor for it.
     static let acceptPause = 100
 }

@@ -16,8 +16,11 @@ struct Deadlines {
 
     init(_ grace: Grace) { self.grace = grace }
 
+    /// Until when a client that came now has to have said hello.
+    func helloDue(now: Int) -> Int { now + grace.hello }
+
     mutating func addHello(_ token: UInt64, now: Int) {
-        hellos.append(Entry(token: token, due: now + grace.hello))
+        hellos.append(Entry(token: token, due: helloDue(now: now)))
     }
 
     /// Returns when it is due.

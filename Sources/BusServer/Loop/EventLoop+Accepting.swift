@@ -5,21 +5,36 @@ import Glibc
 /// New connections: who they are, and what happens when there are too many.
 extension EventLoop {
     func add(_ listener: Listener) throws(SystemError) {
-        let acceptor = Acceptor(listener, index: acceptors.count)
-        try poller.add(listener.descriptor, .input, token: acceptor.token, &calls)
+        if listener.isTCP, strangers == nil {
+            let strangers = try Strangers()
+            try add(.strangers(strangers), strangers.poller.descriptor)
+        }
+        try add(.listener(listener), listener.descriptor)
+    }
+
+    private func add(_ door: Acceptor.Door, _ descriptor: Int32) throws(SystemError) {
+        let acceptor = Acceptor(door, index: acceptors.count)
+        try poller.add(descriptor, .input, token: acceptor.token, &calls)
         acceptors.append(acceptor)
     }
 
     func accept(from acceptor: Acceptor) {
+        switch acceptor.door {
+        case .listener(let listener): accept(from: listener)
+        case .strangers(let strangers): hear(strangers)
+        }
+    }
+
+    private func accept(from listener: Listener) {
         for _ in 0..<Bounds.acceptedPerTurn {
             var address = sockaddr_storage()
-            switch SystemCall.accept(acceptor.listener.descriptor, address: &address) {
+            switch SystemCall.accept(listener.descriptor, address: &address) {
             case .connection(let descriptor):
-                welcome(descriptor, acceptor.listener, address)
+                welcome(descriptor, listener, address)
             case .wouldBlock:
                 return
             case .noDescriptor:
-                switch refuseWithSpare(acceptor.listener) {
+                switch refuseWithSpare(listener) {
                 case .refused: continue
                 case .nobodyWaits: return
                 case .noSpare: return pauseAccepting("there is no descriptor left")
@@ -31,13 +46,22 @@ extension EventLoop {
     }
 
     private func welcome(_ descriptor: Int32, _ listener: Listener, _ address: sockaddr_storage) {
-        guard connections.count < limits.connections else {
+        let count = connections.count + (strangers?.all.count ?? 0)
+        guard count < limits.connections else {
             return refuse(descriptor, "This bus takes \(limits.connections) connections; try again later.")
         }
         guard let peer = listener.identify(descriptor, address, asksForUnit: asksForUnits) else {
             clientLog.note(.warning, "connection without an identity refused", nil)
             return SystemCall.close(descriptor)
         }
+        let reserve = Bounds.reserved(of: limits.connections)
+        guard count < limits.connections - reserve || isOperator(peer) else {
+            return refuse(
+                descriptor,
+                "This bus takes \(limits.connections) connections, \(reserve) of them its operator's; try again later."
+            )
+        }
+        if let strangers, case .tcp = peer { return receive(descriptor, peer, among: strangers) }
         let id = engine.connect(peer)
         let token = connections.insert(id, descriptor: descriptor)
         do throws(SystemError) {
@@ -46,18 +70,26 @@ extension EventLoop {
             clientLog.note(.warning, "connection refused: \(error.description)", peer)
             return close(id, .peerLost)
         }
-        if case .tcp = peer {
-            connections.update(id) { $0.awaitsHello = true }
-            deadlines.addHello(token, now: MonotonicClock.read())
-        }
         clientLog.debug("connection opened", peer)
     }
 
-    /// The last words to a connection that there is no room for. Its socket is new, so they fit.
+    /// Whether it may do what only an operator may, and so has to get in when all others don't.
+    private func isOperator(_ peer: Peer) -> Bool {
+        if case .unix(let uid, _, _) = peer { uid == 0 || uid == Int(geteuid()) } else { false }
+    }
+
+    /// To a connection that there is no room for.
     private func refuse(_ descriptor: Int32, _ message: String) {
         clientLog.note(.warning, "connection refused: \(message)", nil)
-        var line = #"{"event":"goodbye","code":"limit","message":"\#(message)"}"# + "\n"
-        line.withUTF8 { _ = send(descriptor, $0.baseAddress, $0.count, linux_no_signal) }
+        sayLastWords(to: descriptor, .limit, message)
+    }
+
+    /// The last words to a client that the engine does not know, and its end. Its socket is new, so they fit.
+    func sayLastWords(
+        to descriptor: Int32, _ code: GoodbyeCode, _ message: String, after reply: String = ""
+    ) {
+        var line = reply + #"{"event":"goodbye","code":"\#(code.rawValue)","message":"\#(message)"}"# + "\n"
+        line.withUTF8 { _ = send(descriptor, $0.baseAddress, $0.count, linux_no_signal | linux_dont_wait) }
         drain(descriptor)
         SystemCall.close(descriptor)
     }
@@ -86,17 +118,20 @@ extension EventLoop {
     /// Waiting connections keep a listener ready; the loop must not spin on one that it can't serve.
     private func pauseAccepting(_ reason: String) {
         clientLog.note(.warning, "accepting paused: \(reason)", nil)
-        for acceptor in acceptors {
-            poller.modify(acceptor.listener.descriptor, [], token: acceptor.token, &calls)
-        }
+        listenFor([])
         deadlines.acceptAgain = MonotonicClock.read() + Bounds.acceptPause
     }
 
     func resumeAccepting() {
         deadlines.acceptAgain = nil
         spare.take()
+        listenFor(.input)
+    }
+
+    private func listenFor(_ interest: Poller.Interest) {
         for acceptor in acceptors {
-            poller.modify(acceptor.listener.descriptor, .input, token: acceptor.token, &calls)
+            guard let listener = acceptor.listener else { continue }
+            poller.modify(listener.descriptor, interest, token: acceptor.token, &calls)
         }
     }
 }

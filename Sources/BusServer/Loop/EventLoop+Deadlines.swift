@@ -14,6 +14,7 @@ extension EventLoop {
             let wait = max(0, engineDue - wall.latest)
             due = min(due ?? .max, MonotonicClock.read() + wait)
         }
+        if let strangersDue = strangers?.nextDue { due = min(due ?? .max, strangersDue) }
         if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
         return due
     }
@@ -24,6 +25,7 @@ extension EventLoop {
         let now = MonotonicClock.read()
         let before = (engine.revision, connections.count)
         engine.tick()
+        strangersDue(now: now)
         while let token = deadlines.takeDueHello(now: now) {
             guard let id = connections.find(token), connections[id]!.awaitsHello else { continue }
             endUnlessEnding(id, .protocol, "Say hello with a token directly after connecting.")

@@ -7,6 +7,7 @@ extension EventLoop {
     /// done; then ends may be waiting for it, which only the log can tell the next daemon of.
     func prepareToLeave() -> Bool {
         beginTurn()
+        admitStrangers()
         flush(all: true)
         // Who can't hear any more ends here; who has only not heard everything yet does so from the next daemon.
         for id in connections.ids where connections[id]?.outputLost == true { close(id, .peerLost) }
@@ -22,9 +23,9 @@ extension EventLoop {
     /// Stops without ending a connection: what can be written is, then everything is left to the next daemon.
     /// After an error it goes on as if nothing had been asked.
     func leave(to service: Service) throws(SystemdError) {
-        let own = acceptors.map(\.listener).filter { !$0.isPassed }
+        let own = acceptors.compactMap(\.listener).filter { !$0.isPassed }
         try Inheritance.leave(engine, connections, own, to: service)
-        for acceptor in acceptors { acceptor.listener.leave() }
+        for acceptor in acceptors { acceptor.listener?.leave() }
         acceptors = []
         for id in connections.ids {
             if let connection = connections.remove(id) { SystemCall.close(connection.descriptor) }

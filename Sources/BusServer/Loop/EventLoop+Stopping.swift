@@ -7,11 +7,12 @@ extension EventLoop {
     /// the time for goodbyes is over.
     func stop(_ code: GoodbyeCode, _ message: String, done: @escaping () -> Void) {
         guard whenEmpty == nil else { return }
-        for acceptor in acceptors { acceptor.listener.close() }
+        for acceptor in acceptors { acceptor.listener?.close() }
+        beginTurn()
+        admitStrangers()
         acceptors = []
         deadlines.acceptAgain = nil
         whenEmpty = done
-        beginTurn()
         for id in connections.ids { endUnlessEnding(id, code, message) }
         flush(all: true)
         armTimer()

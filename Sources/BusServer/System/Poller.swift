@@ -64,4 +64,10 @@ struct Poller: ~Copyable {
         let result = linux_epoll_modify(descriptor, fd, interest.rawValue, token)
         precondition(result == 0, "A watched descriptor is no longer in the epoll set.")
     }
+
+    /// For a descriptor that stays open.
+    func remove(_ fd: Int32, _ calls: inout SystemCallCount) {
+        calls.control &+= 1
+        _ = linux_epoll_remove(descriptor, fd)
+    }
 }

@@ -7,6 +7,7 @@
 #define FLUXBUS_CLINUX_H
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -68,6 +69,9 @@ int linux_try_lock(int fd);
 
 /* A counter to wait for with poll: closed on exec, never blocking. */
 int linux_event_descriptor(void);
+
+/* Waits for descriptors as poll does, for at most so many nanoseconds. */
+int linux_poll(struct pollfd *entries, size_t count, int64_t nanoseconds);
 
 /* Names the calling thread, for ps and debuggers; at most 15 bytes. */
 void linux_name_thread(const char *name);

@@ -8,6 +8,9 @@ final class DaemonPlace {
     var socket: String { path + "/s" }
     var configuration: String { path + "/fluxbusd.yaml" }
     var log: String { path + "/bus.sqlite" }
+    /// So far above what is measured that they play no part.
+    static let limits = "connections: 20000, memory: 16GiB, stores: 2000000"
+
     private var types: String { path + "/types" }
     private var type: String { types + "/counter.yaml" }
 
@@ -47,12 +50,12 @@ final class DaemonPlace {
     }
 
     /// Writes the configuration. Nothing of a log is ever taken away, so that it can be carried out from its beginning.
-    func write(sync: OwnDaemon.Sync?) throws(BusError) {
+    func write(sync: OwnDaemon.Sync?, limits: String) throws(BusError) {
         var text = """
             listen:
               - unix: \(socket)
             types: \(types)
-            limits: { connections: 20000, memory: 16GiB, stores: 2000000 }
+            limits: { \(limits) }
 
             """
         if let sync {
@@ -66,6 +69,9 @@ final class DaemonPlace {
         }
         try Self.write(configuration, text)
     }
+
+    /// Adds a file with a state type, before the daemon starts.
+    func add(type file: String, _ text: String) throws(BusError) { try Self.write(types + "/" + file, text) }
 
     /// How long the log's file is, in bytes.
     var logBytes: Int {

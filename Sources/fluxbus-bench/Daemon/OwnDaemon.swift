@@ -22,11 +22,15 @@ final class OwnDaemon {
     private static let firstDescriptors: Int32 = 256
     private static let listening = Array("listening on".utf8)
 
-    /// Starts one and returns when it answers. Throws `unreachable` with its last words when it does not.
-    init(program: String, in place: DaemonPlace, sync: Sync? = nil) throws {
-        try place.write(sync: sync)
+    /// Starts one, with these limits and variables (`NAME=VALUE`), and returns when it answers. Throws `unreachable` with
+    /// its last words when it does not.
+    init(
+        program: String, in place: DaemonPlace, sync: Sync? = nil, limits: String = DaemonPlace.limits,
+        variables: [String] = []
+    ) throws {
+        try place.write(sync: sync, limits: limits)
         let start = nanoseconds()
-        (pid, messages) = try Self.spawn(program, ["--config", place.configuration])
+        (pid, messages) = try Self.spawn(program, ["--config", place.configuration], variables)
         Leftovers.add(daemon: pid)
         address = .unix(path: place.socket)
         do {
@@ -48,10 +52,22 @@ final class OwnDaemon {
     }
 
     /// Ends it as a service manager does, and waits until it has gone. Let go of its connections before.
-    func stop() {
+    func stop() { end(SIGTERM) }
+
+    /// Ends it at once, whatever it does.
+    func stopAtOnce() { end(SIGKILL) }
+
+    /// Whether it has ended by itself. Its number stays taken until it is stopped.
+    var hasEnded: Bool {
+        var info = siginfo_t()
+        let result = waitid(P_PID, id_t(pid), &info, WEXITED | WNOHANG | WNOWAIT)
+        return !isRunning || result != 0 || info.si_signo == SIGCHLD
+    }
+
+    private func end(_ signal: Int32) {
         guard isRunning else { return }
         isRunning = false
-        kill(pid, SIGTERM)
+        kill(pid, signal)
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
         Leftovers.remove(daemon: pid)
@@ -85,7 +101,9 @@ final class OwnDaemon {
         }
     }
 
-    private static func spawn(_ program: String, _ arguments: [String]) throws(BusError) -> (Int32, Int32) {
+    private static func spawn(
+        _ program: String, _ arguments: [String], _ more: [String]
+    ) throws(BusError) -> (Int32, Int32) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else {
             throw BusError(.internal, "There is no descriptor left; end other programs first.")
@@ -104,7 +122,8 @@ final class OwnDaemon {
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
         // Of the surroundings only what finds libraries: FLUXBUS_… would change what is measured.
         let libraries = getenv("LD_LIBRARY_PATH").map { "LD_LIBRARY_PATH=" + String(cString: $0) }
-        var variables: [UnsafeMutablePointer<CChar>?] = (libraries.map { [strdup($0)] } ?? []) + [nil]
+        var variables: [UnsafeMutablePointer<CChar>?] =
+            ((libraries.map { [$0] } ?? []) + more).map { strdup($0) } + [nil]
         defer { for word in words + variables { free(word) } }
         var pid: Int32 = 0
         let code = posix_spawn(&pid, program, &actions, nil, &words, &variables)

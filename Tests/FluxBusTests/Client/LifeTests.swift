@@ -54,10 +54,10 @@ import Testing
     }
 
     @Test func tokenOpensABusOnTCP() async throws {
-        let live = try LiveBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret\n")
+        let live = try LiveBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret-of-the-phone\n")
         let address = try BusAddress(parsing: try #require(live.addresses.last))
         var options = BusOptions()
-        options.token = "s3cret"
+        options.token = "s3cret-of-the-phone"
         let bus = try await Bus.connect(address, options: options)
         #expect(bus.greeting.identity["token"] == "phone")
         #expect(try await bus.dispatch("increment", to: .store("counter/main")).changed == 1)

@@ -1,0 +1,136 @@
+import BusEngine
+import CLinux
+import Glibc
+
+/// TCP clients before their hello: read apart from all others, and let in with their first line, whatever it says. What it
+/// is worth the engine says.
+extension EventLoop {
+    var strangers: Strangers? { acceptors.lazy.compactMap(\.strangers).first }
+
+    /// Somebody came over TCP. Where there are too many already, the one that has been silent for longest goes: a client
+    /// that speaks at once gets in however many sit there.
+    func receive(_ descriptor: Int32, _ peer: Peer, among strangers: Strangers) {
+        if strangers.all.count >= Bounds.strangers, let oldest = strangers.all.first {
+            // What it said may not have been heard yet.
+            if oldest.heldUntil == nil { hear(oldest.token, among: strangers) }
+            if strangers.find(oldest.token) != nil {
+                turnAway(
+                    oldest.token, among: strangers, .limit,
+                    "This bus lets \(Bounds.strangers) TCP clients wait; say hello directly after connecting."
+                )
+            }
+        }
+        let due = deadlines.helloDue(now: MonotonicClock.read())
+        do throws(SystemError) {
+            try strangers.add(descriptor, peer, due: due, &calls)
+        } catch {
+            clientLog.note(.warning, "connection refused: \(error.description)", peer)
+            SystemCall.close(descriptor)
+        }
+    }
+
+    /// Some of them said something, or went.
+    func hear(_ strangers: Strangers) {
+        let ready = strangers.poller.poll(&calls)
+        // Hearing one may turn another away, whose event then belongs to nobody.
+        let tokens = (0..<ready).map { strangers.poller.event($0).token }
+        for token in tokens { hear(token, among: strangers) }
+    }
+
+    private func hear(_ token: UInt64, among strangers: Strangers) {
+        guard let stranger = strangers.find(token) else { return }
+        // It is not asked for input while it waits, so this is its end.
+        if stranger.heldUntil != nil { return forget(token, among: strangers) }
+        switch strangers.read(token, &calls) {
+        case .unfinished: return
+        case .ended: forget(token, among: strangers)
+        case .tooLong: refuseLongLine(token, among: strangers)
+        case .whole:
+            let now = MonotonicClock.read()
+            let wait = strangers.guesses.wait(for: stranger.host, now: now)
+            if wait > 0 {
+                strangers.hold(token, until: now + wait, &calls)
+            } else {
+                admit(token, among: strangers)
+            }
+        }
+    }
+
+    /// Those whose time has come, one way or the other.
+    func strangersDue(now: Int) {
+        guard let strangers else { return }
+        for stranger in strangers.all {
+            if let held = stranger.heldUntil {
+                if held <= now { admit(stranger.token, among: strangers) }
+            } else if stranger.due <= now {
+                turnAway(
+                    stranger.token, among: strangers, .protocol,
+                    "Say hello with a token directly after connecting.")
+            }
+        }
+    }
+
+    /// All of them, when the daemon ends or hands its clients over: from here on they are connections like others.
+    func admitStrangers() {
+        guard let strangers else { return }
+        for stranger in strangers.all { admit(stranger.token, among: strangers) }
+    }
+
+    /// What it has sent goes to the engine, which answers it.
+    private func admit(_ token: UInt64, among strangers: Strangers) {
+        guard let stranger = strangers.remove(token, &calls) else { return }
+        let id = engine.connect(stranger.peer)
+        let token = connections.insert(id, descriptor: stranger.descriptor)
+        clientLog.debug("connection opened", stranger.peer)
+        do throws(SystemError) {
+            try poller.add(stranger.descriptor, .input, token: token, &calls)
+        } catch {
+            clientLog.note(.warning, "connection refused: \(error.description)", stranger.peer)
+            return close(id, .peerLost)
+        }
+        stranger.bytes.withUnsafeBytes { engine.receive(id, $0) }
+        if !engine.isIdentified(id) {
+            if case .closing = engine.status(of: id) {
+                noteWrong(stranger, among: strangers)
+            } else {
+                connections.update(id) { $0.awaitsHello = true }
+                deadlines.addHello(token, now: MonotonicClock.read())
+            }
+        }
+        look(at: id)
+    }
+
+    private func noteWrong(_ stranger: Strangers.Stranger, among strangers: Strangers) {
+        strangers.guesses.addWrong(from: stranger.host, now: MonotonicClock.read())
+        clientLog.note(
+            .warning, "a TCP client was refused: it did not begin with hello and a token of this bus",
+            stranger.peer, kind: .strangerRefused)
+    }
+
+    // MARK: - Those that are not let in
+
+    private func refuseLongLine(_ token: UInt64, among strangers: Strangers) {
+        if let stranger = strangers.find(token) { noteWrong(stranger, among: strangers) }
+        turnAway(
+            token, among: strangers, .protocol, "A TCP connection begins with hello and a token of the bus.",
+            after:
+                #"{"ok":false,"error":{"code":"unauthorized","message":"Begin with hello and a token; this is "#
+                + #"a TCP connection, whose first line has at most \#(Bounds.firstLine) bytes."}}"# + "\n")
+    }
+
+    /// The last words to one. Its socket is new, so they fit.
+    private func turnAway(
+        _ token: UInt64, among strangers: Strangers, _ code: GoodbyeCode, _ message: String,
+        after reply: String = ""
+    ) {
+        guard let stranger = strangers.remove(token, &calls) else { return }
+        sayLastWords(to: stranger.descriptor, code, message, after: reply)
+        clientLog.debug("connection closed", stranger.peer, reason: message)
+    }
+
+    private func forget(_ token: UInt64, among strangers: Strangers) {
+        guard let stranger = strangers.remove(token, &calls) else { return }
+        SystemCall.close(stranger.descriptor)
+        clientLog.debug("connection closed", stranger.peer, reason: CloseReason.peerLost.words)
+    }
+}

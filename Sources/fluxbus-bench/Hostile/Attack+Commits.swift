@@ -1,0 +1,81 @@
+/// Single requests that are much work: a commit can't be divided.
+extension Attack {
+    static let commits = [
+        Attack(
+            name: "batches", summary: "batches of 1024 actions to one store",
+            setUp: HostileSetUp(stores: [.init(type: "counter")]),
+            scripts: each { _ in
+                let line = AttackLines.line(
+                    AttackLines.batch(1024) { _ in #"{"store":"counter/s0","action":"increment"}"# })
+                return AttackScript(piece: { _ in line })
+            }),
+        Attack(
+            name: "wide-batches", summary: "batches of 1024 actions to 1000 stores each",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 1000)]),
+            scripts: each { _ in
+                let line = AttackLines.line(
+                    AttackLines.batch(1024) { _ in #"{"type":"counter","action":"increment"}"# })
+                return AttackScript(piece: { _ in line })
+            }),
+        Attack(
+            name: "wide-dispatches", summary: "dispatches to all of 100 000 stores",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 100_000)]),
+            scripts: flood(#"{"op":"dispatch","type":"counter","action":"increment"}"#)),
+        Attack(
+            name: "dry-runs", summary: "dry runs over 10 000 stores",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 10_000)]),
+            scripts: flood(#"{"op":"dispatch","type":"counter","action":"increment","dryRun":true}"#)),
+        Attack(
+            name: "expression-bombs", summary: "an expression up to its budget, over 400 stores",
+            setUp: HostileSetUp(stores: [.init(type: "bomb", count: 400)]),
+            scripts: flood(#"{"op":"dispatch","type":"bomb","action":"explode"}"#)),
+        Attack(
+            name: "wills", summary: "100 clients with wills of 1024 actions, which vanish at once",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 1000)]), forms: [1, 100],
+            scripts: each { _ in
+                let line = AttackLines.line(
+                    AttackLines.batch(1024, op: "will") { _ in #"{"type":"counter","action":"increment"}"# })
+                return AttackScript(opening: { _ in line }, leaving: .together(lines: 1))
+            }),
+        Attack(
+            name: "creates", summary: "stores made and dropped",
+            scripts: each { _ in
+                AttackScript(piece: { turn in
+                    AttackLines.lines(512) { index in
+                        #"{"op":"\#(index % 2 == 0 ? "create" : "drop")","store":"counter/c\#(turn.number)"}"#
+                    }
+                })
+            }),
+        Attack(
+            name: "ephemeral-stores", summary: "clients that make 2000 ephemeral stores and vanish",
+            scripts: each { _ in
+                AttackScript(
+                    opening: { connection in
+                        AttackLines.lines(2000) {
+                            #"{"op":"create","store":"counter/e\#(connection)x\#($0)","ephemeral":true}"#
+                        }
+                    }, leaving: .whenAnswered(lines: 2000))
+            }),
+        Attack(
+            name: "nested-arrays", summary: "ephemeral stores with a state of 170 000 nested arrays each",
+            scripts: each { _ in
+                let arrays = Array(repeating: "[[]]", count: 170_000).joined(separator: ",")
+                return AttackScript(piece: { turn in
+                    AttackLines.line(
+                        #"{"op":"create","store":"blob/n\#(turn.number)","ephemeral":true,"state":{"value":[\#(arrays)]}}"#
+                    )
+                })
+            }),
+        Attack(
+            name: "deep-arrays", summary: "ephemeral stores with arrays inside arrays, 50 deep",
+            scripts: each { _ in
+                let deep = String(repeating: "[", count: 50) + String(repeating: "]", count: 50)
+                let arrays = Array(repeating: deep, count: 9000).joined(separator: ",")
+                return AttackScript(piece: { turn in
+                    AttackLines.line(
+                        #"{"op":"create","store":"blob/d\#(turn.number)","ephemeral":true,"state":{"value":[\#(arrays)]}}"#
+                    )
+                })
+            }),
+    ]
+}

@@ -1,0 +1,104 @@
+/// Questions whose answers are long, or long in finding.
+extension Attack {
+    static let reading = [
+        Attack(
+            name: "scans", summary: "`stores` with a glob that matches none of 10 000 stores",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 10_000)]),
+            scripts: flood(#"{"op":"stores","match":"*/*nothing"}"#)),
+        Attack(
+            name: "backtracking", summary: "200 kB of `stores` with v*/*z*y*x over all stores",
+            // Names that nearly match, as often as a name of this length can.
+            setUp: HostileSetUp(stores: [
+                .init(type: "vase", count: .max, prefix: String(repeating: "zy", count: 40))
+            ]),
+            scripts: each { _ in
+                let piece = AttackLines.piece(#"{"op":"stores","match":"v*/*z*y*x"}"#, bytes: 200_000)
+                return AttackScript(piece: { _ in piece })
+            }),
+        Attack(
+            name: "paging", summary: "pages of 1000 states from anywhere among all stores",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: .max)]),
+            scripts: each { world in
+                let stores = world.stores
+                return AttackScript(piece: { turn in
+                    AttackLines.lines(16) { index in
+                        let place = AttackLines.scattered(turn.number * 16 + index, among: stores)
+                        return #"{"op":"get","type":"counter","limit":1000,"after":"counter/s\#(place)"}"#
+                    }
+                })
+            }),
+        Attack(
+            name: "listing", summary: "pages of 1000 addresses from anywhere among all stores",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: .max)]),
+            scripts: each { world in
+                let stores = world.stores
+                return AttackScript(piece: { turn in
+                    AttackLines.lines(16) { index in
+                        let place = AttackLines.scattered(turn.number * 16 + index, among: stores)
+                        return #"{"op":"stores","limit":1000,"after":"counter/s\#(place)"}"#
+                    }
+                })
+            }),
+        Attack(
+            name: "types", summary: "a flood of `types`, whose definitions take 900 kB",
+            setUp: HostileSetUp(hasWideTypes: true),
+            scripts: flood(#"{"op":"types"}"#)),
+        Attack(
+            name: "reloads", summary: "`reload` by who may, the next when the one before is answered",
+            scripts: each { _ in
+                let line = AttackLines.line(#"{"op":"reload"}"#)
+                return AttackScript(piece: { _ in line }, pace: .afterAnswer)
+            }),
+        Attack(
+            name: "past-reads", summary: "`get` of 100 stores at revisions long gone, from the log",
+            setUp: past,
+            scripts: each { world in
+                let revision = world.revision
+                return AttackScript(piece: { pastReads($0.number, revision) })
+            }),
+        Attack(
+            name: "histories", summary: "`history`, 1000 commits at a time, from the log",
+            setUp: past,
+            scripts: each { world in
+                let revision = world.revision
+                return AttackScript(piece: { turn in
+                    AttackLines.lines(64) { index in
+                        let since = AttackLines.scattered(turn.number * 64 + index, among: revision)
+                        return #"{"op":"history","since":\#(since),"limit":1000}"#
+                    }
+                })
+            }),
+        Attack(
+            name: "vanishing-askers", summary: "64 reads of the past, and nobody waits for them",
+            setUp: past,
+            scripts: each { world in
+                let revision = world.revision
+                return AttackScript(
+                    opening: { pastReads($0, revision) }, reads: false, leaving: .whenSent)
+            }),
+        Attack(
+            name: "reverts", summary: "`revert` of one store to revisions long gone",
+            setUp: past,
+            scripts: each { world in
+                let revision = world.revision
+                return AttackScript(piece: { turn in
+                    AttackLines.lines(64) { index in
+                        let wanted =
+                            200 + AttackLines.scattered(turn.number * 64 + index, among: revision - 200)
+                        return #"{"op":"revert","store":"counter/s0","revision":\#(wanted)}"#
+                    }
+                })
+            }),
+    ]
+
+    private static let past = HostileSetUp(
+        stores: [.init(type: "counter", count: 100)], commits: 20_000, hasLog: true)
+
+    @Sendable
+    private static func pastReads(_ number: Int, _ revision: Int) -> [UInt8] {
+        AttackLines.lines(64) { index in
+            let wanted = 200 + AttackLines.scattered(number * 64 + index, among: revision - 200)
+            return #"{"op":"get","type":"counter","revision":\#(wanted)}"#
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import CLinux
+import Glibc
+
+/// All hostile connections of an attack, on one thread with one epoll: bytes made ahead of time, sockets that never
+/// block, so that the attackers take as little of the machine from the bus as they can.
+final class AttackForce {
+    /// What came of it.
+    struct Tally: Sendable {
+        var bytes = 0
+        var connections = 0
+        /// Connections that the bus ended.
+        var cutOff = 0
+        var lines = 0
+        /// The beginning of the first line that refused something, to see whether an attack does what it should.
+        var firstRefusal: String?
+    }
+
+    /// Between two tries to come back after the bus has ended a connection, or takes none.
+    private static let comeBackPause: UInt64 = 10_000_000
+    /// Between two moments at which all connections go together.
+    private static let togetherPause: UInt64 = 500_000_000
+    /// Moved on one connection before others have their turn.
+    private static let bytesPerTurn = 256 << 10
+
+    private var links: [AttackLink]
+    private let address: sockaddr_un
+    private let addressLength: socklen_t
+    private let epoll: Int32
+    private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)
+    private var tally = Tally()
+    private var pieces = 0
+    private var wentTogether: UInt64 = 0
+
+    init(_ scripts: [AttackScript], socket path: String) {
+        links = scripts.map(AttackLink.init)
+        var address = sockaddr_un()
+        addressLength = linux_unix_address(path, &address)
+        self.address = address
+        epoll = linux_epoll_create()
+    }
+
+    deinit {
+        for link in links where link.descriptor >= 0 { close(link.descriptor) }
+        close(epoll)
+        space.deallocate()
+    }
+
+    /// Attacks until it is told to stop, and lets go of all connections.
+    func run(until stop: StopFlag) -> Tally {
+        var events = [linux_epoll_event](repeating: linux_epoll_event(), count: 512)
+        while !stop.isSet {
+            let now = nanoseconds()
+            for index in links.indices { move(index, now) }
+            goTogether(now)
+            let ready = linux_epoll_wait(epoll, &events, Int32(events.count), 1)
+            for position in 0..<max(0, Int(ready)) {
+                serve(Int(linux_epoll_token(&events[position])), linux_epoll_events(&events[position]))
+            }
+        }
+        for index in links.indices { leave(index, until: .max) }
+        return tally
+    }
+
+    /// Does what is due by time alone.
+    private func move(_ index: Int, _ now: UInt64) {
+        if links[index].descriptor < 0 {
+            if now >= links[index].comesBackAt { join(index, now) }
+        } else if links[index].isPaced, links[index].rest.isEmpty, now >= links[index].nextPieceAt {
+            links[index].nextPieceAt = max(links[index].nextPieceAt + links[index].interval, now)
+            takePiece(index)
+            write(index)
+        }
+    }
+
+    // MARK: - Coming and going
+
+    private func join(_ index: Int, _ now: UInt64) {
+        let descriptor = linux_stream_socket(AF_UNIX, 1)
+        var address = address
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, addressLength)
+            }
+        }
+        guard result == 0 else {
+            close(descriptor)
+            links[index].comesBackAt = now + Self.comeBackPause
+            return
+        }
+        links[index].begin(descriptor, number: tally.connections, now: now)
+        tally.connections += 1
+        linux_epoll_add(epoll, descriptor, links[index].interest, UInt64(index))
+    }
+
+    private func leave(_ index: Int, until time: UInt64 = 0) {
+        guard links[index].descriptor >= 0 else { return }
+        close(links[index].descriptor)
+        links[index].descriptor = -1
+        links[index].comesBackAt = time
+    }
+
+    /// Where all go in one moment, they do once the last of them has what it waits for.
+    private func goTogether(_ now: UInt64) {
+        guard now >= wentTogether + Self.togetherPause, links.contains(where: \.goesTogether) else { return }
+        guard links.allSatisfy({ !$0.goesTogether || $0.isSatisfied }) else { return }
+        for index in links.indices where links[index].goesTogether { leave(index) }
+        wentTogether = now
+    }
+
+    // MARK: - One connection
+
+    private func serve(_ index: Int, _ events: UInt32) {
+        guard links[index].descriptor >= 0 else { return }
+        if events & linux_epoll_out != 0 { write(index) }
+        if events & (linux_epoll_hup | linux_epoll_err) != 0, !links[index].script.reads {
+            return lose(index)
+        }
+        if events & (linux_epoll_in | linux_epoll_hup | linux_epoll_err) != 0 { read(index) }
+    }
+
+    private func lose(_ index: Int) {
+        tally.cutOff += 1
+        leave(index, until: nanoseconds() + Self.comeBackPause)
+    }
+
+    private func takePiece(_ index: Int) {
+        guard let piece = links[index].script.piece else { return }
+        links[index].rest = piece(AttackScript.Turn(number: pieces, own: links[index].pieces))[...]
+        links[index].pieces += 1
+        pieces += 1
+    }
+
+    private func write(_ index: Int) {
+        guard links[index].descriptor >= 0 else { return }
+        var left = Self.bytesPerTurn
+        while left > 0 {
+            if links[index].rest.isEmpty, links[index].wantsPiece { takePiece(index) }
+            guard !links[index].rest.isEmpty else { break }
+            let count = links[index].rest.withUnsafeBytes {
+                send(links[index].descriptor, $0.baseAddress, min($0.count, left), linux_no_signal)
+            }
+            if count < 0 {
+                if errno == EAGAIN || errno == EINTR { break }
+                return lose(index)
+            }
+            links[index].rest.removeFirst(count)
+            left -= count
+            tally.bytes += count
+        }
+        if case .whenSent = links[index].script.leaving, !links[index].hasMore { return leave(index) }
+        let interest = links[index].interest
+        guard interest != links[index].asked else { return }
+        links[index].asked = interest
+        linux_epoll_modify(epoll, links[index].descriptor, interest, UInt64(index))
+    }
+
+    private func read(_ index: Int) {
+        var left = Self.bytesPerTurn
+        while left > 0 {
+            let count = recv(links[index].descriptor, space.baseAddress, space.count, 0)
+            if count < 0 {
+                if errno == EAGAIN || errno == EINTR { return }
+                return lose(index)
+            }
+            if count == 0 { return lose(index) }
+            let bytes = UnsafeRawBufferPointer(rebasing: space[..<count])
+            let lines = newlineCount(bytes)
+            tally.lines += lines
+            links[index].lines += lines
+            if tally.firstRefusal == nil { tally.firstRefusal = AttackLink.refusal(in: bytes) }
+            if case .whenAnswered = links[index].script.leaving, links[index].isSatisfied {
+                return leave(index)
+            }
+            left -= count
+            if count < space.count { break }
+        }
+        if case .afterAnswer = links[index].script.pace { write(index) }
+    }
+}

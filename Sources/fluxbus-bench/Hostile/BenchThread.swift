@@ -1,0 +1,62 @@
+import Glibc
+import Synchronization
+
+/// A thread of its own that gives one result. What it works with is made inside its body, so nothing is shared but what
+/// the body says.
+struct BenchThread<Outcome: Sendable> {
+    private let thread: pthread_t
+    private let box: OutcomeBox<Outcome>
+
+    /// Starts it, by so much nicer than this thread; negative: less nice, where that is allowed.
+    init(niceness: Int32, _ body: @escaping @Sendable () -> Outcome) {
+        let box = OutcomeBox<Outcome>()
+        self.box = box
+        thread = ThreadBody.start {
+            // On Linux this is the calling thread's own; where it may not be raised it stays as it is.
+            let own = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
+            setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, own + niceness)
+            box.fill(body())
+        }
+    }
+
+    /// Waits for its end. Once only.
+    func join() -> Outcome {
+        pthread_join(thread, nil)
+        return box.take()
+    }
+}
+
+/// What a thread runs, on its way through a call of C.
+private final class ThreadBody: Sendable {
+    private let body: @Sendable () -> Void
+
+    private init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+        let start = Unmanaged.passRetained(ThreadBody(body))
+        var thread = pthread_t()
+        let failure = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().body()
+                return nil
+            }, start.toOpaque())
+        precondition(failure == 0, "There is no thread left; end other programs first.")
+        return thread
+    }
+}
+
+/// Where a thread leaves what it found out.
+private final class OutcomeBox<Outcome: Sendable>: Sendable {
+    private let outcome = Mutex<Outcome?>(nil)
+
+    func fill(_ value: Outcome) { outcome.withLock { $0 = value } }
+
+    func take() -> Outcome {
+        guard let value = outcome.withLock({ $0 }) else {
+            preconditionFailure("A thread of the load generator ended without its result.")
+        }
+        return value
+    }
+}

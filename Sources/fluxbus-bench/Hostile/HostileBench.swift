@@ -1,0 +1,123 @@
+import FluxBus
+
+/// Carries out attacks, each on a daemon of its own, beside a client that does nothing wrong.
+struct HostileBench {
+    let program: String
+    let directory: String
+    let seconds: Double
+    /// The most stores an attack has.
+    let stores: Int
+    /// The daemon's `limits.memory`, in bytes.
+    let memory: Int
+
+    private static let patience = Duration.seconds(60)
+    /// How long the innocent go on after the attackers have gone: what these leave behind is work too.
+    private static let tail: UInt64 = 500_000_000
+    /// How often the daemon's memory is looked at, in milliseconds.
+    private static let lookInterval: Int32 = 20
+    /// The daemon is ended when it takes more than this: the machine has others on it.
+    private var fatalBytes: Int { 4 * memory + 1 << 30 }
+
+    func run(_ attacks: [Attack], _ tell: (HostileResult) -> Void) throws {
+        for attack in attacks {
+            for connections in attack.forms { tell(try run(attack, connections)) }
+        }
+    }
+
+    private func run(_ attack: Attack, _ connections: Int) throws -> HostileResult {
+        let place = try DaemonPlace(in: directory)
+        let types = HostileTypes.all + (attack.setUp.hasWideTypes ? HostileTypes.wide : [])
+        for type in types { try place.add(type: type.file, type.text) }
+        let ear = try BeatEar(at: place.path + "/n")
+        let daemon = try OwnDaemon(
+            program: program, in: place, sync: attack.setUp.hasLog ? .interval : nil,
+            limits: "memory: \(memory >> 10)KiB, stores: 2000000", variables: ear.variables)
+        defer { daemon.stopAtOnce() }
+        let world = try setUp(attack, daemon)
+        let scene = try HostileScene(daemon)
+        let before = ProcessUsage.residentBytes(of: daemon.pid)
+        guard ProcessUsage.forgetPeak(of: daemon.pid) else {
+            throw BusError(
+                .internal, "The daemon's peak of memory can't be counted anew; run this as its user.")
+        }
+
+        // Everything is made before the clock runs.
+        let scripts = connections > 0 ? attack.scripts(connections, world) : []
+        let (stopAttack, socket) = (StopFlag(), place.socket)
+        let length = UInt64(seconds * 1e9)
+        let cpu = ProcessUsage.seconds(of: daemon.pid)
+        ear.begin()
+        let start = nanoseconds()
+        let attackers = BenchThread(niceness: 5) {
+            AttackForce(scripts, socket: socket).run(until: stopAttack)
+        }
+        let isOver = StopFlag()
+        let innocent = BenchThread(niceness: -10) { [scene] in
+            defer { isOver.set() }
+            return scene.innocent().run(nanoseconds: length + Self.tail)
+        }
+        var ending: String?
+        while !isOver.isSet {
+            ear.listen(milliseconds: Self.lookInterval)
+            if nanoseconds() - start >= length { stopAttack.set() }
+            if ending == nil { ending = check(daemon) }
+        }
+        stopAttack.set()
+        let elapsed = Double(nanoseconds() - start) / 1e9
+        var result = HostileResult(
+            attack: attack, connections: connections, seconds: elapsed, limit: memory,
+            innocent: innocent.join(), hostile: attackers.join(), ending: ending, residentBefore: before)
+        if let cpu, let after = ProcessUsage.seconds(of: daemon.pid) {
+            result.cpuShare = (after - cpu) / elapsed
+        }
+        ear.end()
+        result.beatDistance = ear.longest
+        result.residentAfter = residentAfter(
+            daemon, ear, wanted: (before ?? 0) + HostileBars.ownBytes + attack.keeps)
+        result.peak = ProcessUsage.peakBytes(of: daemon.pid)
+        return result
+    }
+
+    /// Ends a daemon that takes so much that the machine would suffer; what it died of, if it did.
+    private func check(_ daemon: OwnDaemon) -> String? {
+        if daemon.hasEnded { return "the daemon ended" }
+        guard let bytes = ProcessUsage.roughResidentBytes(of: daemon.pid), bytes > fatalBytes else {
+            return nil
+        }
+        daemon.stopAtOnce()
+        return "ended at \(Figure.decimal(Double(bytes) / 1e6, 0)) MB to save the machine"
+    }
+
+    /// What is in memory once it has been given back, or when the time for that is over.
+    private func residentAfter(_ daemon: OwnDaemon, _ ear: BeatEar, wanted: Int) -> Int? {
+        let end = nanoseconds() + HostileBars.givingBack
+        while let bytes = ProcessUsage.residentBytes(of: daemon.pid) {
+            if bytes <= wanted || nanoseconds() >= end { return bytes }
+            ear.listen(milliseconds: Self.lookInterval)
+        }
+        return nil
+    }
+
+    // MARK: - Preparation
+
+    private func setUp(_ attack: Attack, _ daemon: OwnDaemon) throws -> HostileWorld {
+        let control = try daemon.connect()
+        for kind in attack.setUp.stores {
+            try control.exchange(min(kind.count, stores), patience: Self.patience) { number in
+                BusRequest("create", ["store": .string("\(kind.type)/\(kind.prefix)s\(number)")])
+            }
+        }
+        let counters = attack.setUp.stores.first { $0.type == "counter" }.map { min($0.count, stores) } ?? 1
+        try control.exchange(attack.setUp.commits, patience: Self.patience) { number in
+            BusRequest(
+                "dispatch",
+                [
+                    "store": .string("counter/s\(number % counters)"), "action": "increment",
+                    "payload": ["by": .int(number)],
+                ])
+        }
+        let greeting = try control.hello(client: "fluxbus-bench", until: Deadline(after: Self.patience))
+        return HostileWorld(
+            stores: stores, epoch: greeting["epoch"]?.string ?? "", revision: greeting["revision"]?.int ?? 0)
+    }
+}

@@ -1,0 +1,117 @@
+import BusJSON
+
+/// What one form of one attack did to the innocent and to the daemon.
+struct HostileResult {
+    let attack: Attack
+    let connections: Int
+    let seconds: Double
+    let limit: Int
+    let innocent: InnocentTally
+    let hostile: AttackForce.Tally
+    /// Why the daemon ended before it should, if it did.
+    var ending: String?
+    var cpuShare: Double?
+    var residentBefore: Int?
+    var peak: Int?
+    var residentAfter: Int?
+    /// The longest time between two beats of the watchdog, in nanoseconds.
+    var beatDistance: UInt64 = 0
+
+    private func milliseconds(_ share: Double) -> Double {
+        innocent.replyTimes.microseconds(atShare: share) / 1000
+    }
+    private var longest: Double { Double(innocent.replyTimes.longest) / 1e6 }
+    private var silence: Double { Double(innocent.silence) / 1e6 }
+    private var deliverySilence: Double { Double(innocent.deliverySilence) / 1e6 }
+
+    /// What is worse than it may be; empty when the attack did no harm.
+    var faults: [String] {
+        var faults: [String] = []
+        func fault(_ isOne: Bool, _ text: @autoclosure () -> String) { if isOne { faults.append(text()) } }
+        if let ending { faults.append(ending) }
+        let latest = HostileBars.latest(beside: connections)
+        fault(milliseconds(0.99) > latest, "p99 above \(Figure.decimal(latest, 0)) ms")
+        fault(
+            silence >= HostileBars.silence, "silent for \(Figure.decimal(silence, 0)) ms")
+        fault(
+            deliverySilence >= HostileBars.silence,
+            "the subscriber heard nothing for \(Figure.decimal(deliverySilence, 0)) ms")
+        fault(innocent.failureCount > 0, "failed: \(innocent.failureText)")
+        fault(
+            (peak ?? 0) > HostileBars.peak(limit: limit),
+            "memory above \(Self.megabytes(HostileBars.peak(limit: limit)))")
+        let before = residentBefore ?? 0
+        if let residentAfter {
+            let kept = residentAfter - before
+            fault(kept > HostileBars.ownBytes + attack.keeps, "kept \(Self.megabytes(kept))")
+        }
+        fault(
+            beatDistance > BeatEar.interval,
+            "no beat for \(Figure.decimal(Double(beatDistance) / 1e9, 1)) s")
+        fault(attack.isWellBehaved && hostile.cutOff > 0, "\(hostile.cutOff) readers cut off")
+        return faults
+    }
+
+    // MARK: - For people
+
+    static let head = [
+        "attack", "conns", "p50 ms", "p99 ms", "max ms", "silence ms", "failed", "CPU", "peak MB", "after MB",
+        "beat s", "verdict",
+    ]
+
+    var row: [String] {
+        [
+            attack.name, String(connections), Figure.decimal(milliseconds(0.5), 2),
+            Figure.decimal(milliseconds(0.99), 2), Figure.decimal(longest, 1),
+            Figure.decimal(max(silence, deliverySilence), 1), String(innocent.failureCount),
+            cpuShare.map(Figure.percent) ?? "?", peak.map { Figure.decimal(Double($0) / 1e6, 0) } ?? "?",
+            residentAfter.map { Figure.decimal(Double($0 - (residentBefore ?? 0)) / 1e6, 0) } ?? "?",
+            Figure.decimal(Double(beatDistance) / 1e9, 2),
+            faults.isEmpty ? "pass" : "FAIL: " + faults.joined(separator: "; "),
+        ]
+    }
+
+    /// One line, while the others are still to come.
+    var text: String { row.joined(separator: "  ") }
+
+    private static func megabytes(_ bytes: Int) -> String { Figure.decimal(Double(bytes) / 1e6, 0) + " MB" }
+
+    // MARK: - For programs
+
+    var json: JSON {
+        var object: JSONObject = [
+            "scenario": "hostile", "attack": .string(attack.name), "connections": .int(connections),
+            "ok": .bool(faults.isEmpty), "faults": .array(faults.map(JSON.string)),
+            "seconds": Self.number(seconds), "requests": .int(innocent.requests),
+            "replyMilliseconds": Self.json(innocent.replyTimes),
+            "deliveryMilliseconds": Self.json(innocent.deliveryTimes),
+            "silenceMilliseconds": Self.number(silence),
+            "deliverySilenceMilliseconds": Self.number(deliverySilence),
+            "failed": .int(innocent.failureCount), "memoryLimit": .int(limit),
+            "beatDistanceSeconds": Self.number(Double(beatDistance) / 1e9),
+            "hostileBytes": .int(hostile.bytes), "hostileLines": .int(hostile.lines),
+            "hostileConnections": .int(hostile.connections), "hostileCutOff": .int(hostile.cutOff),
+        ]
+        var failures = JSONObject()
+        for (reason, count) in innocent.failures.sorted(by: { $0.key < $1.key }) {
+            failures[reason] = .int(count)
+        }
+        object["failures"] = .object(failures)
+        object["hostileRefusal"] = hostile.firstRefusal.map(JSON.string)
+        object["serverCPUShare"] = cpuShare.map(Self.number) ?? .null
+        object["residentBefore"] = residentBefore.map(JSON.int) ?? .null
+        object["peakResident"] = peak.map(JSON.int) ?? .null
+        object["residentAfter"] = residentAfter.map(JSON.int) ?? .null
+        return .object(object)
+    }
+
+    private static func number(_ value: Double) -> JSON { .double(Figure.rounded(value)) }
+
+    private static func json(_ histogram: Histogram) -> JSON {
+        [
+            "p50": number(histogram.microseconds(atShare: 0.5) / 1000),
+            "p99": number(histogram.microseconds(atShare: 0.99) / 1000),
+            "max": number(Double(histogram.longest) / 1e6),
+        ]
+    }
+}
