@@ -63,7 +63,8 @@ extension Engine {
                     "A client does not read, and memory is short; its connection is ended with slow_consumer.",
                 peer: connection.peer))
         sayGoodbye(
-            connection, .slowConsumer, "This client does not read, and the bus needs the memory; connect again and read.")
+            connection, .slowConsumer,
+            "This client does not read, and the bus needs the memory; connect again and read.")
         // Nobody will take it, and it is what the memory is needed for.
         connection.isDiscarding = true
     }

@@ -203,7 +203,9 @@ import Testing
         var seen = 0
         for _ in 0..<20 {
             slow.isReading = false
-            for _ in 0..<100 { try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#) }
+            for _ in 0..<100 {
+                try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#)
+            }
             bus.advance(milliseconds: 900)
             slow.isReading = true
             seen += try slow.all().count

@@ -116,14 +116,20 @@ final class Arena {
         if isDue { offerInnocent() }
         while engine.hasWork, engine.turnHasRoom {
             guard let id = engine.serveNext() else { continue }
-            if id == innocent { sendInnocent() } else if let one = attackers.first(where: { $0.connection == id }) { send(one) }
+            if id == innocent {
+                sendInnocent()
+            } else if let one = attackers.first(where: { $0.connection == id }) {
+                send(one)
+            }
         }
         longestTurn = max(longestTurn, engine.workOfTurn)
         engine.takeReady { _ in }
         waitedFor += 1
         hear()
         for attacker in attackers where attacker.isReading { _ = take(attacker.connection, most: 256 << 10) }
-        for attacker in attackers where isClosing(attacker.connection) { engine.disconnect(attacker.connection) }
+        for attacker in attackers where isClosing(attacker.connection) {
+            engine.disconnect(attacker.connection)
+        }
         attackers.removeAll { isGone($0.connection) }
     }
 
@@ -177,7 +183,8 @@ final class Arena {
             for piece in pieces.prefix(filled) {
                 if connection == innocent {
                     text += String(
-                        decoding: UnsafeRawBufferPointer(start: piece.base, count: piece.count), as: UTF8.self)
+                        decoding: UnsafeRawBufferPointer(start: piece.base, count: piece.count), as: UTF8.self
+                    )
                 }
                 count += piece.count
             }

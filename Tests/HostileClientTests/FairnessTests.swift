@@ -29,7 +29,8 @@ import Testing
     }
 
     static let attacks: [Attack] = [
-        Attack(name: "dispatches", line: #"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#),
+        Attack(
+            name: "dispatches", line: #"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#),
         Attack(
             name: "dispatches that nobody hears", isReading: false,
             line: #"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#),
@@ -48,7 +49,8 @@ import Testing
             line: #"{"op":"dispatch","actions":["#
                 + Array(repeating: #"{"store":"counter/innocent","action":"increment"}"#, count: 1024)
                 .joined(separator: ",") + "]}"),
-        Attack(name: "wide dispatches", stores: 3000, line: #"{"op":"dispatch","type":"item","action":"add"}"#),
+        Attack(
+            name: "wide dispatches", stores: 3000, line: #"{"op":"dispatch","type":"item","action":"add"}"#),
         Attack(
             name: "dry runs", stores: 3000,
             line: #"{"op":"dispatch","type":"item","action":"add","dryRun":true}"#),

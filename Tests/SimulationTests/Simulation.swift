@@ -103,6 +103,7 @@ final class Simulation {
             }
             let count = all ? bytes.count : Int.random(in: 1...bytes.count, using: &random)
             engine.sent(client.connection, count)
+            try audit()
             do {
                 try client.receive(Array(bytes.prefix(count)), truth)
             } catch {

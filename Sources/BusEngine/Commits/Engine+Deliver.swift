@@ -113,7 +113,9 @@ extension Engine {
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
             if connection.subscriptions.count > 1 {
                 // Who lags behind anyway need not be put in order.
-                guard subscription.shape.key.actions || canTake(content, subscription, connection) else { return }
+                guard subscription.shape.key.actions || canTake(content, subscription, connection) else {
+                    return
+                }
                 work += Work.delivery
                 publication.ordered.append(subscription)
             } else {
@@ -150,17 +152,8 @@ extension Engine {
             return true
         }
         if subscription.catchUp != nil || connection.isClosing { return false }
-        if isPublicationLong {
-            fallBehind(subscription)
-            return false
-        }
-        beginNotingCommit(subscription.shape)
-        beginLagging(
-            subscription,
-            CatchUp(
-                reset: false, evenIfEmpty: false, dropsAfter: revision - 1, floor: sequenceBefore,
-                ceiling: sequence))
-        statistics.coalesced += 1
+        if !isPublicationLong { beginNotingCommit(subscription.shape) }
+        fallBehind(subscription)
         return false
     }
 

@@ -88,14 +88,17 @@ extension Engine {
         let cost = Work.look + scan.pattern.name.pattern.count
         let seen = scan.lastName
         var isDone = true
+        // However short the slice is, it goes on by one store.
+        var hasAdvanced = false
         entry.ordered.forEach(from: start) { index in
             let name = stores.pointer(index).pointee.name
             guard scan.prefix.isEmpty || name.utf8.starts(with: scan.prefix.utf8) else { return false }
             if let seen, !UTF8Order.precedes(seen, name) { return true }
-            if isSliceUsedUp {
+            if isSliceUsedUp, hasAdvanced {
                 isDone = false
                 return false
             }
+            hasAdvanced = true
             work += cost
             scan.lastName = name
             guard isBehind(name, entry, scan), scan.pattern.name.isAny || scan.pattern.name.matches(name)
@@ -156,7 +159,9 @@ extension Engine {
                 scan.pattern.name.matches(record.pointee.name)
             else { continue }
             if place == scan.type {
-                guard let last = scan.lastName, UTF8Order.precedes(record.pointee.name, last) else { continue }
+                guard let last = scan.lastName, UTF8Order.precedes(record.pointee.name, last) else {
+                    continue
+                }
             }
             let address = address(of: Int(index))
             let position =

@@ -76,6 +76,7 @@ extension Engine {
         }
         guard cost >= limits.sliceWork, !connection.isDeferredLineDue, hasWork else { return false }
         keep(line, of: connection)
+        connection.isPaused = true
         connection.isQueued = true
         queue.add(.serve(connection), share: max(connection.share, queue.clock) + cost)
         return true

@@ -61,7 +61,11 @@ struct FairQueue<Element> {
         heap.removeAll()
         var left: [Element] = []
         for entry in all {
-            if isLeaving(entry.element) { left.append(entry.element) } else { add(entry.element, share: entry.share) }
+            if isLeaving(entry.element) {
+                left.append(entry.element)
+            } else {
+                add(entry.element, share: entry.share)
+            }
         }
         return left
     }

@@ -118,7 +118,11 @@ final class OrderedStores {
         var (low, high) = (0, blocks.count)
         while low < high {
             let middle = (low + high) / 2
-            if UTF8Order.precedes(name, self.name(blocks[middle][0])) { high = middle } else { low = middle + 1 }
+            if UTF8Order.precedes(name, self.name(blocks[middle][0])) {
+                high = middle
+            } else {
+                low = middle + 1
+            }
         }
         return max(0, low - 1)
     }
@@ -128,7 +132,11 @@ final class OrderedStores {
         var (low, high) = (0, blocks[block].count)
         while low < high {
             let middle = (low + high) / 2
-            if UTF8Order.precedes(self.name(blocks[block][middle]), name) { low = middle + 1 } else { high = middle }
+            if UTF8Order.precedes(self.name(blocks[block][middle]), name) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         return low
     }

@@ -52,6 +52,14 @@ extension Engine {
             catchUp.nextDrop = nil
         }
         let part = catchUp.part ?? ItemList()
+        if !part.isEmpty, catchUp.dropsSeen < dropLog.count {
+            // One of the stores in it may have gone since: what goes must not stand on the same line.
+            count(nil, of: &catchUp)
+            tell(subscription, &catchUp, part, dropped: ItemList(), more: true)
+            subscription.catchUp = catchUp
+            return
+        }
+        catchUp.dropsSeen = dropLog.count
         let progress = gather(into: part, for: subscription.shape, &catchUp)
         count(progress == .hasMore ? part : nil, of: &catchUp)
         switch progress {
@@ -104,7 +112,8 @@ extension Engine {
                 : gatherMembers(into: list, for: shape, &catchUp)
             guard progress == .isComplete else { return progress }
             if catchUp.ceiling == sequence { return .isComplete }
-            // Something changed while earlier parts went out: another round.
+            // Something changed while earlier parts went out: another round. One line names no store twice.
+            if !list.isEmpty { return .isFull }
             catchUp.floor = catchUp.ceiling
             catchUp.ceiling = sequence
             catchUp.type = 0
@@ -114,6 +123,8 @@ extension Engine {
     }
 
     private func gatherTypes(into list: ItemList, for shape: Shape, _ catchUp: inout CatchUp) -> Progress {
+        // However short the slice is, it goes on by one store.
+        var hasAdvanced = false
         while catchUp.type < types.count {
             let entry = types[catchUp.type]
             if shape.key.pattern.type.matches(entry.name) {
@@ -121,7 +132,8 @@ extension Engine {
                 while index >= 0 {
                     let record = stores.pointer(index)
                     if record.pointee.sequence > catchUp.ceiling { break }
-                    if isSliceUsedUp { return .hasMore }
+                    if isSliceUsedUp, hasAdvanced { return .hasMore }
+                    hasAdvanced = true
                     work += Work.look
                     if shape.wantsWholeTypes || shape.members.contains(index),
                         !append(index, entry, for: shape, catchUp, to: list)
@@ -159,8 +171,8 @@ extension Engine {
             .map { (store: $0, record: stores.pointer($0)) }
             .filter { $1.pointee.sequence > catchUp.cursor && $1.pointee.sequence <= catchUp.ceiling }
             .sorted { $0.record.pointee.sequence < $1.record.pointee.sequence }
-        for (store, record) in due {
-            if isSliceUsedUp, !list.isEmpty { return .hasMore }
+        for (number, (store, record)) in due.enumerated() {
+            if isSliceUsedUp, number > 0 { return .hasMore }
             let type = types[Int(record.pointee.type)]
             guard append(store, type, for: shape, catchUp, to: list) else { return .isFull }
             catchUp.cursor = record.pointee.sequence

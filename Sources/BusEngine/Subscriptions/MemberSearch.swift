@@ -118,9 +118,11 @@ extension Engine {
         }
         if globShapes.isEmpty { return }
         let type = types[Int(record.pointee.type)].name
-        work += Work.look * globShapes.forEach(wanting: record.pointee.name, ofType: type) {
-            enlist(index, in: $0)
-        }
+        work +=
+            Work.look
+            * globShapes.forEach(wanting: record.pointee.name, ofType: type) {
+                enlist(index, in: $0)
+            }
     }
 
     // MARK: Groups that nobody is in any more

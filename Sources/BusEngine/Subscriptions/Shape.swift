@@ -130,7 +130,8 @@ final class Shape {
 
     /// A subscription takes live changes from here on.
     func goLive(_ subscription: Subscription) {
-        precondition(subscription.place >= liveCount, "A subscription that takes live changes can't begin to.")
+        precondition(
+            subscription.place >= liveCount, "A subscription that takes live changes can't begin to.")
         swap(subscription.place, liveCount)
         liveCount += 1
     }

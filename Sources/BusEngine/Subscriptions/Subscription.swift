@@ -50,6 +50,8 @@ struct CatchUp {
     var hint: Int32 = -1
     /// The next drop to be looked at, counted from the first there ever was; nil before the first.
     var nextDrop: Int?
+    /// How many stores had gone when the next part was begun or gone on with.
+    var dropsSeen = 0
     /// What was gathered of the next part when a slice was used up.
     var part: ItemList?
 

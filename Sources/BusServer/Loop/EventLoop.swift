@@ -145,7 +145,9 @@ final class EventLoop {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
             } else if let id = connections.find(token) {
                 serve(id, interest)
-                if index % Bounds.eventsPerLook == 0, MonotonicClock.nanoseconds() > end { engine.closeTurn() }
+                if index % Bounds.eventsPerLook == 0, MonotonicClock.nanoseconds() > end {
+                    engine.closeTurn()
+                }
             }
         }
         serveWaiting(until: end)
