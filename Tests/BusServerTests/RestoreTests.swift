@@ -142,7 +142,7 @@ import Testing
     @Test func oneThingIsDoneAtATime() throws {
         #expect(try restore(["--verify"]).status == 64)
         #expect(try restore(["--check"]).status == 64)
-        let unnamed = try DaemonProcess.run(["--listen", "unix:/tmp/nobody", "--restore", copy])
+        let unnamed = try DaemonProcess.run(["--listen", "unix:/run/nobody", "--restore", copy])
         #expect(unnamed.status == 78)
         #expect(unnamed.errors.contains("There is no log to restore"))
     }

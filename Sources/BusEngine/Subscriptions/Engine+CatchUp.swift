@@ -19,6 +19,8 @@ extension Engine {
     func endLagging(_ subscription: Subscription) {
         if let part = subscription.catchUp?.part { catchUpBytes -= part.countedBytes }
         subscription.catchUp = nil
+        // One that was formed without it would tell it nothing of what comes next.
+        endCohort(of: subscription.shape)
         subscription.shape.goLive(subscription)
         if !subscription.shape.hasLaggingSubscribers { endNoting(subscription.shape) }
         subscription.connection.lagging -= 1

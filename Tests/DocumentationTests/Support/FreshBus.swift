@@ -28,6 +28,11 @@ final class FreshBus {
         try FileManager.default.copyItem(
             at: Document.root.appendingPathComponent("config"),
             to: URL(fileURLWithPath: "\(directory.path)/etc"))
+        // A check looks for the directory of the socket, which a service makes when it starts.
+        let configuration = "\(directory.path)/etc/fluxbusd.yaml"
+        try String(contentsOfFile: configuration, encoding: .utf8)
+            .replacing("/run/fluxbus/bus.sock", with: "\(directory.path)/configured.sock")
+            .write(toFile: configuration, atomically: true, encoding: .utf8)
         daemon.executableURL = URL(fileURLWithPath: "\(Self.programs)/fluxbusd")
         daemon.arguments = [
             "--config", "\(directory.path)/etc/fluxbusd.yaml", "--listen", "unix:\(socket)", "--log", log,
