@@ -17,8 +17,11 @@ final class Bench {
     private let command: BenchCommand
     private let address: BusAddress
     private let token: String?
-    /// Owns the ephemeral stores, and asks what has to be asked.
+    /// Asks what has to be asked.
     private let control: BusConnection
+    /// Own the ephemeral stores, of which one connection may have so many.
+    private var owners: [BusConnection] = []
+    private static let storesPerOwner = 10_000
 
     init(load: Load, command: BenchCommand, address: BusAddress, token: String?) throws {
         self.load = load
@@ -81,9 +84,15 @@ final class Bench {
 
     private func makeStores(named name: String) throws {
         // Pipelined, so that a million stores are made in seconds.
-        try control.exchange(load.stores, patience: Self.patience) { number in
-            BusRequest(
-                "create", ["store": .string("\(command.type)/\(name)-\(number)"), "ephemeral": true])
+        for first in stride(from: 0, to: load.stores, by: Self.storesPerOwner) {
+            let owner = try connect(1)[0]
+            owners.append(owner)
+            let count = min(Self.storesPerOwner, load.stores - first)
+            try owner.exchange(count, patience: Self.patience) { number in
+                BusRequest(
+                    "create",
+                    ["store": .string("\(command.type)/\(name)-\(first + number)"), "ephemeral": true])
+            }
         }
     }
 

@@ -97,7 +97,8 @@ extension Engine {
 
     private func deliver(_ content: ShapeContent, _ cause: ByteWriter?, to shape: Shape) {
         if content.isAbandoned { return }
-        if shape.liveCount > 1, !shape.key.actions {
+        // In a group that was formed in this turn a member's revision stands with the group.
+        if shape.liveCount > 1 || shape.cohort != nil, !shape.key.actions {
             return deliverTogether(content, cause, to: shape)
         }
         // From the end, as who begins to lag changes places with the last.
@@ -147,7 +148,7 @@ extension Engine {
         _ content: ShapeContent, _ subscription: Subscription, _ connection: Connection
     ) -> Bool {
         if isReading(subscription, connection), !isPublicationLong,
-            connection.outbox.count &+ content.size < outboxLimit
+            content.size <= Limits.usualContent || !isOutputOverShare
         {
             return true
         }
