@@ -7,9 +7,6 @@ extension Engine {
     package func connect(_ peer: Peer) -> ConnectionID {
         let id = freeConnections.popLast() ?? connections.count
         let connection = Connection(id: id, peer: peer, limits: limits)
-        connection.lastSentAt = now
-        // Who is new comes after those who were there and have asked for little: else many who come and go were always first.
-        connection.share = queue.clock + limits.sliceWork
         if isLogged { connection.outbox.release(through: 0) }
         if id == connections.count { connections.append(connection) } else { connections[id] = connection }
         connectionCount += 1
@@ -231,13 +228,13 @@ extension Engine {
     @inline(__always)
     func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
         if connection.cohort != nil { takeFromCohort(connection) }
-        if connection.outbox.isEmpty { connection.lastSentAt = now }
         connection.outbox.begin(spareWriters)._withUnsafeGuaranteedRef { writer in
             let start = writer.count
             body(writer)
             let written = writer.count &- start
             connection.outbox.finish(written)
             outboxBytes &+= written
+            turnOutput &+= written
             work &+= written
         }
         if !connection.isReady { markReady(connection) }
@@ -271,6 +268,9 @@ extension Engine {
         swap(&ready, &spareReadyList)
     }
 
+    /// The bytes that wait to be sent, without those that are still shared with others who are told the same.
+    package func waitingOutput(of id: ConnectionID) -> Int { connection(id).outbox.count }
+
     /// Whether there is something to send now.
     package func hasOutput(_ id: ConnectionID) -> Bool {
         let connection = connection(id)
@@ -297,7 +297,7 @@ extension Engine {
             let shared = connection.outbox.sharedCount
             connection.outbox.sent(count, spareWriters)
             sharedOutboxBytes &-= shared &- connection.outbox.sharedCount
-            connection.lastSentAt = now
+            if count > 0 { connection.stuckSince = nil }
             outboxBytes -= count
             statistics.bytesOut += count
             if connection.isClosing { return false }

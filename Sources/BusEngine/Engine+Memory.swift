@@ -24,6 +24,9 @@ extension Engine {
 
     var memoryInUse: Int { max(accountedMemory, measuredMemory) }
 
+    /// Gives the kernel what can be given back, for moments when nothing else is to be done.
+    package func giveBackMemory() { stores.giveBackMemory() }
+
     var isOverMemory: Bool { memoryInUse > limits.memory }
 
     /// Whether what waits for readers takes more than its share of the memory.
@@ -36,7 +39,7 @@ extension Engine {
 
     /// While memory is short, or readers hold more than their share of it: those who do not read are ended, who holds most
     /// first, until it is enough.
-    func relieveMemory() {
+    package func relieveMemory() {
         guard now - relievedAt >= Limits.reliefInterval else { return }
         let isShort = memoryInUse > limits.memory / 8 * 7
         guard isShort || outputBytes > limits.memory / 8 * 3 else { return }
@@ -44,7 +47,7 @@ extension Engine {
         var stuck: [Connection] = []
         for case let connection? in connections
         where connection.outbox.count > Limits.sharedWhileWaiting && !connection.isClosing
-            && now - connection.lastSentAt >= Limits.stuckMilliseconds
+            && isStuck(connection)
         { stuck.append(connection) }
         stuck.sort { $0.outbox.count > $1.outbox.count }
         var surplus = isShort ? memoryInUse - limits.memory / 4 * 3 : outputBytes - limits.memory / 4
@@ -53,6 +56,20 @@ extension Engine {
             endStuck(connection)
         }
     }
+
+    /// Whether a client has not read for so long that it does not read.
+    func isStuck(_ connection: Connection) -> Bool {
+        connection.stuckSince.map { now - $0 >= Limits.stuckMilliseconds } ?? false
+    }
+
+    /// A connection's socket takes nothing more, as its client has not read what it was sent.
+    package func noteFull(_ id: ConnectionID) {
+        let connection = connection(id)
+        if connection.stuckSince == nil { connection.stuckSince = now }
+    }
+
+    /// A connection's socket takes something again, whether or not that has been sent yet.
+    package func noteRoom(_ id: ConnectionID) { connection(id).stuckSince = nil }
 
     private func endStuck(_ connection: Connection) {
         statistics.goodbyes += 1

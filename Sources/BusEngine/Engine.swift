@@ -124,7 +124,19 @@ package final class Engine {
     /// Subscriber groups without subscribers that are still members of stores.
     @exclusivity(unchecked) var deserted: [Shape] = []
     @exclusivity(unchecked) var isSweeping = false
-    @exclusivity(unchecked) var sweepShare = 0
+    @exclusivity(unchecked) var sweepShare = Share(expecting: 0)
+    /// The bytes that this turn has made for clients.
+    @exclusivity(unchecked) var turnOutput = 0
+    /// Subscriptions that fell behind lately because there were too many to tell, those of long ago counting less.
+    @exclusivity(unchecked) var falls = 0
+    @exclusivity(unchecked) var fallsDecayedAt = 0
+    /// Connections whose subscriptions wait until they may take live changes again, and when the first of them may.
+    @exclusivity(unchecked) var resting: [Connection] = []
+    @exclusivity(unchecked) var restDeadline: Int?
+    /// Connections whose peers are gone, that wait for their turn, and how far they have come together.
+    @exclusivity(unchecked) var lostConnections = WaitingLine()
+    @exclusivity(unchecked) var isLostQueued = false
+    @exclusivity(unchecked) var lostShare = Share(expecting: 0)
     /// Before this time, in milliseconds since 1970, no long commit is begun, and who waits for it.
     @exclusivity(unchecked) var gateOpensAt = 0
     @exclusivity(unchecked) var waitingAtGate: [Errand] = []
@@ -228,7 +240,8 @@ package final class Engine {
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
     package var nextDeadline: Int? {
         let due = min(
-            relaxDeadline ?? .max, bookmarkDeadline ?? .max, gateDeadline ?? .max, watchDeadline ?? .max)
+            relaxDeadline ?? .max, bookmarkDeadline ?? .max, gateDeadline ?? .max, watchDeadline ?? .max,
+            restDeadline ?? .max)
         return due == .max ? nil : due
     }
 
@@ -238,6 +251,7 @@ package final class Engine {
         relaxIfDue()
         openGateIfDue()
         endStuckReaders()
+        endRests()
     }
 
     // MARK: Types

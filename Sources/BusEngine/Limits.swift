@@ -20,9 +20,9 @@ package struct Limits: Sendable, Equatable {
     /// Actions in one dispatch: bounds how long one commit keeps everybody else waiting.
     package var batch = 1024
     /// Operations of one dispatch: a commit can't be interrupted, so this bounds how long everybody else waits for one. A store
-    /// that is reached takes 2, each write to it 8, expressions one for each step: so 300,000 stores can be changed at
-    /// once in a simple way, which takes some 30 ms.
-    package var commit = 3_000_000
+    /// that is reached takes 2, each write to it 8, expressions one for each step: so 200,000 stores can be changed at
+    /// once in a simple way, which takes some 50 ms.
+    package var commit = 2_000_000
     /// What states, outboxes and remembered keys may take in all; past it, what would grow is refused.
     package var memory = 2 << 30
 
@@ -36,9 +36,16 @@ package struct Limits: Sendable, Equatable {
 
     /// Stores that go with one connection: they are dropped in one commit, when it ends.
     package static let ephemeralStores = 10_000
+    /// What is written for clients in one turn, about: as much as is sent in one, or they would be told ever later.
+    static let turnOutput = 1 << 20
     /// The work of telling subscribers of a commit live, beside as much as the commit itself took: whoever has not been told of it
     /// by then is told in its own turn. So a dispatch does not wait for all who want to hear of it.
     static let liveWork = 500_000
+    /// Who falls behind because there were too many to tell takes no live changes for a while: a millisecond for each so many
+    /// that did lately…
+    static let fallsPerMillisecond = 100
+    /// …where each so many milliseconds a sixteenth of them is forgotten.
+    static let fallDecayInterval = 100
     /// What is encoded of one commit at once for all who are told of it live: larger ones are told piece by piece.
     static let liveBytes = 8 << 20
     /// Who has sent all of a run of shared bytes is looked for at this distance, in milliseconds: it costs a look at each.
@@ -94,7 +101,7 @@ package struct Limits: Sendable, Equatable {
     static let longRequest = 3_000_000
     /// So many times as long as it took, no other long request is begun while others are at work: then fewer than
     /// one in a hundred of theirs come upon one.
-    static let pauseAfterLongRequest = 100
+    static let pauseAfterLongRequest = 150
     /// Lines up to this length are not looked at for how much is in them: it can't be much.
     static let lightLine = 128
     /// Arrays and objects in one line: each takes some sixty bytes of memory for two on the line, and a third of a microsecond.

@@ -113,7 +113,7 @@ package struct LineBuffer {
             skip(.tooLong, take)
             return bytes.count
         }
-        if depth.passes(deepest, in: rest[scanned...]) {
+        if depth.passes(deepest, in: UnsafeRawBufferPointer(rebasing: rest[scanned...])) {
             skip(.tooDeep, take)
             return bytes.count
         }
@@ -133,37 +133,5 @@ package struct LineBuffer {
         scanned = 0
         depth = DepthScanner()
         _ = take(reason)
-    }
-}
-
-/// Follows the nesting of an unfinished line, so that one that is too deep is refused before it ends.
-struct DepthScanner {
-    private var depth = 0
-    private var inString = false
-    private var escaped = false
-
-    /// Reads on; true once the nesting passes `limit`.
-    mutating func passes(_ limit: Int, in bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
-        for byte in bytes {
-            if inString {
-                if escaped {
-                    escaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    escaped = true
-                } else if byte == UInt8(ascii: "\"") {
-                    inString = false
-                }
-                continue
-            }
-            switch byte {
-            case UInt8(ascii: "\""): inString = true
-            case UInt8(ascii: "{"), UInt8(ascii: "["):
-                depth += 1
-                if depth > limit { return true }
-            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
-            default: break
-            }
-        }
-        return false
     }
 }

@@ -106,6 +106,10 @@ final class Arena {
         now += 1
         engine.beginTurn(at: now)
         engine.tick()
+        engine.relieveMemory()
+        for attacker in attackers where !attacker.isReading && engine.hasOutput(attacker.connection) {
+            engine.noteFull(attacker.connection)
+        }
         for attacker in attackers where !attacker.bytes.isEmpty { offer(attacker) }
         // The innocent one is the last of those who are ready.
         if sending, awaited == 0 {

@@ -296,6 +296,7 @@ package final class MemoryBus {
     package func settle() {
         engine.beginTurn(at: now)
         engine.tick()
+        engine.relieveMemory()
         var isBusy = true
         while isBusy {
             isBusy = false
@@ -307,6 +308,7 @@ package final class MemoryBus {
                 if endpoint.takeOutput() { isBusy = true }
                 if endpoint.offerInput() { isBusy = true }
                 if endpoint.endIfClosing() { isBusy = true }
+                endpoint.noteIfFull()
             }
         }
         endpoints.removeAll(where: \.isEnded)

@@ -48,6 +48,11 @@ final class MemoryEndpoint {
         return true
     }
 
+    /// A client that does not read has a socket that takes nothing.
+    func noteIfFull() {
+        if !isEnded, !isReading, engine.hasOutput(connection) { engine.noteFull(connection) }
+    }
+
     /// Gives the engine what it is ready to read; true if there was something.
     func offerInput() -> Bool {
         guard !isEnded, !toSend.isEmpty, case .reading = engine.status(of: connection) else { return false }

@@ -24,6 +24,7 @@ extension Engine {
         let bytes = cohort.run.count &- start
         work &+= bytes
         outboxBytes &+= bytes &* cohort.members.count
+        turnOutput &+= bytes &* cohort.members.count
         sharedOutboxBytes &+= bytes &* cohort.members.count
         statistics.events += cohort.members.count
     }
@@ -87,7 +88,6 @@ extension Engine {
     private func give(_ run: ByteWriter, to connection: Connection) {
         let (start, end) = (connection.cohortStart, run.count)
         if start == end { return }
-        if connection.outbox.isEmpty { connection.lastSentAt = now }
         connection.outbox.append(shared: run, from: start, to: end)
         connection.cohortStart = end
         markReady(connection)

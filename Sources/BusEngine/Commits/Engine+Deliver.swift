@@ -273,7 +273,7 @@ extension Engine {
     /// others dispatch, or has not had the time to show that it does not.
     private func mayHoldMore(_ connection: Connection) -> Bool {
         guard connection.outbox.count < limits.memory / 8, !isOutputOverShare else { return false }
-        return now - connection.lastSentAt < Limits.stuckMilliseconds
+        return !isStuck(connection)
     }
 
     /// A connection holds more than it usually may: once it has not read for long enough, it is ended.
@@ -285,7 +285,8 @@ extension Engine {
 
     /// When the next of those has to be looked at, in milliseconds since 1970.
     var watchDeadline: Int? {
-        watchedReaders.isEmpty ? nil : watchedReaders.lazy.map(\.lastSentAt).min()! + Limits.stuckMilliseconds
+        watchedReaders.isEmpty
+            ? nil : watchedReaders.lazy.map { $0.stuckSince ?? self.now }.min()! + Limits.stuckMilliseconds
     }
 
     /// Ends those who have not read, and lets go of those who have.
@@ -296,7 +297,7 @@ extension Engine {
         for connection in watched where !connection.isClosing {
             connection.isWatched = false
             if connection.outbox.count < outboxLimit { continue }
-            if now - connection.lastSentAt >= Limits.stuckMilliseconds {
+            if isStuck(connection) {
                 endSlowConsumer(connection)
             } else {
                 watch(connection)
@@ -305,7 +306,7 @@ extension Engine {
     }
 
     private func endSlowConsumer(_ connection: Connection) {
-        let isStuck = now - connection.lastSentAt >= Limits.stuckMilliseconds
+        let isStuck = isStuck(connection)
         statistics.goodbyes += 1
         configuration.report(
             EngineNote(

@@ -240,6 +240,7 @@ extension Engine {
     /// A subscription is told of this commit later, together with what comes until then.
     func fallBehind(_ subscription: Subscription) {
         work &+= Work.delivery
+        if isPublicationLong { noteFall(of: subscription.connection) }
         beginLagging(
             subscription,
             CatchUp(
@@ -258,7 +259,7 @@ extension Engine {
         }
         guard shape.hasLiveSubscribers || shape.selectedChanges != nil else { return }
         if isPublicationLong, shape.content == nil || publication.shapes.count > 1 { return lag(shape) }
-        work &+= Work.group
+        work &+= Work.selection
         restricted.clear()
         shape.selection!.restrict(entries.elements[...], of: record.pointee.state, to: restricted)
         if restricted.isEmpty { return }

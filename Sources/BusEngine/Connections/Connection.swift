@@ -26,6 +26,10 @@ final class Connection {
     @exclusivity(unchecked) var nextSubscription = 1
     /// How many of the subscriptions lag behind.
     @exclusivity(unchecked) var lagging = 0
+    /// Until when they take no live changes, in milliseconds since 1970: there are too many like them to tell each at once.
+    @exclusivity(unchecked) var restsUntil = 0
+    /// Stands in the list of those that wait for that.
+    @exclusivity(unchecked) var isResting = false
 
     @exclusivity(unchecked) var will: [WillAction] = []
     /// What the will and the unfinished lines are counted as in the engine's sums.
@@ -70,8 +74,9 @@ final class Connection {
     @exclusivity(unchecked) var isDiscarding = false
     /// Its socket is closed.
     @exclusivity(unchecked) var isGone = false
-    /// How far it has come on the clock of work; see `FairQueue`.
-    @exclusivity(unchecked) var share = 0
+    @exclusivity(unchecked) var share: Share
+    /// It is served because it was its turn.
+    @exclusivity(unchecked) var isInTurn = false
     /// A read of many stores that takes more than one slice; it is not read meanwhile.
     @exclusivity(unchecked) var scan: StoreScan?
     /// A request whose commit is so long that it has to wait until others have had their time; it is not read meanwhile.
@@ -81,8 +86,8 @@ final class Connection {
     @exclusivity(unchecked) var isDeferredLineDue = false
     /// Subscriber groups of its subscriptions that have not found all their stores; it is not read meanwhile.
     @exclusivity(unchecked) var searches: [Shape] = []
-    /// When some of its output was sent last, or there was none, in milliseconds since 1970.
-    @exclusivity(unchecked) var lastSentAt = 0
+    /// Since when its socket takes nothing, in milliseconds since 1970; nil while it takes what there is.
+    @exclusivity(unchecked) var stuckSince: Int?
     /// Stands in the list of connections with something to do.
     @exclusivity(unchecked) var isReady = false
 
@@ -90,6 +95,8 @@ final class Connection {
         self.id = id
         self.peer = peer
         lines = LineBuffer(longest: limits.line, deepest: limits.depth)
+        // Who is new comes after those who were there and have asked for little: else many who come and go were always first.
+        share = Share(expecting: limits.sliceWork)
     }
 }
 

@@ -44,7 +44,8 @@ extension Engine {
     /// The stores, those that went, and the keys of commits.
     func writeStores(to writer: HandOverWriter) {
         for entry in types { writeStores(of: entry, to: writer) }
-        for drop in dropLog.drops {
+        for number in dropLog.forgottenCount..<dropLog.count {
+            let drop = dropLog[number]
             writer.record("drop") { record in
                 record("revision", .int(drop.revision))
                 record("type", .string(types[Int(drop.type)].name))

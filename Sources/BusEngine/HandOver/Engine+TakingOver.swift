@@ -113,7 +113,6 @@ extension Engine {
                 unit: record.members["unit"]?.string)
         }
         let connection = Connection(id: id, peer: peer, limits: limits)
-        connection.lastSentAt = now
         while connections.count < id {
             freeConnections.append(connections.count)
             connections.append(nil)

@@ -55,7 +55,7 @@ extension Engine {
             writer.append(",\"types\":[")
             for (place, entry) in wanted.enumerated() {
                 if place > 0 { writer.append(UInt8(ascii: ",")) }
-                writer.append(json: entry.type.definition)
+                writer.append(entry.definitionText.bytes)
                 if !self.fits(writer) { return false }
             }
             writer.append("]")

@@ -84,6 +84,7 @@ extension Engine {
         }
         let bytes = scratch.bytes
         reply(connection) { writer in
+            writer.reserve(bytes.count + id.count + 32)
             writer.append(headOfReplyTo: id)
             writer.append("\"ok\":true")
             writer.append(bytes)

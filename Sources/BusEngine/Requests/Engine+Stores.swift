@@ -100,7 +100,8 @@ extension Engine {
     ) -> Int32 {
         let index = stores.insert(
             StoreRecord(
-                name: String(decoding: name, as: UTF8.self), state: state, revision: 0, sequence: 0,
+                name: String(decoding: name, as: UTF8.self), state: state, revision: 0,
+                sequence: sequence + 1,
                 shapes: [], older: -1, newer: -1, type: entry.index, place: -1, size: Int32(size),
                 creator: creator, owner: Int32(owner?.id ?? -1), touch: -1))
         entry.add(index)

@@ -36,7 +36,7 @@ extension Engine {
             let cost =
                 connection.will.count * Work.batchAction
                 + connection.ephemeralStores.count * Work.storeChange
-            queue.add(.end(connection), share: max(connection.share, queue.clock) + cost)
+            queue.add(.end(connection), &connection.share, expecting: cost)
         }
     }
 
@@ -69,7 +69,7 @@ extension Engine {
         for action in connection.will {
             do throws(RequestError) { try planElement(BatchElement(action)) } catch { break }
         }
-        return plannedWork + connection.ephemeralStores.count * Work.storeChange >= Limits.longRequest
+        return plannedWork() + connection.ephemeralStores.count * Work.storeChange >= Limits.longRequest
     }
 
     /// Carries out all ends that wait, for a daemon that leaves: whoever follows does not know of them.

@@ -29,11 +29,12 @@ extension Engine {
     func isGateClosed(to id: ConnectionID) -> Bool { now < gateOpensAt && isOtherActive(than: id) }
 
     /// What the planned dispatch will cost, about.
-    var plannedWork: Int {
+    func plannedWork(isDryRun: Bool = false) -> Int {
         var work = 0
         for step in plan.steps.elements {
             let count = step.store >= 0 ? 1 : step.type.count
             work &+= count &* max(Work.commitStore, step.type.workPerStore(of: step.action))
+            if isDryRun { work &+= count &* Work.dryRunStore }
         }
         return work
     }
@@ -54,6 +55,11 @@ extension Engine {
         if plan.steps.count == 1, touches.count > 0 {
             plan.steps[0].type.noteWork(cost / touches.count, of: plan.steps[0].action)
         }
+    }
+
+    /// So many nanoseconds have passed for one thing, whatever work was counted for it.
+    package func noteTime(_ nanoseconds: Int) {
+        if nanoseconds >= Limits.longRequest { closeGate(after: nanoseconds) }
     }
 
     /// Something long was done.
@@ -78,7 +84,7 @@ extension Engine {
         keep(line, of: connection)
         connection.isPaused = true
         connection.isQueued = true
-        queue.add(.serve(connection), share: max(connection.share, queue.clock) + cost)
+        queue.add(.serve(connection), &connection.share, expecting: cost)
         return true
     }
 
@@ -125,8 +131,8 @@ extension Engine {
         case .serve(let connection): enqueue(connection)
         case .end(let connection):
             waitingAtGate.removeFirst()
-            queue.add(.end(connection), share: connection.share)
-        case .sweep: waitingAtGate.removeFirst()
+            queue.add(.end(connection), &connection.share)
+        case .sweep, .serveLost: waitingAtGate.removeFirst()
         }
     }
 }

@@ -13,9 +13,9 @@ extension Engine {
         now = max(now, milliseconds)
         statistics.work &+= work
         work = 0
+        turnOutput = 0
         endCohorts()
         recycleRuns()
-        relieveMemory()
     }
 
     /// Whether somebody waits for a turn.
@@ -24,14 +24,17 @@ extension Engine {
     /// The work done in this turn so far, as `Work` counts it.
     package var workOfTurn: Int { work }
 
+    /// All the work that was ever done.
+    package var totalWork: Int { statistics.work &+ work }
+
     /// The turn has taken as long as it may, whatever was counted.
     package func closeTurn() { work = max(work, limits.turnWork) }
 
     /// Whether this turn has room for more.
-    package var turnHasRoom: Bool { work < limits.turnWork }
+    package var turnHasRoom: Bool { work < limits.turnWork && turnOutput < Limits.turnOutput }
 
     /// Whether new input may be carried out as it comes, because nobody waits and the turn has room.
-    package var isUncontended: Bool { queue.isEmpty && work < limits.turnWork }
+    package var isUncontended: Bool { queue.isEmpty && turnHasRoom }
 
     /// There is input for a connection that must not be carried out before it is its turn: `serveNext` asks for it then.
     package func awaitTurn(_ id: ConnectionID) {
@@ -44,14 +47,8 @@ extension Engine {
     package func serveNext() -> ConnectionID? {
         guard let errand = queue.takeFirst() else { return nil }
         switch errand {
-        case .serve(let connection):
-            connection.isQueued = false
-            let awaitsInput = connection.awaitsInput
-            connection.awaitsInput = false
-            if connection.isGone { return nil }
-            // What it has sent before comes first; the socket says again that there is more.
-            if awaitsInput, !mustWait(connection), !connection.isClosing { return connection.id }
-            serve(connection)
+        case .serve(let connection): return serveQueued(connection)
+        case .serveLost: return serveLost()
         case .end(let connection):
             let start = beginSlice()
             end(connection)
@@ -60,10 +57,38 @@ extension Engine {
             isSweeping = false
             let start = beginSlice()
             sweep()
-            sweepShare = queue.charge(work - start, to: sweepShare)
+            sweepShare.charge(work - start)
             sliceEnd = 0
         }
         return nil
+    }
+
+    private func serveQueued(_ connection: Connection) -> ConnectionID? {
+        connection.isQueued = false
+        let awaitsInput = connection.awaitsInput
+        connection.awaitsInput = false
+        if connection.isGone { return nil }
+        connection.isInTurn = true
+        // What it has sent before comes first; the socket says again that there is more.
+        if awaitsInput, !mustWait(connection), !connection.isClosing { return connection.id }
+        serve(connection)
+        return nil
+    }
+
+    /// Those whose peers are gone have one share together: however many come, send something and go, they are one to those
+    /// who stay.
+    private func serveLost() -> ConnectionID? {
+        isLostQueued = false
+        let connection = lostConnections.takeFirst()
+        let toRead = connection.flatMap { serveQueued($0) }
+        queueLost()
+        return toRead
+    }
+
+    private func queueLost() {
+        if isLostQueued || lostConnections.isEmpty { return }
+        isLostQueued = true
+        queue.add(.serveLost, &lostShare)
     }
 
     /// Serves all that wait, however long it takes: for engines whose only client is the caller.
@@ -85,8 +110,15 @@ extension Engine {
     @inline(__always)
     func endSlice(_ start: Int, _ connection: Connection) {
         sliceEnd = 0
-        connection.share = queue.charge(work &- start &- deliveredWork, to: connection.share)
+        let done = work &- start &- deliveredWork
         deliveredWork = 0
+        if connection.isLost {
+            lostShare.charge(done)
+        } else {
+            if !connection.isInTurn { queue.serveAtOnce(&connection.share) }
+            connection.share.charge(done)
+        }
+        connection.isInTurn = false
         if connection.isPaused, !connection.isClosing { enqueue(connection) }
     }
 
@@ -98,7 +130,14 @@ extension Engine {
     func enqueue(_ connection: Connection) {
         if connection.isQueued { return }
         connection.isQueued = true
-        queue.add(.serve(connection), share: connection.share)
+        guard connection.isLost else { return queue.add(.serve(connection), &connection.share) }
+        // One after the other, so that not all of them hold what they have sent.
+        if connection.heldBytes > 0 {
+            lostConnections.putBack(connection)
+        } else {
+            lostConnections.append(connection)
+        }
+        queueLost()
     }
 
     /// Goes on with a connection, as something it waited for has come: at once if nobody else waits, else in its turn.

@@ -1,15 +1,16 @@
-/// Who waits for a turn, in the order of fairness: start-time fair queueing.
+/// Who waits for a turn, in the order of fairness: fair queueing by the time at which each would be done.
 ///
 /// Time is counted in work. Everybody has a share: how far it has come on that clock. Who is served moves forward by the work
-/// that was done for it, and the one that is least far comes next. So one who asks for little is served at once,
-/// however much others have asked for; one who caused a long commit waits until the others have had as much; and who
-/// is alone never waits.
+/// that is done for it, and the one comes next that would be done first: that has come least far, and asks for least. So one
+/// who asks for little is served at once, however many others ask for much; one who caused a long commit waits until the
+/// others have had as much; and who is alone never waits.
 struct FairQueue<Element> {
     private struct Entry {
         /// Where it begins on the clock.
         let start: Int
-        /// Among those who begin together, who has come least far comes first, then who waits longest.
-        let share: Int
+        /// Where it will probably end.
+        let end: Int
+        /// Among those who end together, who waits longest comes first.
         let order: Int
         let element: Element
     }
@@ -18,17 +19,25 @@ struct FairQueue<Element> {
     private var heap: ContiguousArray<Entry> = []
     private var order = 0
 
-    /// Where the clock stands: at the share of who was served last. Nobody begins before it, so that waiting, or not having
-    /// been there, is nothing to be saved up.
+    /// Where the clock stands: where those who were served began at most. Nobody begins before it, so that waiting, or not
+    /// having been there, is nothing to be saved up.
     private(set) var clock = 0
 
     var isEmpty: Bool { heap.isEmpty }
     var count: Int { heap.count }
 
-    /// Somebody with this share waits for its turn.
-    mutating func add(_ element: Element, share: Int) {
+    /// Somebody waits for its turn; `work`: what it will take, where that is known.
+    mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {
+        share.begin(at: clock)
         order &+= 1
-        heap.append(Entry(start: max(share, clock), share: share, order: order, element: element))
+        insert(
+            Entry(
+                start: share.done, end: share.done &+ (work ?? share.expected), order: order, element: element
+            ))
+    }
+
+    private mutating func insert(_ entry: Entry) {
+        heap.append(entry)
         var place = heap.count - 1
         while place > 0 {
             let parent = (place - 1) / 2
@@ -41,7 +50,10 @@ struct FairQueue<Element> {
     /// Whose turn it is.
     mutating func takeFirst() -> Element? {
         guard let last = heap.popLast() else { return nil }
-        guard let first = heap.first else { return last.element }
+        guard let first = heap.first else {
+            clock = max(clock, last.start)
+            return last.element
+        }
         heap[0] = last
         var place = 0
         while true {
@@ -52,7 +64,15 @@ struct FairQueue<Element> {
             heap.swapAt(place, least)
             place = least
         }
+        clock = max(clock, first.start)
         return first.element
+    }
+
+    /// Somebody is served without having waited, as nobody else does.
+    @inline(__always)
+    mutating func serveAtOnce(_ share: inout Share) {
+        share.begin(at: clock)
+        clock = share.done
     }
 
     /// Takes out those that `isLeaving` says, in no order.
@@ -64,20 +84,13 @@ struct FairQueue<Element> {
             if isLeaving(entry.element) {
                 left.append(entry.element)
             } else {
-                add(entry.element, share: entry.share)
+                insert(entry)
             }
         }
         return left
     }
 
-    /// Work was done for somebody; gives the new share.
-    @inline(__always)
-    mutating func charge(_ work: Int, to share: Int) -> Int {
-        clock = max(clock, share)
-        return clock &+ work
-    }
-
     private func precedes(_ one: Entry, _ other: Entry) -> Bool {
-        (one.start, one.share, one.order) < (other.start, other.share, other.order)
+        (one.end, one.order) < (other.end, other.order)
     }
 }

@@ -18,7 +18,7 @@ enum Work {
     /// A store that a commit reaches, at least.
     static let commitStore = 100
     /// A store that a dry run tells of, beside its bytes.
-    static let dryRunStore = 300
+    static let dryRunStore = 500
     /// An action of a batch or a will: being read and looked up.
     static let batchAction = 1200
     /// A store that comes or goes, beside the subscriptions that hear of it.
@@ -30,7 +30,11 @@ enum Work {
     /// A store that becomes a member of a subscriber group, or leaves it.
     static let membership = 150
     /// A subscription that is told something by itself, beside the bytes.
-    static let delivery = 120
+    static let delivery = 300
+    /// What a subscriber group selects of a change or a state, beside the bytes.
+    static let selection = 1000
+    /// A part of what somebody who lags is told, beside the stores in it.
+    static let part = 2000
     /// A subscriber group that is found to want a change.
     static let group = 60
     /// A remembered drop that is looked at for somebody who resumes.

@@ -7,24 +7,35 @@ struct DropLog {
         let name: String
     }
 
-    private(set) var drops: [Drop] = []
+    /// So many are forgotten at once: few enough that nobody waits for it.
+    private static let pageSize = 512
+
+    /// Whole pages, but for the last one.
+    private var pages: [ContiguousArray<Drop>] = []
 
     /// Drops up to and including this revision are forgotten.
     private(set) var forgottenThrough = 0
 
     init(_ drops: [Drop] = [], forgottenThrough: Int = 0) {
-        self.drops = drops
+        for drop in drops { append(drop) }
         self.forgottenThrough = forgottenThrough
     }
 
     mutating func note(_ drop: Drop) {
-        drops.append(drop)
-        if drops.count > 2 * Limits.rememberedDrops {
-            let surplus = drops.count - Limits.rememberedDrops
-            forgottenThrough = drops[surplus - 1].revision
-            drops.removeFirst(surplus)
-            forgottenCount += surplus
+        append(drop)
+        if known > Limits.rememberedDrops + Self.pageSize {
+            forgottenThrough = pages[0].last!.revision
+            pages.removeFirst()
+            forgottenCount += Self.pageSize
         }
+    }
+
+    private mutating func append(_ drop: Drop) {
+        if pages.last?.count ?? Self.pageSize == Self.pageSize {
+            pages.append([])
+            pages[pages.count - 1].reserveCapacity(Self.pageSize)
+        }
+        pages[pages.count - 1].append(drop)
     }
 
     /// Whether all drops after `revision` are still known.
@@ -32,19 +43,24 @@ struct DropLog {
 
     /// How many there ever were, up to the oldest one known, and up to the newest.
     private(set) var forgottenCount = 0
-    var count: Int { forgottenCount + drops.count }
+    var count: Int { forgottenCount + known }
+
+    private var known: Int { pages.isEmpty ? 0 : (pages.count - 1) * Self.pageSize + pages.last!.count }
 
     /// One of them, counted from the first there ever was.
-    subscript(number: Int) -> Drop { drops[number - forgottenCount] }
+    subscript(number: Int) -> Drop {
+        let place = number - forgottenCount
+        return pages[place / Self.pageSize][place % Self.pageSize]
+    }
 
     /// The number of the first drop after `revision`.
     func number(after revision: Int) -> Int {
-        var low = 0
-        var high = drops.count
+        var low = forgottenCount
+        var high = count
         while low < high {
             let middle = (low + high) / 2
-            if drops[middle].revision > revision { high = middle } else { low = middle + 1 }
+            if self[middle].revision > revision { high = middle } else { low = middle + 1 }
         }
-        return forgottenCount + low
+        return low
     }
 }

@@ -67,7 +67,7 @@ final class OrderedStores {
     private func put(_ index: Int32) {
         let record = stores.pointer(index)
         // It has gone since, or its place is another type's by now.
-        guard record.pointee.sequence >= 0, record.pointee.type == type else { return }
+        guard stores.isThere(index), record.pointee.type == type else { return }
         guard !blocks.isEmpty else {
             blocks = [[index]]
             count = 1

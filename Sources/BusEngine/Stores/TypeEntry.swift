@@ -22,6 +22,8 @@ final class TypeEntry {
 
     /// The stores in order of creation; -1 where one went. Compacted when half of it is holes.
     @exclusivity(unchecked) private(set) var members: ContiguousArray<Int32> = []
+    /// How far compacting has come: so many are together, and up to there is nothing else.
+    @exclusivity(unchecked) private var compacted: (end: Int, next: Int)?
     @exclusivity(unchecked) private(set) var count = 0
 
     /// The ends of the list of changes.
@@ -33,6 +35,9 @@ final class TypeEntry {
 
     /// The shapes that want every store of this type.
     @exclusivity(unchecked) var shapes: [Shape] = []
+
+    /// The definition as it was told last.
+    @exclusivity(unchecked) private var encoded: ByteWriter?
 
     /// What each action cost a store lately, where that was much.
     @exclusivity(unchecked) private var workPerStore: [Int: Int] = [:]
@@ -66,6 +71,7 @@ final class TypeEntry {
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
         workPerStore = [:]
+        encoded = nil
         schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
         definitions += 1
     }
@@ -98,6 +104,15 @@ final class TypeEntry {
         plainWrites[action].map { .passUnretained($0) }
     }
 
+    /// The definition as it is told.
+    var definitionText: ByteWriter {
+        if let encoded { return encoded }
+        let text = ByteWriter()
+        text.append(json: type.definition)
+        encoded = text
+        return text
+    }
+
     /// What an action will cost a store, about; 0 where it never was notable.
     func workPerStore(of action: Int) -> Int { workPerStore[action] ?? 0 }
 
@@ -118,12 +133,28 @@ final class TypeEntry {
         members[Int(stores.pointer(index).pointee.place)] = -1
         count -= 1
         ordered.remove(index)
-        if members.count > 64 && count * 2 < members.count {
-            members.removeAll { $0 < 0 }
-            for (place, member) in members.enumerated() {
-                stores.pointer(member).pointee.place = Int32(place)
+        compact()
+    }
+
+    /// Brings the stores together a few at a time once half of the places are empty, as a type may have a million of them.
+    private func compact() {
+        if compacted == nil, members.count > 64, count * 2 < members.count { compacted = (0, 0) }
+        guard var (end, next) = compacted else { return }
+        // More than one for each store that goes, so that it comes to an end.
+        for _ in 0..<16 where next < members.count {
+            let member = members[next]
+            if member >= 0, end < next {
+                members[next] = -1
+                members[end] = member
+                stores.pointer(member).pointee.place = Int32(end)
             }
+            if member >= 0 { end += 1 }
+            next += 1
         }
+        compacted = (end, next)
+        guard next == members.count else { return }
+        members.removeLast(members.count - end)
+        compacted = nil
     }
 
     /// Moves a store to the end of the list of changes.

@@ -1,5 +1,6 @@
 import BusJSON
 import BusProtocol
+import Glibc
 
 /// Telling subscriptions that are behind: first states, resumptions and merged changes of slow readers.
 ///
@@ -28,8 +29,11 @@ extension Engine {
 
     /// Tells a connection's subscriptions what they miss, in order, while there is room, as long as the slice lasts.
     func catchUp(_ connection: Connection) {
+        if connection.lagging == 0 { return }
+        let rests = now < connection.restsUntil
         for subscription in connection.subscriptions where subscription.catchUp != nil {
             while subscription.catchUp != nil {
+                if rests, subscription.catchUp!.isResting { break }
                 if connection.outbox.count >= outboxLimit || connection.isClosing { return }
                 if isSliceUsedUp {
                     connection.isPaused = true
@@ -38,11 +42,49 @@ extension Engine {
                 tellPart(to: subscription)
             }
         }
+        if rests, connection.lagging > 0 { rest(connection) }
+    }
+
+    // MARK: Resting
+
+    /// A subscription has fallen behind because there were too many to tell: going live at once would make the next commit
+    /// find it in its way again, so it is told what comes next after a pause. That grows with how many fall behind, up to
+    /// where a commit spends little on it.
+    func noteFall(of connection: Connection) {
+        let passed = (now - fallsDecayedAt) / Limits.fallDecayInterval
+        if passed > 0 {
+            falls = passed < 64 ? falls * Int(pow(15.0 / 16, Double(passed)) * 1024) / 1024 : 0
+            fallsDecayedAt = now
+        }
+        falls += 1
+        connection.restsUntil = max(connection.restsUntil, now + falls / Limits.fallsPerMillisecond)
+    }
+
+    private func rest(_ connection: Connection) {
+        if connection.isResting { return }
+        connection.isResting = true
+        resting.append(connection)
+        restDeadline = min(restDeadline ?? .max, connection.restsUntil)
+    }
+
+    /// Those whose pause is over are told what came meanwhile, and take live changes from there on.
+    func endRests() {
+        guard let due = restDeadline, due <= now else { return }
+        let all = resting
+        resting = []
+        restDeadline = nil
+        for connection in all {
+            connection.isResting = false
+            if connection.isClosing || connection.lagging == 0 { continue }
+            if connection.restsUntil <= now { enqueue(connection) } else { rest(connection) }
+        }
     }
 
     /// Goes on with the next part of a subscription's event as long as the slice lasts: writes it when it is full, or the last.
     func tellPart(to subscription: Subscription) {
         var catchUp = subscription.catchUp!
+        catchUp.isResting = false
+        work += Work.part
         if !dropLog.reaches(back: catchUp.dropsAfter) {
             // The drops since are forgotten: start from nothing, which says the same.
             catchUp.reset = true
@@ -85,7 +127,14 @@ extension Engine {
                 tell(subscription, &catchUp, part, dropped: dropped, more: false)
                 subscription.from = revision
             }
-            endLagging(subscription)
+            if now < subscription.connection.restsUntil {
+                subscription.catchUp = CatchUp(
+                    reset: false, evenIfEmpty: false, dropsAfter: revision, floor: sequence, ceiling: sequence
+                )
+                subscription.catchUp!.isResting = true
+            } else {
+                endLagging(subscription)
+            }
         }
     }
 

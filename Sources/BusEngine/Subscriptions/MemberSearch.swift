@@ -133,7 +133,7 @@ extension Engine {
         deserted.append(shape)
         if isSweeping { return }
         isSweeping = true
-        queue.add(.sweep, share: sweepShare)
+        queue.add(.sweep, &sweepShare)
     }
 
     func sweep() {
@@ -143,7 +143,7 @@ extension Engine {
                 if isSliceUsedUp {
                     shape.sweptTo = place
                     isSweeping = true
-                    return queue.add(.sweep, share: sweepShare)
+                    return queue.add(.sweep, &sweepShare)
                 }
                 leave(shape.members[place], shape)
                 place = shape.members.index(after: place)
@@ -155,7 +155,7 @@ extension Engine {
     private func leave(_ index: Int32, _ shape: Shape) {
         let record = stores.pointer(index)
         // The store may have gone, and another have its place.
-        guard record.pointee.sequence >= 0 else { return }
+        guard stores.isThere(index) else { return }
         work += Work.membership + record.pointee.shapes.count
         // From the end: a connection that goes takes its latest first.
         if let place = record.pointee.shapes.lastIndex(where: { $0 === shape }) {

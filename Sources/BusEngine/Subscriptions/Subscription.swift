@@ -52,6 +52,8 @@ struct CatchUp {
     var nextDrop: Int?
     /// How many stores had gone when the next part was begun or gone on with.
     var dropsSeen = 0
+    /// All has been told, and it waits until it may take live changes again.
+    var isResting = false
     /// What was gathered of the next part when a slice was used up.
     var part: ItemList?
 

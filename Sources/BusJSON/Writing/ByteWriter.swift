@@ -64,7 +64,8 @@ public final class ByteWriter {
     @usableFromInline @inline(never)
     func grow(by extra: Int) {
         var larger = capacity * 2
-        while larger - written < extra { larger *= 2 }
+        // Who knows how much it will write gets that much: large texts need not take twice their size.
+        if larger - written < extra { larger = (written + extra + 4095) & ~4095 }
         let moved = UnsafeMutablePointer<UInt8>.allocate(capacity: larger)
         memcpy(moved, base, written)
         base.deallocate()

@@ -1,24 +1,30 @@
 /// Every bound of the event loop, each with its reason. Those of the protocol are in `Limits`.
 enum Bounds {
-    /// Events taken at once: one turn stays short with thousands of ready connections; the rest come next.
-    static let eventsPerTurn = 1024
+    /// Events taken at once: as many as there are connections, mostly, as who is not among them waits for another turn.
+    static let eventsPerTurn = 4096
     /// Nanoseconds that a turn takes at most, but for what can't be interrupted: estimates of work may be too low.
     static let turnNanoseconds = 1_000_000
-    /// Sockets served before the clock is looked at again.
+    /// Sockets served before the clock is looked at again…
     static let eventsPerLook = 16
+    /// …unless so much work was done for them, in nanoseconds or so.
+    static let workPerLook = 100_000
     /// Bytes read from one connection at once: usually all there is, and about what a slice carries out of short lines, as what
     /// is left has to be kept.
     static let readBuffer = 64 << 10
     /// Bytes written to one connection in one turn: who reads fast can't keep the others waiting.
-    static let writtenPerTurn = 256 << 10
+    static let writtenPerTurn = 128 << 10
     /// Bytes written in one turn to all of them, about half a millisecond's worth…
-    static let flushedPerTurn = 2 << 20
+    static let flushedPerTurn = 1 << 20
     /// …where each call of the kernel counts as so many.
-    static let costOfWriting = 4 << 10
+    static let costOfWriting = 2 << 10
+    /// …and closing a connection as so many more.
+    static let costOfClosing = 12 << 10
+    /// Bytes from which on a connection comes after those that are sent less.
+    static let heavyOutput = 32 << 10
     /// Pieces handed to the kernel at once: enough for a burst of shared events, little on the stack.
     static let pieces = 64
-    /// Connections accepted in one turn: a storm of them leaves room for those that are there.
-    static let acceptedPerTurn = 256
+    /// Connections accepted in one turn: each takes some thirty microseconds, as its client's unit is looked up.
+    static let acceptedPerTurn = 16
     /// Turns in one wake-up: timers and signals share the queue and want theirs.
     static let turnsPerWakeUp = 256
     /// Nanoseconds for which the loop looks for more before it sleeps: waking a core costs more than this.

@@ -16,6 +16,7 @@ extension EventLoop {
         }
         if let strangersDue = strangers?.nextDue { due = min(due ?? .max, strangersDue) }
         if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
+        if let meterDue = meter?.due { due = min(due ?? .max, meterDue) }
         return due
     }
 
@@ -35,6 +36,7 @@ extension EventLoop {
         }
         if let time = deadlines.acceptAgain, time <= now { resumeAccepting() }
         flush()
+        if !hasWork { giveMemoryBack() }
         let after = MonotonicClock.read()
         if before == (engine.revision, connections.count) {
             pulse?.beat(now: after)

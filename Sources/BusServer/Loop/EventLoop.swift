@@ -51,6 +51,13 @@ final class EventLoop {
     private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
     /// Connections to be written to, or looked at, at the end of this turn.
     @exclusivity(unchecked) private var pending: [ConnectionID] = []
+    /// Connections that are sent much, or whose clients are going: seen to when the others have been.
+    @exclusivity(unchecked) private var later: [ConnectionID] = []
+    /// When the clock was last looked at, in nanoseconds, and how much work this turn had done by then.
+    private var lookedAt = 0
+    private var workAtLook = 0
+    /// What this turn's writing has cost so far, in bytes.
+    private var flushed = 0
     /// An empty list with room, so that turns need not allocate one.
     @exclusivity(unchecked) private var spareList: [ConnectionID] = []
     /// Counts turns, to know whose allowance of this turn is used up.
@@ -107,10 +114,7 @@ final class EventLoop {
         }
         gathersTurns = false
         keeper?.turnEnded()
-        if !hasWork, let meter {
-            meter.trimIfWorth(now: MonotonicClock.read())
-            engine.noteMemory(meter.bytes)
-        }
+        if !hasWork { rest() }
         armTimer()
         callWhenEmpty()
         // Others had the queue's attention; who still waits goes on.
@@ -118,7 +122,23 @@ final class EventLoop {
     }
 
     /// Whether there is something to do though no socket is ready.
-    var hasWork: Bool { engine.hasWork || !pending.isEmpty }
+    var hasWork: Bool { engine.hasWork || !pending.isEmpty || !later.isEmpty }
+
+    /// Nothing is left to do: memory that is not needed is given back, soon.
+    private func rest() {
+        guard let meter else { return }
+        meter.rest(now: MonotonicClock.read(), work: engine.totalWork)
+        giveMemoryBack()
+    }
+
+    /// Gives back memory that is not needed, if it is time.
+    func giveMemoryBack() {
+        let now = MonotonicClock.read()
+        guard let meter, let due = meter.due, due <= now else { return }
+        engine.giveBackMemory()
+        meter.trim(now: now)
+        engine.noteMemory(meter.bytes)
+    }
 
     private func measureMemory(now: Int) {
         guard let meter, meter.measure(now: now, limit: limits.memory) else { return }
@@ -134,7 +154,9 @@ final class EventLoop {
 
     private func takeTurn(events count: Int) {
         beginTurn()
-        let end = MonotonicClock.nanoseconds() + Bounds.turnNanoseconds
+        lookedAt = MonotonicClock.nanoseconds()
+        workAtLook = 0
+        let end = lookedAt + Bounds.turnNanoseconds
         if let due = engine.nextDeadline, due <= wall.latest { engine.tick() }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
@@ -145,21 +167,30 @@ final class EventLoop {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
             } else if let id = connections.find(token) {
                 serve(id, interest)
-                if index % Bounds.eventsPerLook == 0, MonotonicClock.nanoseconds() > end {
-                    engine.closeTurn()
+                if index % Bounds.eventsPerLook == 0 || engine.workOfTurn &- workAtLook > Bounds.workPerLook {
+                    if lookAtClock() > end { engine.closeTurn() }
                 }
             }
         }
+        engine.relieveMemory()
         serveWaiting(until: end)
         flush()
     }
 
     /// Serves those who wait, the one with the least share first, as long as the turn has room.
     private func serveWaiting(until end: Int) {
-        while engine.hasWork, engine.turnHasRoom, MonotonicClock.nanoseconds() < end {
+        while engine.hasWork, engine.turnHasRoom, lookAtClock() < end {
             guard let id = engine.serveNext(), let connection = connections[id] else { continue }
             read(id, connection.descriptor)
         }
+    }
+
+    /// Looks at how long it has been since it last did, as estimates of work may be too low: what was long is noted.
+    private func lookAtClock() -> Int {
+        let now = MonotonicClock.nanoseconds()
+        engine.noteTime(now - lookedAt)
+        (lookedAt, workAtLook) = (now, engine.workOfTurn)
+        return now
     }
 
     /// The clock is read once per turn: all commits of one turn have one time.
@@ -175,11 +206,15 @@ final class EventLoop {
         guard let connection = connections[id] else { return }
         if !connection.inputEnded, case .reading = engine.status(of: id) {
             // A peer that is gone may have left requests behind; they count, and its end comes after them.
+            if !ready.isDisjoint(with: .gone) { return lose(id) }
             if ready != .output {
                 guard engine.isUncontended else { return engine.awaitTurn(id) }
                 read(id, connection.descriptor)
             }
             if ready == .input { return }
+            if ready.contains(.output) { engine.noteRoom(id) }
+        } else if ready == .output {
+            engine.noteRoom(id)
         } else if !ready.isDisjoint(with: .gone) {
             lose(id)
         }
@@ -188,15 +223,19 @@ final class EventLoop {
 
     /// Nobody reads what a connection is sent; what it has sent itself still counts.
     private func lose(_ id: ConnectionID) {
-        guard connections[id]?.outputLost == false else { return }
+        guard let connection = connections[id], !connection.outputLost else { return }
         connections.update(id) { $0.outputLost = true }
+        // Its socket would be ready until it is closed. It is read when it is its turn, until there is nothing more.
+        poller.remove(connection.descriptor, &calls)
         engine.losePeer(of: id)
+        pending.append(id)
     }
 
     private func read(_ id: ConnectionID, _ descriptor: Int32) {
         switch SystemCall.receive(descriptor, into: buffer, &calls) {
         case .bytes(let count):
             engine.receive(id, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            if connections[id]?.outputLost == true { pending.append(id) }
         case .end:
             connections.update(id) { $0.inputEnded = true }
             engine.endOfInput(id)
@@ -212,25 +251,55 @@ final class EventLoop {
     func look(at id: ConnectionID) { pending.append(id) }
 
     /// Writes what the engine has for everybody, as far as one turn goes; the rest comes in the next. Closing a
-    /// connection may commit its will, and so make output for others: it goes on until there is none.
+    /// connection may commit its will, and so make output for others: it goes on until there is none. Who is sent little does
+    /// not wait for those that are sent much.
     func flush(all: Bool = false) {
         engine.takeReady { pending.append($0) }
-        var budget = all ? Int.max : Bounds.flushedPerTurn
-        while !pending.isEmpty, budget > 0 {
-            let ids = pending
-            pending = spareList
+        flushed = all ? .min : 0
+        while true {
+            while !pending.isEmpty, flushed < Bounds.flushedPerTurn {
+                let ids = pending
+                pending = spareList
+                var place = 0
+                while place < ids.count, flushed < Bounds.flushedPerTurn {
+                    if comesLater(ids[place]) {
+                        putOff(ids[place])
+                    } else {
+                        flushed += Bounds.costOfWriting + write(ids[place])
+                    }
+                    place += 1
+                }
+                // Who was not reached comes first in the next turn.
+                if place < ids.count { pending.insert(contentsOf: ids[place...], at: 0) }
+                spareList = ids
+                spareList.removeAll(keepingCapacity: true)
+                engine.takeReady { pending.append($0) }
+            }
+            // However much there was for others, one of them has its turn.
             var place = 0
-            while place < ids.count, budget > 0 {
-                budget -= Bounds.costOfWriting + write(ids[place])
+            while place < later.count, place == 0 || flushed < Bounds.flushedPerTurn {
+                connections.update(later[place]) { $0.isPutOff = false }
+                flushed += Bounds.costOfWriting + write(later[place])
                 place += 1
             }
-            // Who was not reached comes first in the next turn.
-            if place < ids.count { pending.insert(contentsOf: ids[place...], at: 0) }
-            spareList = ids
-            spareList.removeAll(keepingCapacity: true)
+            later.removeFirst(place)
             engine.takeReady { pending.append($0) }
+            if pending.isEmpty && later.isEmpty || flushed >= Bounds.flushedPerTurn { break }
         }
         if !gathersTurns { keeper?.turnEnded() }
+    }
+
+    /// Whether others are written to first: a connection is to be sent much, or its client has gone or is about to.
+    private func comesLater(_ id: ConnectionID) -> Bool {
+        guard let connection = connections[id] else { return false }
+        return connection.inputEnded || connection.outputLost
+            || engine.waitingOutput(of: id) > Bounds.heavyOutput
+    }
+
+    private func putOff(_ id: ConnectionID) {
+        guard connections[id]?.isPutOff == false else { return }
+        connections.update(id) { $0.isPutOff = true }
+        later.append(id)
     }
 
     /// Writes to one connection; gives how many bytes.
@@ -249,8 +318,8 @@ final class EventLoop {
                 case .wouldBlock: written = 0
                 // What nobody reads is thrown away like something read.
                 case .failed:
+                    lose(id)
                     connection.outputLost = true
-                    engine.losePeer(of: id)
                 }
             }
             if written > 0 {
@@ -260,7 +329,10 @@ final class EventLoop {
                 allowance -= written
                 connection.awaitsHello = false
             }
-            if written < total { break }
+            if written < total {
+                engine.noteFull(id)
+                break
+            }
         }
         if allowance <= 0 { connection.sated = turn }
         settle(id, connection)
@@ -289,6 +361,11 @@ final class EventLoop {
             connection.mustEndBy = deadlines.addGoodbye(connections.token(of: id), now: MonotonicClock.read())
         }
 
+        if connection.outputLost {
+            connections.update(id) { $0 = connection }
+            if reads { engine.awaitTurn(id) }
+            return
+        }
         var interest: Poller.Interest = []
         if reads { interest.insert(.input) }
         if hasOutput { interest.insert(.output) }
@@ -302,6 +379,7 @@ final class EventLoop {
     /// The one place where a connection ends, however it ends.
     func close(_ id: ConnectionID, _ reason: CloseReason) {
         guard let connection = connections.remove(id) else { return }
+        flushed += Bounds.costOfClosing
         if reason.drains { drain(connection.descriptor) }
         SystemCall.close(connection.descriptor)
         let peer = engine.peer(of: id)

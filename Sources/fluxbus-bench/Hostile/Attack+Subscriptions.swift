@@ -67,13 +67,13 @@ extension Attack {
                 besideOne: { _ in flooding(#"{"op":"dispatch","store":"counter/s0","action":"increment"}"#) })
         ),
         Attack(
-            name: "selections", summary: "400 selections each, and commits of 36 MB",
+            name: "selections", summary: "400 selections each, and commits of 20 MB",
             setUp: large, scripts: each({ _ in ofParts(400, reads: true) }, besideOne: { _ in changingAll })),
         Attack(
-            name: "selections-unread", summary: "400 selections each that nobody reads, and commits of 36 MB",
+            name: "selections-unread", summary: "400 selections each that nobody reads, and commits of 20 MB",
             setUp: large, scripts: each({ _ in ofParts(400, reads: false) }, besideOne: { _ in changingAll })),
         Attack(
-            name: "stuck-by-large", summary: "60 subscribers that read nothing, and commits of 36 MB",
+            name: "stuck-by-large", summary: "60 subscribers that read nothing, and commits of 20 MB",
             setUp: large, forms: [60],
             scripts: each({ _ in ofParts(1, reads: false) }, besideOne: { _ in changingAll })),
     ]
@@ -82,8 +82,8 @@ extension Attack {
         #"{"op":"subscribe","store":"\#(Innocent.type)/s0","select":["/count","/none\#($0 % 512)"]}"#
     }
 
-    /// So many states of 900 kB, which one action changes.
-    private static let large = HostileSetUp(stores: [.init(type: "blob", count: 40)])
+    /// So many states of 900 kB, which one action changes: nearly as much as one commit may.
+    private static let large = HostileSetUp(stores: [.init(type: "blob", count: 23)])
 
     private static func flooding(_ line: String) -> AttackScript {
         let piece = AttackLines.piece(line)
@@ -103,7 +103,7 @@ extension Attack {
         return AttackScript(opening: { _ in lines }, reads: reads)
     }
 
-    /// Twice a second all 40 states, each time to another letter.
+    /// Twice a second all of them, each time to another letter.
     private static var changingAll: AttackScript {
         let lines = (0..<2).map { number in
             let text = String(repeating: number == 0 ? "a" : "b", count: 900_000)
