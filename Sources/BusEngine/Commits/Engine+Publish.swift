@@ -239,7 +239,7 @@ extension Engine {
 
     /// A subscription is told of this commit later, together with what comes until then.
     func fallBehind(_ subscription: Subscription) {
-        work &+= Work.delivery
+        work &+= Work.fall
         if isPublicationLong { noteFall(of: subscription.connection) }
         beginLagging(
             subscription,

@@ -31,6 +31,8 @@ enum Work {
     static let membership = 150
     /// A subscription that is told something by itself, beside the bytes.
     static let delivery = 300
+    /// A subscription that is told later instead.
+    static let fall = 200
     /// What a subscriber group selects of a change or a state, beside the bytes.
     static let selection = 1000
     /// A part of what somebody who lags is told, beside the stores in it.

@@ -24,7 +24,7 @@ enum Bounds {
     /// Pieces handed to the kernel at once: enough for a burst of shared events, little on the stack.
     static let pieces = 64
     /// Connections accepted in one turn: each takes some thirty microseconds, as its client's unit is looked up.
-    static let acceptedPerTurn = 16
+    static let acceptedPerTurn = 8
     /// Turns in one wake-up: timers and signals share the queue and want theirs.
     static let turnsPerWakeUp = 256
     /// Nanoseconds for which the loop looks for more before it sleeps: waking a core costs more than this.
