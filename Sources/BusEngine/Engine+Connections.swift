@@ -302,7 +302,8 @@ extension Engine {
             statistics.bytesOut += count
             if connection.isClosing { return false }
             if connection.isBlocked {
-                if !connection.isPaused { proceed(connection) }
+                // In its turn: who writes what there is for others must not be kept.
+                if !connection.isPaused { enqueue(connection) }
                 return false
             }
             return connection.outbox.isEmpty && connection.lagging == 0 && !connection.inputEnded

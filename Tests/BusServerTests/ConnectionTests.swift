@@ -104,6 +104,29 @@ struct ConnectionTests {
         while !last.contains("\"count\":\(requests)") { last = try #require(try watcher.line()) }
     }
 
+    /// More waits for it than its socket takes, and it goes without having read any of it.
+    @Test func whoNeverReadsAndGoesIsLetGo() throws {
+        let bus = try TestBus()
+        let stuck = try bus.client()
+        _ = try stuck.ask(#"{"op":"subscribe","type":"counter","actions":true}"#)
+        let client = try bus.client()
+        let text = String(repeating: "x", count: 2000)
+        for _ in 0..<2000 {
+            _ = try client.ask(
+                #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":"\#(text)"}}"#)
+        }
+        stuck.close()
+        var stats = ""
+        for _ in 0..<1000 {
+            stats = try client.ask(#"{"op":"stats"}"#)
+            if Client.integer("connections", in: stats) == 1, Client.integer("outboxBytes", in: stats) == 0 {
+                break
+            }
+        }
+        #expect(Client.integer("connections", in: stats) == 1)
+        #expect(Client.integer("outboxBytes", in: stats) == 0)
+    }
+
     @Test func aWillRunsWhenTheClientVanishes() throws {
         let bus = try TestBus()
         let watcher = try bus.client()

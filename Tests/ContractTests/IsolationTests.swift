@@ -195,6 +195,23 @@ import Testing
         #expect(try client.isUsable())
     }
 
+    /// That the bus has not come to writing is not a client's fault: one whose socket takes what there is is not ended.
+    @Test func whoIsNotWrittenToIsNotEnded() throws {
+        let bus = try busWithSmallOutboxes("door/front")
+        let engine = bus.engine
+        let (client, slow) = (bus.connect(), bus.connect())
+        try slow.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
+        slow.isReading = false
+        slow.isFullWhenNotReading = false
+        for _ in 0..<100 { try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#) }
+        bus.advance(milliseconds: 5000)
+        #expect(!slow.isEnded)
+        engine.noteFull(slow.connection)
+        bus.advance(milliseconds: 1000)
+        slow.isReading = true
+        #expect(try slow.all().last?["code"] == "slow_consumer")
+    }
+
     /// Who reads is not ended because others dispatch faster, as long as the bus has memory.
     @Test func readerOfActionsMayFallBehind() throws {
         let bus = try busWithSmallOutboxes("door/front")

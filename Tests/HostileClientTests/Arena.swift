@@ -2,6 +2,7 @@ import BusEngine
 import BusJSON
 import BusLogic
 import TestSupport
+import Testing
 
 /// A bus in memory that is driven as the event loop drives it: turns, each of which reads who is ready, serves who waits and
 /// writes to who reads. What it does is counted in work, so nothing depends on the machine.
@@ -90,6 +91,25 @@ final class Arena {
         engine.beginTurn(at: now)
         for attacker in attackers { engine.disconnect(attacker.connection) }
         attackers = []
+    }
+
+    /// All hostile clients have sent what they want and are gone, and nobody has looked yet.
+    func leaveUnheard() {
+        engine.beginTurn(at: now)
+        for attacker in attackers {
+            engine.losePeer(of: attacker.connection)
+            engine.awaitTurn(attacker.connection)
+        }
+    }
+
+    /// How often somebody was told later, together with what came next.
+    func coalesced() throws -> Int {
+        Array((#"{"op":"stats"}"# + "\n").utf8).withUnsafeBytes { engine.receive(innocent, $0) }
+        while engine.hasWork { _ = engine.serveNext() }
+        engine.takeReady { _ in }
+        let reply = try JSON(
+            parsing: take(innocent).split(separator: "\n").last { $0.contains("stats") }! + "")
+        return try #require(reply["stats"]?["totals"]?["coalesced"]?.int)
     }
 
     // MARK: Turns

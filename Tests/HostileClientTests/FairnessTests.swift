@@ -6,8 +6,8 @@ import Testing
 /// Guarantees 8 and 10: nobody can keep the bus to itself, and what a turn does is bounded. Counted in work, of which a unit is
 /// about a nanosecond.
 @Suite struct FairnessTests {
-    /// What a turn may do: its own bound, and one thing that can't be interrupted.
-    static let turn = Limits().turnWork + 3_000_000
+    /// What a turn may do: its own bound, one thing that can't be interrupted, and telling that to those who hear of it live.
+    static let turn = Limits().turnWork + 3_500_000
 
     /// One kind of hostile client.
     struct Attack: Sendable, CustomTestStringConvertible {
@@ -89,6 +89,46 @@ import Testing
         #expect(arena.longestTurn <= Self.turn)
         #expect(arena.longestWait <= attack.turns)
         #expect(arena.refusals.isEmpty)
+    }
+
+    /// Who asks for little comes before fifty who ask for much, though all of them have come equally far.
+    @Test func littleComesBeforeMuch() throws {
+        let arena = try Arena()
+        let values = Array(repeating: "1", count: 15_000).joined(separator: ",")
+        for _ in 0..<50 {
+            try arena.attack(
+                #"{"op":"dispatch","store":"counter/innocent","action":"none","payload":{"value":[\#(values)]}}"#
+            )
+        }
+        // What a client will ask for is known once it has asked for something.
+        arena.run(turns: 100)
+        arena.run(turns: 200)
+        #expect(arena.longestWait <= 2)
+    }
+
+    /// However many come, send something and go, they are one to those who stay.
+    @Test func theGoneShareOneTurn() throws {
+        let arena = try Arena()
+        for _ in 0..<300 { try arena.attack(#"{"op":"ping"}"#) }
+        arena.leaveUnheard()
+        arena.run(turns: 200)
+        #expect(arena.longestWait <= 2)
+        #expect(arena.longestTurn <= Self.turn)
+    }
+
+    /// Tens of thousands of subscriptions to one store are told less often, and do not cost every commit that they are there.
+    @Test func tooManySubscribersAreToldLessOften() throws {
+        let arena = try Arena()
+        let subscribe = (0..<500).map {
+            #"{"op":"subscribe","store":"counter/innocent","select":["/count","/none\#($0)"]}"#
+        }
+        for _ in 0..<20 { try arena.attack("", preparing: subscribe) }
+        arena.run(turns: 300)
+        let before = try arena.coalesced()
+        arena.run(turns: 300)
+        // Told each time all would be late, there would be ten thousand for each commit.
+        #expect(try arena.coalesced() - before < 300 * 10_000 / 10)
+        #expect(arena.longestWait <= 4)
     }
 
     /// A long commit can't be interrupted, but it is rare while others are at work.

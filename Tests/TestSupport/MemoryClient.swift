@@ -15,6 +15,12 @@ package final class MemoryClient {
     package var connection: ConnectionID { endpoint.connection }
     /// The connection is closed, by whomever.
     package var isEnded: Bool { endpoint.isEnded }
+    /// Whether its socket takes nothing while it does not read.
+    package var isFullWhenNotReading: Bool {
+        get { endpoint.isFullWhenNotReading }
+        set { endpoint.isFullWhenNotReading = newValue }
+    }
+
     /// When false, nothing of what the engine has for it is taken, as from a client that does not read.
     package var isReading: Bool {
         get { endpoint.isReading }

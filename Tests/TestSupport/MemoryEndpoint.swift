@@ -6,6 +6,8 @@ final class MemoryEndpoint {
     var engine: Engine
     let connection: ConnectionID
     var isReading = true
+    /// Whether its socket takes nothing while it does not read.
+    var isFullWhenNotReading = true
     private(set) var isEnded = false
     var toSend: [UInt8] = []
     private var received: [UInt8] = []
@@ -50,7 +52,9 @@ final class MemoryEndpoint {
 
     /// A client that does not read has a socket that takes nothing.
     func noteIfFull() {
-        if !isEnded, !isReading, engine.hasOutput(connection) { engine.noteFull(connection) }
+        if !isEnded, !isReading, isFullWhenNotReading, engine.hasOutput(connection) {
+            engine.noteFull(connection)
+        }
     }
 
     /// Gives the engine what it is ready to read; true if there was something.

@@ -118,6 +118,7 @@ extension Engine {
                     return
                 }
                 work += Work.delivery
+                bill(Work.delivery, to: connection)
                 publication.ordered.append(subscription)
             } else {
                 deliver(content, cause, to: subscription, on: connection)

@@ -240,6 +240,7 @@ extension Engine {
     /// A subscription is told of this commit later, together with what comes until then.
     func fallBehind(_ subscription: Subscription) {
         work &+= Work.fall
+        bill(Work.fall, to: subscription.connection)
         if isPublicationLong { noteFall(of: subscription.connection) }
         beginLagging(
             subscription,
@@ -247,7 +248,8 @@ extension Engine {
                 reset: false, evenIfEmpty: false, dropsAfter: revision - 1, floor: sequenceBefore,
                 ceiling: sequence))
         statistics.coalesced += 1
-        enqueue(subscription.connection)
+        // To be told of a commit costs at most what making it did, about.
+        enqueue(subscription.connection, expecting: min(workOfSlice, limits.turnWork))
     }
 
     private func encodeEntries(
@@ -260,6 +262,8 @@ extension Engine {
         guard shape.hasLiveSubscribers || shape.selectedChanges != nil else { return }
         if isPublicationLong, shape.content == nil || publication.shapes.count > 1 { return lag(shape) }
         work &+= Work.selection
+        deliveredWork &+= Work.selection
+        if shape.hasLiveSubscribers { bill(Work.selection, to: shape.subscribers[0].connection) }
         restricted.clear()
         shape.selection!.restrict(entries.elements[...], of: record.pointee.state, to: restricted)
         if restricted.isEmpty { return }

@@ -7,6 +7,7 @@ import BusState
 extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
         if try askPast(connection) { return }
+        work += Work.read
         let pattern = try requestedPattern(required: true)!
         try requireTypes(of: pattern)
         let selection = try requestedPointers().map { Selection($0) }

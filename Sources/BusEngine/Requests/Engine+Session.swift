@@ -35,6 +35,7 @@ extension Engine {
         guard let actions = try request.array(.actions) else {
             throw .invalid("actions", "Give the will's `actions`; an empty list clears it.")
         }
+        work += Work.read
         guard actions.count <= limits.batch else {
             throw RequestError(.limit, "A will takes at most \(limits.batch) actions; give fewer.")
         }

@@ -112,7 +112,7 @@ extension Engine {
         }
         if !exactShapes.isEmpty || !globShapes.isEmpty { enlist(index, address: address(of: Int(index))) }
         if !activeScans.isEmpty { noteForScans(created: index) }
-        work += Work.storeChange
+        work += Work.create
         return index
     }
 
@@ -183,7 +183,7 @@ extension Engine {
         }
         stateBytes -= Int(record.pointee.size)
         if !activeScans.isEmpty { noteForScans(dropped: index) }
-        work += Work.storeChange + record.pointee.shapes.count * Work.membership
+        work += Work.drop + record.pointee.shapes.count * Work.membership
         entry.remove(index)
         stores.remove(index)
         nameChanges += 1

@@ -18,6 +18,7 @@ extension Engine {
         sharedOutboxBytes -= connection.outbox.sharedCount
         willBytes -= connection.willBytes
         connection.lines.clear()
+        connection.outbox = Outbox()
         countHeld(connection)
         connections[id] = nil
         connectionCount -= 1
@@ -35,7 +36,7 @@ extension Engine {
             // At the place where it will end: whoever has little to do is not held up by the ends of many.
             let cost =
                 connection.will.count * Work.batchAction
-                + connection.ephemeralStores.count * Work.storeChange
+                + connection.ephemeralStores.count * Work.drop
             queue.add(.end(connection), &connection.share, expecting: cost)
         }
     }
@@ -69,7 +70,7 @@ extension Engine {
         for action in connection.will {
             do throws(RequestError) { try planElement(BatchElement(action)) } catch { break }
         }
-        return plannedWork() + connection.ephemeralStores.count * Work.storeChange >= Limits.longRequest
+        return plannedWork() + connection.ephemeralStores.count * Work.drop >= Limits.longEnd
     }
 
     /// Carries out all ends that wait, for a daemon that leaves: whoever follows does not know of them.
@@ -115,7 +116,6 @@ extension Engine {
             return (left.pointee.type, left.pointee.place) < (right.pointee.type, right.pointee.place)
         }
         connection.ephemeralStores = []
-        work += drops.count * Work.storeChange
         if willDone || !drops.isEmpty {
             publish(
                 by: connection.by, actions: willDone, dropped: drops, facts: CommitFacts(ended: connection.id)

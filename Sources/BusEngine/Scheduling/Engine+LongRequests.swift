@@ -119,7 +119,10 @@ extension Engine {
     }
 
     /// When somebody at the gate can go on, in milliseconds since 1970.
-    var gateDeadline: Int? { waitingAtGate.isEmpty ? nil : max(gateOpensAt, now + 1) }
+    var gateDeadline: Int? {
+        waitingAtGate.isEmpty
+            ? nil : max(min(gateOpensAt, otherActiveAt + Limits.activeMilliseconds), now + 1)
+    }
 
     /// The gate is open: who waits longest goes on, and what that costs closes it again.
     func openGateIfDue() {

@@ -122,15 +122,27 @@ extension Engine {
         if connection.isPaused, !connection.isClosing { enqueue(connection) }
     }
 
+    /// Something was done for a subscriber's sake: not who dispatches pays for it, but who wants to hear of it, up to what
+    /// two slices cost.
+    @inline(__always)
+    func bill(_ work: Int, to connection: Connection) {
+        connection.share.owe(work, upTo: queue.clock &+ 2 &* limits.sliceWork)
+    }
+
+    /// The work done in the present slice.
+    var workOfSlice: Int { sliceEnd == 0 ? 0 : work &- sliceEnd &+ limits.sliceWork }
+
     /// Whether what goes on now has used up its slice.
     @inline(__always)
     var isSliceUsedUp: Bool { work >= sliceEnd }
 
-    /// Waits for its turn.
-    func enqueue(_ connection: Connection) {
+    /// Waits for its turn; `work`: what it will take, where that is known.
+    func enqueue(_ connection: Connection, expecting work: Int? = nil) {
         if connection.isQueued { return }
         connection.isQueued = true
-        guard connection.isLost else { return queue.add(.serve(connection), &connection.share) }
+        guard connection.isLost else {
+            return queue.add(.serve(connection), &connection.share, expecting: work)
+        }
         // One after the other, so that not all of them hold what they have sent.
         if connection.heldBytes > 0 {
             lostConnections.putBack(connection)

@@ -11,6 +11,10 @@ struct Share {
     /// It begins to wait, or is served, at a time on the clock: what it did not ask for before is not saved up.
     mutating func begin(at clock: Int) { done = max(done, clock) }
 
+    /// Something was done on its behalf that somebody else caused; nobody can be put back by that beyond `limit`.
+    @inline(__always)
+    mutating func owe(_ work: Int, upTo limit: Int) { done = max(done, min(done &+ work, limit)) }
+
     /// It was served.
     @inline(__always)
     mutating func charge(_ work: Int) {

@@ -21,14 +21,21 @@ enum Work {
     static let dryRunStore = 500
     /// An action of a batch or a will: being read and looked up.
     static let batchAction = 1200
-    /// A store that comes or goes, beside the subscriptions that hear of it.
-    static let storeChange = 3000
+    /// A store that comes, beside the subscriptions that hear of it.
+    static let create = 3000
+    /// A store that goes.
+    static let drop = 2000
     /// A store that is passed over by a read, or looked at to see whether a pattern matches.
     static let look = 60
     /// A store that is put in its place in the order of names.
     static let ordering = 500
     /// A store that becomes a member of a subscriber group, or leaves it.
     static let membership = 150
+    /// A subscription that is made, and each pointer of its selection.
+    static let subscription = 2000
+    static let pointer = 1500
+    /// A state that is read, beside its bytes.
+    static let read = 1000
     /// A subscription that is told something by itself, beside the bytes.
     static let delivery = 300
     /// A subscription that is told later instead.
@@ -40,7 +47,7 @@ enum Work {
     /// A subscriber group that is found to want a change.
     static let group = 60
     /// A remembered drop that is looked at for somebody who resumes.
-    static let drop = 60
+    static let rememberedDrop = 60
     /// A byte of state that is written as JSON.
     static let encodedByte = 2
     /// Definitions that are read anew from their files.

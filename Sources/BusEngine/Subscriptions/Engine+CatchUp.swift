@@ -255,7 +255,7 @@ extension Engine {
         let first = number
         while number < dropLog.count {
             if isSliceUsedUp, number > first { break }
-            work += Work.drop
+            work += Work.rememberedDrop
             let drop = dropLog[number]
             number += 1
             let type = types[Int(drop.type)].name

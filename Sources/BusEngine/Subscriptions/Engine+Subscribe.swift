@@ -43,7 +43,7 @@ extension Engine {
         connection.subscriptions.append(subscription)
         shape.add(subscription)
         subscriptionCount += 1
-        work += Work.batchAction
+        work += Work.subscription + Work.pointer * (pointers?.count ?? 0)
         answer(connection) { writer in
             writer.append(",\"sub\":")
             writer.append(decimal: subscription.number)

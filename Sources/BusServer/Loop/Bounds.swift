@@ -15,6 +15,8 @@ enum Bounds {
     static let writtenPerTurn = 128 << 10
     /// Bytes written in one turn to all of them, about half a millisecond's worth…
     static let flushedPerTurn = 1 << 20
+    /// …nor for longer than this to those who are sent much, or are going…
+    static let flushNanoseconds = 500_000
     /// …where each call of the kernel counts as so many.
     static let costOfWriting = 2 << 10
     /// …and closing a connection as so many more.

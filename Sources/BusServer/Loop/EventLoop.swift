@@ -15,7 +15,7 @@ import Dispatch
 /// The engine holds every buffer and knows the protocol. The loop only moves bytes and asks the engine, per
 /// connection, whether to go on reading, to write only, or to close. Descriptors are closed in one place, `close`.
 ///
-/// Accepting, deadlines and stopping have files of their own beside this one.
+/// Writing, accepting, deadlines and stopping have files of their own beside this one.
 final class EventLoop {
     let queue: DispatchQueue
     let engine: Engine
@@ -48,24 +48,24 @@ final class EventLoop {
     @exclusivity(unchecked) var calls = SystemCallCount()
 
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
-    private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
+    let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
     /// Connections to be written to, or looked at, at the end of this turn.
-    @exclusivity(unchecked) private var pending: [ConnectionID] = []
+    @exclusivity(unchecked) var pending: [ConnectionID] = []
     /// Connections that are sent much, or whose clients are going: seen to when the others have been.
-    @exclusivity(unchecked) private var later: [ConnectionID] = []
+    @exclusivity(unchecked) var later: [ConnectionID] = []
     /// When the clock was last looked at, in nanoseconds, and how much work this turn had done by then.
     private var lookedAt = 0
     private var workAtLook = 0
     /// What this turn's writing has cost so far, in bytes.
-    private var flushed = 0
+    var flushed = 0
     /// An empty list with room, so that turns need not allocate one.
-    @exclusivity(unchecked) private var spareList: [ConnectionID] = []
+    @exclusivity(unchecked) var spareList: [ConnectionID] = []
     /// Counts turns, to know whose allowance of this turn is used up.
-    @exclusivity(unchecked) private var turn = 0
+    @exclusivity(unchecked) var turn = 0
     @exclusivity(unchecked) private var patience = Patience()
     /// The log is given a group when nothing is ready for a moment, and not after each turn: those who were just answered
     /// send their next requests meanwhile, and a group costs the same whatever is in it.
-    private var gathersTurns = false
+    var gathersTurns = false
     /// Others wait for the queue.
     private var givesBack = false
     let bell: Bell
@@ -222,7 +222,7 @@ final class EventLoop {
     }
 
     /// Nobody reads what a connection is sent; what it has sent itself still counts.
-    private func lose(_ id: ConnectionID) {
+    func lose(_ id: ConnectionID) {
         guard let connection = connections[id], !connection.outputLost else { return }
         connections.update(id) { $0.outputLost = true }
         // Its socket would be ready until it is closed. It is read when it is its turn, until there is nothing more.
@@ -250,97 +250,8 @@ final class EventLoop {
     /// Sees to a connection at the end of the turn.
     func look(at id: ConnectionID) { pending.append(id) }
 
-    /// Writes what the engine has for everybody, as far as one turn goes; the rest comes in the next. Closing a
-    /// connection may commit its will, and so make output for others: it goes on until there is none. Who is sent little does
-    /// not wait for those that are sent much.
-    func flush(all: Bool = false) {
-        engine.takeReady { pending.append($0) }
-        flushed = all ? .min : 0
-        while true {
-            while !pending.isEmpty, flushed < Bounds.flushedPerTurn {
-                let ids = pending
-                pending = spareList
-                var place = 0
-                while place < ids.count, flushed < Bounds.flushedPerTurn {
-                    if comesLater(ids[place]) {
-                        putOff(ids[place])
-                    } else {
-                        flushed += Bounds.costOfWriting + write(ids[place])
-                    }
-                    place += 1
-                }
-                // Who was not reached comes first in the next turn.
-                if place < ids.count { pending.insert(contentsOf: ids[place...], at: 0) }
-                spareList = ids
-                spareList.removeAll(keepingCapacity: true)
-                engine.takeReady { pending.append($0) }
-            }
-            // However much there was for others, one of them has its turn.
-            var place = 0
-            while place < later.count, place == 0 || flushed < Bounds.flushedPerTurn {
-                connections.update(later[place]) { $0.isPutOff = false }
-                flushed += Bounds.costOfWriting + write(later[place])
-                place += 1
-            }
-            later.removeFirst(place)
-            engine.takeReady { pending.append($0) }
-            if pending.isEmpty && later.isEmpty || flushed >= Bounds.flushedPerTurn { break }
-        }
-        if !gathersTurns { keeper?.turnEnded() }
-    }
-
-    /// Whether others are written to first: a connection is to be sent much, or its client has gone or is about to.
-    private func comesLater(_ id: ConnectionID) -> Bool {
-        guard let connection = connections[id] else { return false }
-        return connection.inputEnded || connection.outputLost
-            || engine.waitingOutput(of: id) > Bounds.heavyOutput
-    }
-
-    private func putOff(_ id: ConnectionID) {
-        guard connections[id]?.isPutOff == false else { return }
-        connections.update(id) { $0.isPutOff = true }
-        later.append(id)
-    }
-
-    /// Writes to one connection; gives how many bytes.
-    private func write(_ id: ConnectionID) -> Int {
-        guard var connection = connections[id], connection.sated != turn else { return 0 }
-        var allowance = Bounds.writtenPerTurn
-        while allowance > 0 {
-            let count = engine.output(of: id, into: pieces)
-            if count == 0 { break }
-            let filled = UnsafeBufferPointer(rebasing: pieces[..<count])
-            let total = filled.reduce(0) { $0 + $1.count }
-            var written = total
-            if !connection.outputLost {
-                switch SystemCall.send(connection.descriptor, filled, &calls) {
-                case .bytes(let count): written = count
-                case .wouldBlock: written = 0
-                // What nobody reads is thrown away like something read.
-                case .failed:
-                    lose(id)
-                    connection.outputLost = true
-                }
-            }
-            if written > 0 {
-                let isDone = engine.sent(id, written)
-                // So it mostly ends: all is sent, and everything is as it was before.
-                if isDone, connection.isAsUsual { return Bounds.writtenPerTurn - allowance + written }
-                allowance -= written
-                connection.awaitsHello = false
-            }
-            if written < total {
-                engine.noteFull(id)
-                break
-            }
-        }
-        if allowance <= 0 { connection.sated = turn }
-        settle(id, connection)
-        return Bounds.writtenPerTurn - allowance
-    }
-
     /// After a turn: wait for what the engine wants of this connection now, or close it.
-    private func settle(_ id: ConnectionID, _ changed: Connection) {
+    func settle(_ id: ConnectionID, _ changed: Connection) {
         var connection = changed
         let hasOutput = engine.hasOutput(id)
         let status = engine.status(of: id)
