@@ -97,7 +97,10 @@ extension Engine {
     }
 
     /// Whether there are lines that wait for their turn.
-    package func hasUnfinishedInput(_ id: ConnectionID) -> Bool { connection(id).isPaused }
+    package func hasUnfinishedInput(_ id: ConnectionID) -> Bool {
+        let connection = connection(id)
+        return connection.isPaused || connection.isQueued
+    }
 
     /// Nobody reads what is written for a connection: what it wanted to know is forgotten, what it has sent still counts.
     package func losePeer(of id: ConnectionID) {
