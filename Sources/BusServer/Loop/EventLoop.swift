@@ -204,17 +204,15 @@ final class EventLoop {
     /// A socket is ready, for reading, for writing, or because its peer is gone.
     private func serve(_ id: ConnectionID, _ ready: Poller.Interest) {
         guard let connection = connections[id] else { return }
+        if ready.contains(.output) { engine.noteRoom(id) }
         if !connection.inputEnded, case .reading = engine.status(of: id) {
             // A peer that is gone may have left requests behind; they count, and its end comes after them.
-            if !ready.isDisjoint(with: .gone) { return lose(id) }
+            if !ready.isDisjoint(with: .gone) { lose(id) }
             if ready != .output {
                 guard engine.isUncontended else { return engine.awaitTurn(id) }
                 read(id, connection.descriptor)
             }
             if ready == .input { return }
-            if ready.contains(.output) { engine.noteRoom(id) }
-        } else if ready == .output {
-            engine.noteRoom(id)
         } else if !ready.isDisjoint(with: .gone) {
             lose(id)
         }
