@@ -31,9 +31,15 @@ extension Engine {
     /// What the planned dispatch will cost, about.
     func plannedWork(isDryRun: Bool = false) -> Int {
         var work = 0
-        for step in plan.steps.elements {
-            let count = step.store >= 0 ? 1 : step.type.count
-            work &+= count &* max(Work.commitStore, step.type.workPerStore(of: step.action))
+        // In place: a copy of a step would count references.
+        let steps = plan.steps.elements
+        for index in steps.indices {
+            let step = steps.baseAddress! + index
+            let count = step.pointee.store >= 0 ? 1 : step.pointee.type.count
+            let perStore = Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef {
+                $0.workPerStore(of: step.pointee.action)
+            }
+            work &+= count &* max(Work.commitStore, perStore)
             if isDryRun { work &+= count &* Work.dryRunStore }
         }
         return work

@@ -40,7 +40,7 @@ final class TypeEntry {
     @exclusivity(unchecked) private var encoded: ByteWriter?
 
     /// What each action cost a store lately, where that was much.
-    @exclusivity(unchecked) private var workPerStore: [Int: Int] = [:]
+    @exclusivity(unchecked) private var workPerStore: [Int] = []
 
     /// The stores in the order of their names, for whoever lists them.
     let ordered: OrderedStores
@@ -70,7 +70,7 @@ final class TypeEntry {
         }
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
-        workPerStore = [:]
+        workPerStore = Array(repeating: 0, count: actionNames.count)
         encoded = nil
         schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
         definitions += 1
@@ -114,7 +114,7 @@ final class TypeEntry {
     }
 
     /// What an action will cost a store, about; 0 where it never was notable.
-    func workPerStore(of action: Int) -> Int { workPerStore[action] ?? 0 }
+    func workPerStore(of action: Int) -> Int { workPerStore[action] }
 
     func noteWork(_ work: Int, of action: Int) { workPerStore[action] = work }
 
