@@ -42,15 +42,19 @@ extension Engine {
     /// What reaches so many stores that its budget can't do is not begun.
     @inline(__always)
     private func requireBudget() throws(RequestError) {
-        if plan.steps.count == 1, plan.steps[0].store >= 0 { return }
         var reached = 0
-        for step in plan.steps.elements {
-            reached += step.store >= 0 ? 1 : step.type.count
-            if reached * Limits.operationsPerStore <= limits.commit { continue }
+        // In place: a copy of a step would count references.
+        let steps = plan.steps.elements
+        for index in steps.indices {
+            let step = steps.baseAddress! + index
+            reached &+=
+                step.pointee.store >= 0
+                ? 1 : Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count }
+            if reached &* Limits.operationsPerStore <= limits.commit { continue }
             throw RequestError(
                 .rejected,
                 "The dispatch reaches more stores than one commit may: limits.commit is \(limits.commit) operations, \(Limits.operationsPerStore) for each store and more for what is written; dispatch to fewer at a time."
-            ).with("action", .string(step.type.actionName(step.action)))
+            ).with("action", .string(step.pointee.type.actionName(step.pointee.action)))
         }
     }
 
