@@ -25,7 +25,7 @@ enum LimitReading {
         Entry(name: "outbox", isSize: true, range: 4096...(1 << 30), path: \.outbox),
         Entry(name: "batch", isSize: false, range: 1...1_000_000, path: \.batch),
         // One action on a few stores at least.
-        Entry(name: "commit", isSize: false, range: 100...1_000_000_000, path: \.commit),
+        Entry(name: "commit", isSize: false, range: 1000...1_000_000_000, path: \.commit),
         // A few states and outboxes at least.
         Entry(name: "memory", isSize: true, range: (1 << 20)...(1 << 50), path: \.memory),
     ]
