@@ -127,6 +127,23 @@ struct ConnectionTests {
         #expect(Client.integer("outboxBytes", in: stats) == 0)
     }
 
+    /// It reads no more, but sends: what comes counts, also long after a reply found nobody, and so does its end.
+    @Test func whoReadsNoMoreIsHeardToTheEnd() throws {
+        let bus = try TestBus()
+        let watcher = try bus.client()
+        _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
+        let client = try bus.client()
+        _ = try client.ask(
+            #"{"op":"will","actions":[{"store":"counter/main","action":"increment","payload":{"by":7}}]}"#)
+        shutdown(client.descriptor, Int32(SHUT_RD))
+        for count in 1...5 {
+            try client.send(#"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n")
+            #expect(try #require(try watcher.line()).contains(#""counter/main":{"count":\#(count)}"#))
+        }
+        client.close()
+        #expect(try #require(try watcher.line()).contains(#""counter/main":{"count":12}"#))
+    }
+
     @Test func aWillRunsWhenTheClientVanishes() throws {
         let bus = try TestBus()
         let watcher = try bus.client()

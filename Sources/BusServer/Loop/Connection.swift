@@ -10,8 +10,8 @@ struct Connection {
     var inputEnded = false
     /// Writing failed: nobody reads what it is sent. What it sent itself still counts.
     var outputLost = false
-    /// Stands in the list of those that are seen to after the others.
-    var isPutOff = false
+    /// Its peer is gone: epoll would report that without end, and does not watch it any more. It is read in its turn.
+    var isUnwatched = false
     /// The turn in which it was written as much as one turn allows.
     var sated = 0
     /// It is on its way out and has until then (monotonic milliseconds).

@@ -16,7 +16,8 @@ extension EventLoop {
         }
         if let strangersDue = strangers?.nextDue { due = min(due ?? .max, strangersDue) }
         if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
-        if let meterDue = meter?.due { due = min(due ?? .max, meterDue) }
+        // While there is something to do nothing is given back.
+        if !hasWork, let meterDue = meter?.due { due = min(due ?? .max, meterDue) }
         return due
     }
 

@@ -6,41 +6,30 @@ extension EventLoop {
     /// connection may commit its will, and so make output for others: it goes on until there is none. Who is sent little does
     /// not wait for those that are sent much.
     func flush(all: Bool = false) {
-        engine.takeReady { pending.append($0) }
+        engine.takeReady { order.add($0) }
         flushed = all ? .min / 2 : 0
         let end = all ? Int.max : MonotonicClock.nanoseconds() + Bounds.flushNanoseconds
+        var isOneServed = false
         while true {
-            while !pending.isEmpty, flushed < Bounds.flushedPerTurn {
-                let ids = pending
-                pending = spareList
-                var place = 0
-                while place < ids.count, flushed < Bounds.flushedPerTurn {
-                    if comesLater(ids[place]) {
-                        putOff(ids[place])
-                    } else {
-                        flushed += Bounds.costOfWriting + write(ids[place])
-                    }
-                    place += 1
-                }
-                // Who was not reached comes first in the next turn.
-                if place < ids.count { pending.insert(contentsOf: ids[place...], at: 0) }
-                spareList = ids
-                spareList.removeAll(keepingCapacity: true)
-                engine.takeReady { pending.append($0) }
+            if flushed < Bounds.flushedPerTurn, let id = nextOfFirst() {
+                flushed += Bounds.costOfWriting + write(id)
+            } else if !isOneServed || flushed < Bounds.flushedPerTurn, let id = order.takeLater() {
+                // However much there was for others, one of these has its turn.
+                isOneServed = true
+                flushed += Bounds.costOfWriting + write(id)
+                if MonotonicClock.nanoseconds() > end { flushed = max(flushed, Bounds.flushedPerTurn) }
+            } else {
+                break
             }
-            // However much there was for others, one of them has its turn.
-            var place = 0
-            while place < later.count, place == 0 || flushed < Bounds.flushedPerTurn {
-                if place > 0, MonotonicClock.nanoseconds() > end { flushed = Bounds.flushedPerTurn }
-                connections.update(later[place]) { $0.isPutOff = false }
-                flushed += Bounds.costOfWriting + write(later[place])
-                place += 1
-            }
-            later.removeFirst(place)
-            engine.takeReady { pending.append($0) }
-            if pending.isEmpty && later.isEmpty || flushed >= Bounds.flushedPerTurn { break }
         }
         if !gathersTurns { keeper?.turnEnded() }
+    }
+
+    /// The next one that is sent little, also of those for whom something has come meanwhile.
+    private func nextOfFirst() -> ConnectionID? {
+        if let id = order.takeFirst(unless: comesLater) { return id }
+        engine.takeReady { order.add($0) }
+        return order.takeFirst(unless: comesLater)
     }
 
     /// Whether others are written to first: a connection is to be sent much, or its client has gone or is about to.
@@ -48,12 +37,6 @@ extension EventLoop {
         guard let connection = connections[id] else { return false }
         return connection.inputEnded || connection.outputLost
             || engine.waitingOutput(of: id) > Bounds.heavyOutput
-    }
-
-    private func putOff(_ id: ConnectionID) {
-        guard connections[id]?.isPutOff == false else { return }
-        connections.update(id) { $0.isPutOff = true }
-        later.append(id)
     }
 
     /// Writes to one connection; gives how many bytes.
@@ -72,7 +55,7 @@ extension EventLoop {
                 case .wouldBlock: written = 0
                 // What nobody reads is thrown away like something read.
                 case .failed:
-                    lose(id)
+                    loseOutput(id)
                     connection.outputLost = true
                 }
             }

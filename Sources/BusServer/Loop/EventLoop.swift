@@ -50,16 +50,12 @@ final class EventLoop {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
     let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
     /// Connections to be written to, or looked at, at the end of this turn.
-    @exclusivity(unchecked) var pending: [ConnectionID] = []
-    /// Connections that are sent much, or whose clients are going: seen to when the others have been.
-    @exclusivity(unchecked) var later: [ConnectionID] = []
+    @exclusivity(unchecked) var order = WritingOrder()
     /// When the clock was last looked at, in nanoseconds, and how much work this turn had done by then.
     private var lookedAt = 0
     private var workAtLook = 0
     /// What this turn's writing has cost so far, in bytes.
     var flushed = 0
-    /// An empty list with room, so that turns need not allocate one.
-    @exclusivity(unchecked) var spareList: [ConnectionID] = []
     /// Counts turns, to know whose allowance of this turn is used up.
     @exclusivity(unchecked) var turn = 0
     @exclusivity(unchecked) private var patience = Patience()
@@ -122,7 +118,7 @@ final class EventLoop {
     }
 
     /// Whether there is something to do though no socket is ready.
-    var hasWork: Bool { engine.hasWork || !pending.isEmpty || !later.isEmpty }
+    var hasWork: Bool { engine.hasWork || !order.isEmpty }
 
     /// Nothing is left to do: memory that is not needed is given back, soon.
     private func rest() {
@@ -207,46 +203,53 @@ final class EventLoop {
         if ready.contains(.output) { engine.noteRoom(id) }
         if !connection.inputEnded, case .reading = engine.status(of: id) {
             // A peer that is gone may have left requests behind; they count, and its end comes after them.
-            if !ready.isDisjoint(with: .gone) { lose(id) }
+            if !ready.isDisjoint(with: .gone) { losePeer(id) }
             if ready != .output {
                 guard engine.isUncontended else { return engine.awaitTurn(id) }
                 read(id, connection.descriptor)
             }
             if ready == .input { return }
         } else if !ready.isDisjoint(with: .gone) {
-            lose(id)
+            losePeer(id)
         }
-        pending.append(id)
+        order.add(id)
     }
 
-    /// Nobody reads what a connection is sent; what it has sent itself still counts.
-    func lose(_ id: ConnectionID) {
+    /// Nobody reads what a connection is sent; what it sends itself still counts.
+    func loseOutput(_ id: ConnectionID) {
         guard let connection = connections[id], !connection.outputLost else { return }
         connections.update(id) { $0.outputLost = true }
-        // Its socket would be ready until it is closed. It is read when it is its turn, until there is nothing more.
-        poller.remove(connection.descriptor, &calls)
         engine.losePeer(of: id)
-        pending.append(id)
+        order.add(id)
+    }
+
+    /// The peer is gone in both directions. It is read when it is its turn, until there is nothing more.
+    private func losePeer(_ id: ConnectionID) {
+        guard let connection = connections[id], !connection.isUnwatched else { return }
+        connections.update(id) { $0.isUnwatched = true }
+        poller.remove(connection.descriptor, &calls)
+        loseOutput(id)
     }
 
     private func read(_ id: ConnectionID, _ descriptor: Int32) {
         switch SystemCall.receive(descriptor, into: buffer, &calls) {
         case .bytes(let count):
             engine.receive(id, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            if connections[id]?.outputLost == true { pending.append(id) }
+            if connections[id]?.outputLost == true { order.add(id) }
         case .end:
             connections.update(id) { $0.inputEnded = true }
             engine.endOfInput(id)
-            pending.append(id)
+            order.add(id)
         case .wouldBlock:
-            break
+            // Nothing would tell of more.
+            if connections[id]?.isUnwatched == true { close(id, .peerLost) }
         case .failed:
             close(id, .peerLost)
         }
     }
 
     /// Sees to a connection at the end of the turn.
-    func look(at id: ConnectionID) { pending.append(id) }
+    func look(at id: ConnectionID) { order.add(id) }
 
     /// After a turn: wait for what the engine wants of this connection now, or close it.
     func settle(_ id: ConnectionID, _ changed: Connection) {
@@ -262,7 +265,7 @@ final class EventLoop {
             break
         }
         let reads = if case .reading = status { !connection.inputEnded } else { false }
-        // Nobody is there to read, and there is nothing to hear from them any more.
+        // Nobody reads, and there is nothing to hear from them any more.
         if connection.outputLost, !reads, !hasOutput, !engine.hasUnfinishedInput(id) {
             return close(id, .peerLost)
         }
@@ -270,14 +273,14 @@ final class EventLoop {
             connection.mustEndBy = deadlines.addGoodbye(connections.token(of: id), now: MonotonicClock.read())
         }
 
-        if connection.outputLost {
+        if connection.isUnwatched {
             connections.update(id) { $0 = connection }
             if reads { engine.awaitTurn(id) }
             return
         }
         var interest: Poller.Interest = []
         if reads { interest.insert(.input) }
-        if hasOutput { interest.insert(.output) }
+        if hasOutput, !connection.outputLost { interest.insert(.output) }
         if interest != connection.interest {
             poller.modify(connection.descriptor, interest, token: connections.token(of: id), &calls)
             connection.interest = interest
