@@ -9,30 +9,12 @@ import Glibc
 final class MemoryMeter {
     /// How old a figure may be, in milliseconds: within it a client can't make the process take more than a few megabytes.
     private static let interval = 4
-    /// How often free memory is looked for at most, in milliseconds: that takes a look at every free block, and giving it
-    /// back tens of milliseconds for a hundred megabytes…
-    private static let trimInterval = 1000
-    /// …so it waits until nothing has come for so long…
-    private static let quiet = 250
-    /// …but not for longer than this.
-    private static let patience = 30_000
-    /// The work, in nanoseconds or so, that may have left something worth looking for.
-    private static let notableWork = 20_000_000
-    /// With less than this free it is not worth it: the next requests take it again.
-    private static let worthTrimming = 16 << 20
 
     private let descriptor: Int32
     private let pageSize = sysconf(Int32(_SC_PAGESIZE))
     private let baseline: Int
     private var nextMeasure = 0
-    private var nextTrim = 0
-    private var measuredAtTrim = 0
-    private var workAtTrim = 0
-    private var workAtRest = 0
-    /// When there first was something that may be worth giving back.
-    private var wantedSince: Int?
-    /// When free memory is to be looked for; nil while there is no reason to.
-    private(set) var due: Int?
+    private var schedule = TrimSchedule()
     private(set) var bytes = 0
 
     /// Nil where the kernel does not tell.
@@ -51,28 +33,21 @@ final class MemoryMeter {
         guard now >= nextMeasure else { return false }
         nextMeasure = now + Self.interval
         read()
-        if bytes > limit / 8 * 7, now >= nextTrim { trim(now: now) }
+        if bytes > limit / 8 * 7, schedule.isAllowed(now: now) { trim(now: now) }
         return true
     }
 
+    /// When free memory is to be looked for, in monotonic milliseconds; nil while there is no reason to.
+    var due: Int? { schedule.due }
+
     /// Nothing is left to do for now. `work`: all the work that was ever done, in nanoseconds or so.
-    func rest(now: Int, work: Int) {
-        guard bytes > Self.worthTrimming,
-            abs(bytes - measuredAtTrim) > Self.worthTrimming / 4 || work - workAtTrim > Self.notableWork
-        else { return }
-        let since = wantedSince ?? now
-        wantedSince = since
-        due = max(nextTrim, min(now + Self.quiet, since + Self.patience))
-        workAtRest = work
-    }
+    func rest(now: Int, work: Int) { schedule.rest(now: now, bytes: bytes, work: work) }
 
     /// Gives back what the allocator keeps, if that is much.
     func trim(now: Int) {
-        nextTrim = now + Self.trimInterval
-        (due, wantedSince, workAtTrim) = (nil, nil, workAtRest)
-        if linux_heap_free() > Self.worthTrimming { linux_heap_trim() }
+        if linux_heap_free() > TrimSchedule.worthTrimming { linux_heap_trim() }
         read()
-        measuredAtTrim = bytes
+        schedule.trimmed(now: now, bytes: bytes)
     }
 
     private func read() { bytes = max(0, (Self.resident(descriptor, pageSize) ?? 0) - baseline) }
