@@ -10,8 +10,17 @@ extension Attack {
                 return AttackScript(piece: { _ in line })
             }),
         Attack(
-            name: "wide-batches", summary: "batches of 1024 actions to 1000 stores each",
-            setUp: HostileSetUp(stores: [.init(type: "counter", count: 1000)]),
+            name: "full-batches",
+            summary: "batches of 1024 actions to 12 stores each, about as much as one commit may",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 12)]),
+            scripts: each { _ in
+                let line = AttackLines.line(
+                    AttackLines.batch(1024) { _ in #"{"type":"counter","action":"increment"}"# })
+                return AttackScript(piece: { _ in line })
+            }),
+        Attack(
+            name: "wide-batches", summary: "batches of 1024 actions to 1000 stores each, which is refused",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 1000)]), outcome: .refusal,
             scripts: each { _ in
                 let line = AttackLines.line(
                     AttackLines.batch(1024) { _ in #"{"type":"counter","action":"increment"}"# })
@@ -26,12 +35,14 @@ extension Attack {
             setUp: HostileSetUp(stores: [.init(type: "counter", count: 10_000)]),
             scripts: flood(#"{"op":"dispatch","type":"counter","action":"increment","dryRun":true}"#)),
         Attack(
-            name: "expression-bombs", summary: "an expression up to its budget, over 400 stores",
-            setUp: HostileSetUp(stores: [.init(type: "bomb", count: 400)]),
+            name: "expression-bombs",
+            summary: "an expression up to its budget, over as many stores as one commit may",
+            setUp: HostileSetUp(stores: [.init(type: "bomb", count: 48)]),
             scripts: flood(#"{"op":"dispatch","type":"bomb","action":"explode"}"#)),
         Attack(
-            name: "wills", summary: "100 clients with wills of 1024 actions, which vanish at once",
-            setUp: HostileSetUp(stores: [.init(type: "counter", count: 1000)]), forms: [1, 100],
+            name: "wills",
+            summary: "100 clients with wills of 1024 actions to 12 stores, which vanish at once",
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 12)]), forms: [1, 100],
             scripts: each { _ in
                 let line = AttackLines.line(
                     AttackLines.batch(1024, op: "will") { _ in #"{"type":"counter","action":"increment"}"# })
@@ -57,9 +68,10 @@ extension Attack {
                     }, leaving: .whenAnswered(lines: 2000))
             }),
         Attack(
-            name: "nested-arrays", summary: "ephemeral stores with a state of 170 000 nested arrays each",
+            name: "nested-arrays", summary: "ephemeral stores with a state of 90 000 nested arrays each",
+            outcome: .successUntilFull,
             scripts: each { _ in
-                let arrays = Array(repeating: "[[]]", count: 170_000).joined(separator: ",")
+                let arrays = Array(repeating: "[[]]", count: 45_000).joined(separator: ",")
                 return AttackScript(piece: { turn in
                     AttackLines.line(
                         #"{"op":"create","store":"blob/n\#(turn.number)","ephemeral":true,"state":{"value":[\#(arrays)]}}"#
@@ -67,7 +79,9 @@ extension Attack {
                 })
             }),
         Attack(
-            name: "deep-arrays", summary: "ephemeral stores with arrays inside arrays, 50 deep",
+            name: "deep-arrays",
+            summary: "ephemeral stores with arrays inside arrays, 50 deep, which is refused",
+            outcome: .refusal,
             scripts: each { _ in
                 let deep = String(repeating: "[", count: 50) + String(repeating: "]", count: 50)
                 let arrays = Array(repeating: deep, count: 9000).joined(separator: ",")

@@ -28,7 +28,7 @@ extension Attack {
                 return AttackScript(piece: { lines.bytes(from: $0.number * 256) })
             }),
         Attack(
-            name: "errors", summary: "a flood of lines that are no requests",
+            name: "errors", summary: "a flood of lines that are no requests", outcome: .refusal,
             scripts: flood(
                 """
                 {"op":"ping"
@@ -40,7 +40,7 @@ extension Attack {
                 """)),
         Attack(
             name: "long-lines", summary: "lines of nearly 1 MiB, parsed and refused",
-            setUp: HostileSetUp(stores: [.init(type: "counter")]),
+            setUp: HostileSetUp(stores: [.init(type: "counter")]), outcome: .refusal,
             scripts: each { _ in
                 let numbers = (0..<170_000).map { String($0 % 90_000 + 10_000) }.joined(separator: ",")
                 let line = AttackLines.line(

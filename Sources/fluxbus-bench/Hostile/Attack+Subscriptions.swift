@@ -67,13 +67,13 @@ extension Attack {
                 besideOne: { _ in flooding(#"{"op":"dispatch","store":"counter/s0","action":"increment"}"#) })
         ),
         Attack(
-            name: "selections", summary: "400 selections each, and commits of 20 MB",
+            name: "selections", summary: "400 selections each, and commits of 14 MB",
             setUp: large, scripts: each({ _ in ofParts(400, reads: true) }, besideOne: { _ in changingAll })),
         Attack(
-            name: "selections-unread", summary: "400 selections each that nobody reads, and commits of 20 MB",
+            name: "selections-unread", summary: "400 selections each that nobody reads, and commits of 14 MB",
             setUp: large, scripts: each({ _ in ofParts(400, reads: false) }, besideOne: { _ in changingAll })),
         Attack(
-            name: "stuck-by-large", summary: "60 subscribers that read nothing, and commits of 20 MB",
+            name: "stuck-by-large", summary: "60 subscribers that read nothing, and commits of 14 MB",
             setUp: large, forms: [60],
             scripts: each({ _ in ofParts(1, reads: false) }, besideOne: { _ in changingAll })),
     ]
@@ -83,7 +83,7 @@ extension Attack {
     }
 
     /// So many states of 900 kB, which one action changes: nearly as much as one commit may.
-    private static let large = HostileSetUp(stores: [.init(type: "blob", count: 23)])
+    private static let large = HostileSetUp(stores: [.init(type: "blob", count: 16)])
 
     private static func flooding(_ line: String) -> AttackScript {
         let piece = AttackLines.piece(line)

@@ -10,8 +10,20 @@ struct Attack: Sendable {
     var keeps = 0
     /// Whether its connections do all that a client should, so that none of them may be cut off.
     var isWellBehaved = false
+    /// What the bus should answer.
+    var outcome = Outcome.success
     /// What each connection does, for this many of them.
     let scripts: @Sendable (_ connections: Int, _ world: HostileWorld) -> [AttackScript]
+
+    /// What the bus answers to an attack.
+    enum Outcome {
+        /// It carries out what is asked: a refusal means that the attack did no harm because it did nothing.
+        case success
+        /// It refuses what is asked.
+        case refusal
+        /// It carries out what is asked until there is no memory for more.
+        case successUntilFull
+    }
 
     /// The same script for every connection.
     static func each(

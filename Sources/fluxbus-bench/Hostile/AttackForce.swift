@@ -11,6 +11,9 @@ final class AttackForce {
         /// Connections that the bus ended.
         var cutOff = 0
         var lines = 0
+        /// Replies that were looked at, one of each piece that came, and how many of them were refusals.
+        var replies = 0
+        var refusals = 0
         /// The beginning of the first line that refused something, to see whether an attack does what it should.
         var firstRefusal: String?
     }
@@ -167,7 +170,7 @@ final class AttackForce {
             let lines = newlineCount(bytes)
             tally.lines += lines
             links[index].lines += lines
-            if tally.firstRefusal == nil { tally.firstRefusal = AttackLink.refusal(in: bytes) }
+            tally.look(at: bytes)
             if case .whenAnswered = links[index].script.leaving, links[index].isSatisfied {
                 return leave(index)
             }

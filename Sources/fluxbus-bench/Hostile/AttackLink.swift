@@ -57,21 +57,4 @@ struct AttackLink {
         case .whenAnswered(let wanted), .together(let wanted): descriptor >= 0 && lines >= wanted
         }
     }
-
-    // MARK: - Refusals
-
-    private static let marks = [Array(#""ok":false"#.utf8), Array(#""goodbye""#.utf8)]
-    /// How far into what came is looked, and how much is shown of what is found.
-    private static let looked = 512
-    private static let shown = 160
-
-    /// The beginning of a refusal near the beginning of what came; nil without one.
-    static func refusal(in bytes: UnsafeRawBufferPointer) -> String? {
-        let start = bytes.prefix(looked)
-        let isRefusal = marks.contains { mark in
-            start.indices.contains { start[$0...].starts(with: mark) }
-        }
-        guard isRefusal else { return nil }
-        return String(decoding: start.prefix(shown), as: UTF8.self)
-    }
 }

@@ -8,6 +8,8 @@ enum HostileBars {
     static func peak(limit: Int) -> Int { limit + limit / 4 + ownBytes }
     /// What it may keep afterwards beside what it holds.
     static let ownBytes = 32 << 20
+    /// Of a hundred requests of an attack that is to succeed, how many may be refused.
+    static let refused = 10
     /// How long it may take to give memory back, in nanoseconds.
     static let givingBack: UInt64 = 5_000_000_000
 }

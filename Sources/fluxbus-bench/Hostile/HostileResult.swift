@@ -49,7 +49,17 @@ struct HostileResult {
             beatDistance > BeatEar.interval,
             "no beat for \(Figure.decimal(Double(beatDistance) / 1e9, 1)) s")
         fault(attack.isWellBehaved && hostile.cutOff > 0, "\(hostile.cutOff) readers cut off")
+        fault(!hasExpectedOutcome, "the attack met with \(hostile.firstRefusal ?? "no refusal")")
         return faults
+    }
+
+    private var hasExpectedOutcome: Bool {
+        let (replies, refusals) = (hostile.replies, hostile.refusals)
+        return switch attack.outcome {
+        case .success: refusals * 100 <= replies * HostileBars.refused
+        case .refusal: refusals == replies
+        case .successUntilFull: refusals < replies
+        }
     }
 
     // MARK: - For people
@@ -97,6 +107,8 @@ struct HostileResult {
             failures[reason] = .int(count)
         }
         object["failures"] = .object(failures)
+        object["hostileReplies"] = .int(hostile.replies)
+        object["hostileRefusals"] = .int(hostile.refusals)
         object["hostileRefusal"] = hostile.firstRefusal.map(JSON.string)
         object["serverCPUShare"] = cpuShare.map(Self.number) ?? .null
         object["residentBefore"] = residentBefore.map(JSON.int) ?? .null
