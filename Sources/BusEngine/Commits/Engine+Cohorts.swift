@@ -12,7 +12,8 @@ extension Engine {
             appendEvent(content, cause, number: cohort.number, from: cohort.from, to: cohort.run)
             noteEvent(of: cohort, from: start)
         }
-        for place in cohort.others.indices {
+        // From the end, as who begins to lag changes places with the last.
+        for place in cohort.others.indices.reversed() {
             cohort.others[place]._withUnsafeGuaranteedRef { deliver(content, cause, toOneOf: $0) }
         }
     }

@@ -233,23 +233,31 @@ extension Engine {
         // It is as well to tell them more than need be.
         endNoting(shape)
         let start = work
-        while shape.hasLiveSubscribers { fallBehind(shape.subscribers[0]) }
+        // From the end: the last one changes places with nobody.
+        while shape.hasLiveSubscribers {
+            Unmanaged.passUnretained(shape.subscribers[shape.liveCount - 1])._withUnsafeGuaranteedRef {
+                fallBehind($0)
+            }
+        }
         deliveredWork += work - start
     }
 
     /// A subscription is told of this commit later, together with what comes until then.
+    @inline(__always)
     func fallBehind(_ subscription: Subscription) {
         work &+= Work.fall
-        bill(Work.fall, to: subscription.connection)
-        if isPublicationLong { noteFall(of: subscription.connection) }
-        beginLagging(
-            subscription,
-            CatchUp(
-                reset: false, evenIfEmpty: false, dropsAfter: revision - 1, floor: sequenceBefore,
-                ceiling: sequence))
         statistics.coalesced += 1
-        // To be told of a commit costs at most what making it did, about.
-        enqueue(subscription.connection, expecting: min(workOfSlice, limits.turnWork))
+        Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+            bill(Work.fall, to: connection)
+            if isPublicationLong { noteFall(of: connection) }
+            beginLagging(
+                subscription,
+                CatchUp(
+                    reset: false, evenIfEmpty: false, dropsAfter: revision - 1, floor: sequenceBefore,
+                    ceiling: sequence))
+            // To be told of a commit costs at most what making it did, about.
+            if !connection.isQueued { enqueue(connection, expecting: min(workOfSlice, limits.turnWork)) }
+        }
     }
 
     private func encodeEntries(

@@ -24,7 +24,7 @@ enum Work {
     /// A store that comes, beside the subscriptions that hear of it.
     static let create = 3000
     /// A store that goes.
-    static let drop = 2000
+    static let drop = 1400
     /// A store that is passed over by a read, or looked at to see whether a pattern matches.
     static let look = 60
     /// A store that is put in its place in the order of names.
@@ -39,7 +39,7 @@ enum Work {
     /// A subscription that is told something by itself, beside the bytes.
     static let delivery = 300
     /// A subscription that is told later instead.
-    static let fall = 200
+    static let fall = 150
     /// What a subscriber group selects of a change or a state, beside the bytes.
     static let selection = 1000
     /// A part of what somebody who lags is told, beside the stores in it.

@@ -1,6 +1,5 @@
 import BusJSON
 import BusProtocol
-import Glibc
 
 /// Telling subscriptions that are behind: first states, resumptions and merged changes of slow readers.
 ///
@@ -8,13 +7,18 @@ import Glibc
 /// event at a time while the outbox has room. Nothing is kept per missed commit: a reader that never reads
 /// costs nothing more, and what it has to be told in the end is what differs.
 extension Engine {
+    @inline(__always)
     func beginLagging(_ subscription: Subscription, _ catchUp: CatchUp) {
-        endCohort(with: subscription.connection)
-        beginNoting(subscription.shape, after: sequence)
         subscription.catchUp = catchUp
-        subscription.shape.lag(subscription)
-        subscription.connection.lagging += 1
-        subscription.connection.isBlocked = true
+        Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+            endCohort(with: connection)
+            connection.lagging += 1
+            connection.isBlocked = true
+        }
+        Unmanaged.passUnretained(subscription.shape)._withUnsafeGuaranteedRef { shape in
+            beginNoting(shape, after: sequence)
+            shape.lag(subscription)
+        }
     }
 
     func endLagging(_ subscription: Subscription) {
@@ -53,7 +57,8 @@ extension Engine {
     func noteFall(of connection: Connection) {
         let passed = (now - fallsDecayedAt) / Limits.fallDecayInterval
         if passed > 0 {
-            falls = passed < 64 ? falls * Int(pow(15.0 / 16, Double(passed)) * 1024) / 1024 : 0
+            // After this many nothing is left that counts.
+            for _ in 0..<min(passed, 128) { falls -= falls >> 4 }
             fallsDecayedAt = now
         }
         falls += 1

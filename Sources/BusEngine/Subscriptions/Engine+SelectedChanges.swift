@@ -9,6 +9,7 @@ struct SelectedChanges {
 
 extension Engine {
     /// A subscriber of the shape is about to lag: changes after this one will be noted.
+    @inline(__always)
     func beginNoting(_ shape: Shape, after sequence: Int) {
         guard shape.hasSelection, shape.selectedChanges == nil else { return }
         shape.selectedChanges = SelectedChanges(since: sequence)
