@@ -99,8 +99,6 @@ package struct Limits: Sendable, Equatable {
 
     /// A request that takes so much work, in nanoseconds or so, is long: nobody would notice a shorter one.
     static let longRequest = 3_000_000
-    /// The end of a connection takes about as long as what it did to have so much to be taken away, so it may take more.
-    static let longEnd = 6_000_000
     /// So many times as long as it took, no other long request is begun while others are at work: then fewer than
     /// one in a hundred of theirs come upon one.
     static let pauseAfterLongRequest = 150

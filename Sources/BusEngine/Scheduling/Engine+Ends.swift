@@ -70,7 +70,7 @@ extension Engine {
         for action in connection.will {
             do throws(RequestError) { try planElement(BatchElement(action)) } catch { break }
         }
-        return plannedWork() + connection.ephemeralStores.count * Work.drop >= Limits.longEnd
+        return plannedWork() + connection.ephemeralStores.count * Work.drop >= Limits.longRequest
     }
 
     /// Carries out all ends that wait, for a daemon that leaves: whoever follows does not know of them.
@@ -84,6 +84,16 @@ extension Engine {
         let errands = queue.removeAll(where: isEnd) + waitingAtGate.filter(isEnd)
         waitingAtGate.removeAll(where: isEnd)
         return errands.compactMap { if case .end(let connection) = $0 { connection } else { nil } }
+    }
+
+    /// Stores by type, and in the order in which they were made. Each is looked up once, and not for every comparison.
+    private func inOrderOfCreation(_ indices: Set<Int32>) -> [Int32] {
+        var places = indices.map { index in
+            let record = stores.pointer(index)
+            return (Int(record.pointee.type) << 32 | Int(record.pointee.place), index)
+        }
+        places.sort { $0.0 < $1.0 }
+        return places.map(\.1)
     }
 
     /// After a connection's end: its will, then the drops of its ephemeral stores, as one commit.
@@ -111,10 +121,7 @@ extension Engine {
                         action: error.detail("action")))
             }
         }
-        let drops = connection.ephemeralStores.sorted {
-            let (left, right) = (stores.pointer($0), stores.pointer($1))
-            return (left.pointee.type, left.pointee.place) < (right.pointee.type, right.pointee.place)
-        }
+        let drops = inOrderOfCreation(connection.ephemeralStores)
         connection.ephemeralStores = []
         if willDone || !drops.isEmpty {
             publish(

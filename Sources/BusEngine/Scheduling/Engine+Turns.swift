@@ -129,8 +129,8 @@ extension Engine {
         connection.share.owe(work, upTo: queue.clock &+ 2 &* limits.sliceWork)
     }
 
-    /// The work done in the present slice.
-    var workOfSlice: Int { sliceEnd == 0 ? 0 : work &- sliceEnd &+ limits.sliceWork }
+    /// The work done in the present slice; outside of one, as much as a turn may take.
+    var workOfSlice: Int { sliceEnd == 0 ? limits.turnWork : work &- sliceEnd &+ limits.sliceWork }
 
     /// Whether what goes on now has used up its slice.
     @inline(__always)
