@@ -273,11 +273,13 @@ extension Engine {
         let state = try record.object("state")
         let size = state.encodedSize
         guard size < Int32.max else { throw record.missing("state") }
+        let sequence = try record.integer("sequence")
+        guard sequence > 0 else { throw record.missing("sequence") }
         let owner = record.members["owner"]?.int ?? -1
         let index = stores.insert(
             StoreRecord(
                 name: name, state: state, revision: try record.integer("revision"),
-                sequence: try record.integer("sequence"), shapes: [], older: -1, newer: -1, type: entry.index,
+                sequence: sequence, shapes: [], older: -1, newer: -1, type: entry.index,
                 place: -1, size: Int32(size),
                 creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")),
                 owner: Int32(truncatingIfNeeded: owner), touch: -1))

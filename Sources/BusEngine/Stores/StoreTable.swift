@@ -22,9 +22,7 @@ final class StoreTable {
     init(seed: UInt64) { self.seed = seed | 1 }
 
     deinit {
-        for index in 0..<used where !free.contains(Int32(index)) {
-            pointer(Int32(index)).deinitialize(count: 1)
-        }
+        for index in 0..<Int32(used) where isThere(index) { pointer(index).deinitialize(count: 1) }
         for slab in slabs { UnsafeMutableRawPointer(slab).deallocate() }
         index.deallocate()
         before?.deallocate()
@@ -59,7 +57,7 @@ final class StoreTable {
         return nil
     }
 
-    /// Adds a store whose address is not taken and gives its index.
+    /// Adds a store whose address is not taken and gives its index. Its sequence is at least 1: who is not there has none.
     func insert(_ record: StoreRecord) -> Int32 {
         if (count + 1) * 4 > self.index.count * 3 { grow() }
         move(Self.movedAtOnce)
