@@ -59,6 +59,22 @@ import Testing
         #expect(events.map { $0["revision"]?.int } == [2, 4, 5, 5])
     }
 
+    /// Who catches up in the middle of a turn, in which the others have been told together, hears what comes next in it.
+    @Test func whoCatchesUpInATurnHearsTheRest() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let watchers = try watchers(of: bus, 3)
+        let client = bus.connect()
+        burst(
+            client,
+            [
+                Self.increment, #"{"op":"subscribe","type":"counter"}"#, Self.increment, Self.increment,
+            ])
+        for watcher in watchers { #expect(try watcher.all().map { $0["revision"]?.int } == [2, 3, 4]) }
+        let events = try client.all().filter { $0["event"] != nil }
+        #expect(events.map { $0["revision"]?.int } == [2, 3, 4])
+        #expect(events.map { $0["from"]?.int } == [0, 2, 3])
+    }
+
     /// More than one run of shared bytes in one turn, with somebody among them who does not read.
     @Test func longTurnsReachEverybody() throws {
         let bus = try MemoryBus.with("counter/a")

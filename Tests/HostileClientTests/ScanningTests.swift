@@ -33,28 +33,25 @@ struct ScanningTests {
         #expect(full.withUnsafeBytes { LineWeight($0).containers } == 1 << 20)
     }
 
-    /// The nesting of a line as it is told byte by byte.
+    /// How deep a line is nested: its texts are taken out first, and of what is left a running sum tells.
     private static func depth(_ line: [UInt8]) -> Int {
-        var (depth, deepest, inString, escaped) = (0, 0, false, false)
-        for byte in line {
-            if inString {
-                if escaped {
-                    escaped = false
-                } else if byte == UInt8(ascii: "\\") {
-                    escaped = true
-                } else if byte == UInt8(ascii: "\"") {
-                    inString = false
-                }
-            } else if byte == UInt8(ascii: "\"") {
-                inString = true
-            } else if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") {
-                depth += 1
-                deepest = max(deepest, depth)
-            } else if byte == UInt8(ascii: "]") || byte == UInt8(ascii: "}") {
-                depth -= 1
-            }
+        let steps = withoutTexts(line).map { byte in
+            Array("[{".utf8).contains(byte) ? 1 : Array("]}".utf8).contains(byte) ? -1 : 0
         }
-        return deepest
+        return steps.indices.map { steps[...$0].reduce(0, +) }.max().map { max(0, $0) } ?? 0
+    }
+
+    /// A text ends at the first quotation mark behind an even number of backslashes.
+    private static func withoutTexts(_ line: [UInt8]) -> [UInt8] {
+        let mark = UInt8(ascii: "\"")
+        guard let start = line.firstIndex(of: mark) else { return line }
+        let inside = Array(line[(start + 1)...])
+        let end = inside.indices.first { place in
+            inside[place] == mark
+                && inside[..<place].reversed().prefix { $0 == UInt8(ascii: "\\") }.count.isMultiple(of: 2)
+        }
+        let rest = end.map { withoutTexts(Array(inside[($0 + 1)...])) } ?? []
+        return line[..<start] + rest
     }
 
     @Test func unfinishedLinesAreRefusedWhereTheyAreTooDeep() {

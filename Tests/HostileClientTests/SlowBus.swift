@@ -1,0 +1,58 @@
+import BusEngine
+import BusJSON
+import TestSupport
+import Testing
+
+/// A bus in memory whose services a test calls for one by one, to see what happens between them.
+final class SlowBus {
+    let engine: Engine
+    private(set) var now = 1_795_000_000_000
+    private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 64)
+
+    init(limits: Limits = Limits()) throws {
+        var configuration = EngineConfiguration(
+            epoch: "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90", ownUID: 990, version: "test")
+        configuration.limits = limits
+        engine = Engine(configuration, types: try SampleTypes.load(and: [Arena.definition]))
+        engine.beginTurn(at: now)
+    }
+
+    deinit { pieces.deallocate() }
+
+    func connect() -> ConnectionID { engine.connect(.unix(uid: 1000, pid: 1)) }
+
+    /// What a client sends has come. Where others wait the engine has only what it is given, so this is its turn, too.
+    func send(_ lines: String..., from connection: ConnectionID) {
+        for line in lines {
+            Array((line + "\n").utf8).withUnsafeBytes { engine.receive(connection, $0) }
+        }
+    }
+
+    /// Time passes, and a turn begins.
+    func turn(after milliseconds: Int = 1) {
+        now += milliseconds
+        engine.beginTurn(at: now)
+        engine.tick()
+        engine.takeReady { _ in }
+    }
+
+    /// What there is for a client.
+    func lines(of connection: ConnectionID) throws -> [JSON] {
+        engine.takeReady { _ in }
+        var bytes: [UInt8] = []
+        while engine.hasOutput(connection) {
+            let filled = engine.output(of: connection, into: pieces)
+            var count = 0
+            for piece in pieces.prefix(filled) {
+                bytes += UnsafeRawBufferPointer(start: piece.base, count: piece.count)
+                count += piece.count
+            }
+            if count == 0 { break }
+            engine.sent(connection, count)
+        }
+        return try bytes.split(separator: 10).map { try JSON(parsing: String(decoding: $0, as: UTF8.self)) }
+    }
+
+    /// How many bytes wait for a client.
+    func waiting(for connection: ConnectionID) -> Int { engine.waitingOutput(of: connection) }
+}

@@ -1,0 +1,96 @@
+import BusEngine
+import BusJSON
+import TestSupport
+import Testing
+
+/// What bounds a turn beside its work, and who waits behind something long.
+@Suite struct TurnBoundTests {
+    /// A turn makes no more output than one sends, however little work it is to share it.
+    @Test func turnMakesNoMoreOutputThanIsSent() throws {
+        let arena = try Arena()
+        try arena.makeStores(1)
+        for _ in 0..<12 {
+            try arena.attack("", preparing: [#"{"op":"subscribe","store":"item/s0","initial":false}"#])
+        }
+        for letter in "abcdefghij" {
+            let text = String(repeating: letter, count: 50_000)
+            try arena.attack(
+                #"{"op":"dispatch","store":"item/s0","action":"write","payload":{"text":"\#(text)"}}"#)
+        }
+        arena.run(turns: 20)
+        let before = arena.engine.revision
+        arena.run(turns: 100)
+        // The innocent client's own commits tell nobody. Each of the others makes 600 kB, so two of them fill a turn, whose work
+        // would be enough for more.
+        let commits = arena.engine.revision - before - 100
+        #expect((100...220).contains(commits))
+    }
+
+    /// What took long closes the gate, whatever its work was estimated at: the next long request waits until the others have
+    /// had their time. Who is alone does not wait.
+    @Test func whatTookLongIsRareWhateverItWasEstimatedAt() throws {
+        let bus = try SlowBus()
+        let (greedy, other) = (bus.connect(), bus.connect())
+        let values = Array(repeating: "1", count: 45_000).joined(separator: ",")
+        let long = #"{"op":"ping","id":[\#(values)]}"#
+        bus.send(#"{"op":"create","store":"counter/a"}"#, from: other)
+        func ping() throws {
+            bus.send(#"{"op":"ping"}"#, from: other)
+            bus.engine.serveAll()
+            #expect(try bus.lines(of: other).last?["ok"] == true)
+        }
+        // One that nothing long came before is answered at once.
+        try ping()
+        bus.send(long, from: greedy)
+        bus.engine.serveAll()
+        #expect(try bus.lines(of: greedy).count == 1)
+
+        // Long after that, something takes twenty milliseconds: it is followed by three seconds for the others.
+        bus.turn(after: 60_000)
+        try ping()
+        bus.engine.noteTime(20_000_000)
+        bus.send(long, from: greedy)
+        for _ in 0..<29 {
+            bus.turn(after: 100)
+            try ping()
+        }
+        #expect(try bus.lines(of: greedy).isEmpty)
+        bus.turn(after: 101)
+        try ping()
+        #expect(try bus.lines(of: greedy).count == 1)
+
+        // Nobody else has been at work for a while.
+        bus.turn(after: 60_000)
+        bus.engine.noteTime(20_000_000)
+        bus.send(long, from: greedy)
+        bus.engine.serveAll()
+        #expect(try bus.lines(of: greedy).count == 1)
+    }
+
+    /// Who wants to hear of much pays for it with its place in the queue, and not who dispatches.
+    @Test func subscribersPayForWhatTheyAreTold() throws {
+        let bus = try SlowBus()
+        let (writer, subscriber, busy) = (bus.connect(), bus.connect(), bus.connect())
+        bus.send(#"{"op":"create","store":"counter/a"}"#, from: writer)
+        for number in 0..<200 {
+            bus.send(
+                #"{"op":"subscribe","store":"counter/a","select":["/count","/none\#(number)"],"initial":false}"#,
+                from: subscriber)
+        }
+        bus.engine.serveAll()
+        for _ in 0..<50 {
+            bus.turn()
+            bus.send(#"{"op":"dispatch","store":"counter/a","action":"increment"}"#, from: writer)
+            bus.engine.serveAll()
+            for id in [writer, subscriber, busy] { _ = try bus.lines(of: id) }
+        }
+        // Somebody is at work, so all who come wait; the subscriber came first.
+        bus.turn()
+        bus.engine.awaitTurn(busy)
+        bus.engine.awaitTurn(subscriber)
+        bus.engine.awaitTurn(writer)
+        var order: [ConnectionID] = []
+        while bus.engine.hasWork { if let id = bus.engine.serveNext() { order.append(id) } }
+        #expect(order.filter { $0 != busy } == [writer, subscriber])
+    }
+}
