@@ -143,6 +143,18 @@ import Testing
         #expect(arena.refusals.isEmpty)
     }
 
+    /// So are batches, whose actions go to a few stores each.
+    @Test func longBatchesAreRareBesideOthers() throws {
+        let arena = try Arena()
+        try arena.makeStores(12)
+        let actions = Array(repeating: #"{"type":"item","action":"add"}"#, count: 1024)
+        try arena.attack(#"{"op":"dispatch","actions":[\#(actions.joined(separator: ","))]}"#)
+        arena.run(turns: 2000)
+        let count = try #require(arena.engine.state(at: "item/s0")?["count"]?.int)
+        #expect((1...4).contains(count / 1024))
+        #expect(arena.refusals.isEmpty)
+    }
+
     /// Whoever is alone does not wait.
     @Test func longCommitsDoNotWaitForNobody() throws {
         let bus = try MemoryBus()

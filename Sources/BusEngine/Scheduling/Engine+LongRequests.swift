@@ -58,9 +58,10 @@ extension Engine {
     }
 
     private func noteCommit(costing cost: Int) {
-        if plan.steps.count == 1, touches.count > 0 {
-            plan.steps[0].type.noteWork(cost / touches.count, of: plan.steps[0].action)
-        }
+        let reached = plan.steps.elements.reduce(0) { $0 + ($1.store >= 0 ? 1 : $1.type.count) }
+        if reached == 0 { return }
+        // Of several actions each is taken to cost the same: together they cost what they did.
+        for step in plan.steps.elements { step.type.noteWork(cost / reached, of: step.action) }
     }
 
     /// So many nanoseconds have passed for one thing, whatever work was counted for it.
