@@ -17,6 +17,8 @@ package struct TypeCatalog: Sendable {
 
     /// Ascending by name.
     package let types: [DeclaredType]
+    /// What each file was compiled to, for whoever reads them again.
+    private var compiled: [String: (bytes: [UInt8], type: DeclaredType)] = [:]
 
     /// Compiles files, one type each. `natives` are the types that the daemon has without a file.
     package init(_ files: [File], beside natives: [any StateType] = []) throws(SourceError) {
@@ -26,11 +28,15 @@ package struct TypeCatalog: Sendable {
     }
 
     /// Compiles those files that can be compiled, and adds what is wrong with the others.
-    private init(_ files: [File], beside natives: [any StateType], _ errors: inout [SourceError]) {
+    private init(
+        _ files: [File], beside natives: [any StateType], since earlier: TypeCatalog? = nil,
+        _ errors: inout [SourceError]
+    ) {
         var types: [DeclaredType] = []
         for file in files.sorted(by: { UTF8Order.precedes($0.name, $1.name) }) {
             do throws(SourceError) {
-                let type = try DeclaredType(LocatedValue.read(file.bytes, file: file.name))
+                let type = try Self.compile(file, since: earlier)
+                compiled[file.name] = (file.bytes, type)
                 try Self.checkName(of: type, among: types, natives)
                 types.append(type)
             } catch {
@@ -44,6 +50,13 @@ package struct TypeCatalog: Sendable {
         do throws(SourceError) { try Self.checkWaiting(types, beside: natives) } catch {
             errors.append(error)
         }
+    }
+
+    private static func compile(
+        _ file: File, since earlier: TypeCatalog?
+    ) throws(SourceError) -> DeclaredType {
+        if let known = earlier?.compiled[file.name], known.bytes == file.bytes { return known.type }
+        return try DeclaredType(LocatedValue.read(file.bytes, file: file.name))
     }
 
     private static func checkName(
@@ -67,8 +80,12 @@ package struct TypeCatalog: Sendable {
         if let first = errors.first { throw first }
     }
 
-    /// The same of those files that can be read and compiled; adds what is wrong with the others, one error each.
-    package init(directory: String, beside natives: [any StateType], _ errors: inout [SourceError]) {
+    /// The same of those files that can be read and compiled; adds what is wrong with the others, one error each. Files
+    /// that are as they were when an `earlier` catalog was read are not compiled again.
+    package init(
+        directory: String, beside natives: [any StateType], since earlier: TypeCatalog? = nil,
+        _ errors: inout [SourceError]
+    ) {
         var files: [File] = []
         var unread: [SourceError] = []
         do throws(SourceError) {
@@ -88,7 +105,7 @@ package struct TypeCatalog: Sendable {
         }
         // What is not there may be what the others wait for, so that is not asked.
         var more = unread
-        self.init(files, beside: natives, &more)
+        self.init(files, beside: natives, since: earlier, &more)
         errors += more.sorted { UTF8Order.precedes($0.file, $1.file) }
     }
 

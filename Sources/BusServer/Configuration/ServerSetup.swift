@@ -10,6 +10,8 @@ package struct ServerSetup: Sendable {
     package let configuration: ServerConfiguration
     /// Ascending by name.
     package let types: [any StateType]
+    /// Those of them that stand in files.
+    private let catalog: TypeCatalog?
     package let tokens: TokenTable
     /// Types that the daemon has without a file.
     let natives: [any StateType]
@@ -28,10 +30,17 @@ package struct ServerSetup: Sendable {
         defaultFile: String = ServerConfiguration.defaultFile, natives: [any StateType] = [],
         purpose: ServerConfiguration.Purpose = .serving
     ) throws(StartFailure) -> ServerSetup {
+        try load(flags, environment, defaultFile, natives, purpose, since: nil)
+    }
+
+    private static func load(
+        _ flags: ConfigurationOverrides, _ environment: ConfigurationOverrides, _ defaultFile: String,
+        _ natives: [any StateType], _ purpose: ServerConfiguration.Purpose, since earlier: ServerSetup?
+    ) throws(StartFailure) -> ServerSetup {
         var complaints = Complaints()
         let configuration = ServerConfiguration.load(
             flags: flags, environment: environment, defaultFile: defaultFile, purpose: purpose, &complaints)
-        var setup = try ServerSetup(configuration, natives: natives, complaints)
+        var setup = try ServerSetup(configuration, natives: natives, since: earlier, complaints)
         setup.source = Source(flags: flags, environment: environment, defaultFile: defaultFile)
         return setup
     }
@@ -48,38 +57,44 @@ package struct ServerSetup: Sendable {
 
     /// Reads types and tokens, and checks the stores; finds everything that is wrong with them.
     package init(_ configuration: ServerConfiguration, natives: [any StateType] = []) throws(StartFailure) {
-        try self.init(configuration, natives: natives, Complaints())
+        try self.init(configuration, natives: natives, since: nil, Complaints())
     }
 
     private init(
-        _ configuration: ServerConfiguration, natives: [any StateType], _ earlier: Complaints
+        _ configuration: ServerConfiguration, natives: [any StateType], since earlier: ServerSetup?,
+        _ found: Complaints
     ) throws(StartFailure) {
-        var complaints = earlier
+        var complaints = found
         self.configuration = configuration
         self.natives = natives
         let tokens = configuration.tokens.map { TokenTable.read($0, &complaints) }
-        let types = Self.types(of: configuration, beside: natives, &complaints)
-        Self.checkStores(configuration, types: types, &complaints)
-        try complaints.throwIfAny()
+        catalog = configuration.types.flatMap {
+            Self.catalog(in: $0, beside: natives, since: earlier?.catalog, &complaints)
+        }
+        // Nothing can be said about the stores of types that could not be read.
+        let isKnown = configuration.types == nil || catalog != nil
+        types = Self.inOrder(natives + (catalog?.types ?? []))
         self.tokens = tokens ?? TokenTable()
-        self.types = types ?? []
+        Self.checkStores(configuration, types: isKnown ? types : nil, &complaints)
+        try complaints.throwIfAny()
     }
 
     /// Reads everything anew: configuration, types, tokens.
     package func reloaded() throws(StartFailure) -> ServerSetup {
-        guard let source else { return try ServerSetup(configuration, natives: natives) }
+        guard let source else {
+            return try ServerSetup(configuration, natives: natives, since: self, Complaints())
+        }
         return try Self.load(
-            flags: source.flags, environment: source.environment, defaultFile: source.defaultFile,
-            natives: natives)
+            source.flags, source.environment, source.defaultFile, natives, .serving, since: self)
     }
 
-    /// Nil when something is wrong with them.
-    private static func types(
-        of configuration: ServerConfiguration, beside natives: [any StateType], _ complaints: inout Complaints
-    ) -> [any StateType]? {
-        guard let directory = configuration.types else { return inOrder(natives) }
+    /// The types in a directory; nil when something is wrong with them.
+    private static func catalog(
+        in directory: Located<String>, beside natives: [any StateType], since earlier: TypeCatalog?,
+        _ complaints: inout Complaints
+    ) -> TypeCatalog? {
         var errors: [SourceError] = []
-        let catalog = TypeCatalog(directory: directory.value, beside: natives, &errors)
+        let catalog = TypeCatalog(directory: directory.value, beside: natives, since: earlier, &errors)
         for error in errors {
             // What is wrong with the directory itself is told where it was named.
             if error.line == 0, error.file == directory.value {
@@ -88,7 +103,7 @@ package struct ServerSetup: Sendable {
                 complaints.add(error)
             }
         }
-        return errors.isEmpty ? inOrder(natives + catalog.types) : nil
+        return errors.isEmpty ? catalog : nil
     }
 
     private static func inOrder(_ types: [any StateType]) -> [any StateType] {
