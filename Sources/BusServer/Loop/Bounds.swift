@@ -3,7 +3,7 @@ enum Bounds {
     /// Events taken at once: as many as there are connections, mostly, as who is not among them waits for another turn.
     static let eventsPerTurn = 4096
     /// Nanoseconds that a turn takes at most, but for what can't be interrupted: estimates of work may be too low.
-    static let turnNanoseconds = 1_000_000
+    static let turnNanoseconds = 500_000
     /// Sockets served before the clock is looked at again…
     static let eventsPerLook = 16
     /// …unless so much work was done for them, in nanoseconds or so.
@@ -16,7 +16,7 @@ enum Bounds {
     /// Bytes written in one turn to all of them, about half a millisecond's worth…
     static let flushedPerTurn = 1 << 20
     /// …nor for longer than this to those who are sent much, or are going…
-    static let flushNanoseconds = 500_000
+    static let flushNanoseconds = 250_000
     /// …where each call of the kernel counts as so many.
     static let costOfWriting = 2 << 10
     /// …and closing a connection as so many more.
@@ -26,13 +26,13 @@ enum Bounds {
     /// Pieces handed to the kernel at once: enough for a burst of shared events, little on the stack.
     static let pieces = 64
     /// Connections accepted in one turn: each takes some thirty microseconds, as its client's unit is looked up.
-    static let acceptedPerTurn = 8
+    static let acceptedPerTurn = 4
     /// Turns in one wake-up: timers and signals share the queue and want theirs.
     static let turnsPerWakeUp = 256
     /// Nanoseconds for which the loop looks for more before it sleeps: waking a core costs more than this.
     static let patience = 20_000
-    /// Turns after which the log is given a group although more is ready: its clients have waited long enough.
-    static let turnsPerGroup = 4
+    /// Nanoseconds after which the log is given a group although more is ready: its clients have waited long enough.
+    static let groupNanoseconds = 500_000
     /// Milliseconds for which the loop waits for sockets itself after something came; then Dispatch watches for it.
     static let stay = 100
     /// Times in a row that it did so in vain, after which it sleeps at once…

@@ -89,12 +89,14 @@ final class EventLoop {
     /// Dispatch says that something is ready.
     func wakeUp() {
         var turns = 0
+        var groupBegan = MonotonicClock.nanoseconds()
         givesBack = false
         gathersTurns = true
         while turns < Bounds.turnsPerWakeUp, !givesBack {
             var count = poller.poll(&calls)
             if count == 0, !hasWork {
                 keeper?.turnEnded()
+                groupBegan = MonotonicClock.nanoseconds()
                 if patience.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
                 // Being woken here takes one switch of threads less than being woken by Dispatch.
                 count = poller.poll(milliseconds: timeToStay(), &calls)
@@ -104,9 +106,13 @@ final class EventLoop {
             let now = MonotonicClock.read()
             pulse?.turnEnded(now: now)
             measureMemory(now: now)
-            patience.somethingCame(now: MonotonicClock.nanoseconds())
+            let end = MonotonicClock.nanoseconds()
+            patience.somethingCame(now: end)
             turns += 1
-            if turns % Bounds.turnsPerGroup == 0 { keeper?.turnEnded() }
+            if end - groupBegan > Bounds.groupNanoseconds {
+                keeper?.turnEnded()
+                groupBegan = end
+            }
         }
         gathersTurns = false
         keeper?.turnEnded()
@@ -169,7 +175,8 @@ final class EventLoop {
             }
         }
         engine.relieveMemory()
-        serveWaiting(until: end)
+        // However long the sockets took, those who wait have their share of the turn.
+        serveWaiting(until: max(end, MonotonicClock.nanoseconds() + Bounds.turnNanoseconds / 2))
         flush()
     }
 
