@@ -19,25 +19,25 @@ extension Attack {
             name: "paging", summary: "pages of 1000 states from anywhere among all stores",
             setUp: HostileSetUp(stores: [.init(type: "counter", count: .max)]),
             scripts: each { world in
-                let stores = world.stores
-                return AttackScript(piece: { turn in
+                let pieces = AttackLines.prepared { number in
                     AttackLines.lines(16) { index in
-                        let place = AttackLines.scattered(turn.number * 16 + index, among: stores)
+                        let place = AttackLines.scattered(number * 16 + index, among: world.stores)
                         return #"{"op":"get","type":"counter","limit":1000,"after":"counter/s\#(place)"}"#
                     }
-                })
+                }
+                return AttackScript(piece: { pieces($0.number) })
             }),
         Attack(
             name: "listing", summary: "pages of 1000 addresses from anywhere among all stores",
             setUp: HostileSetUp(stores: [.init(type: "counter", count: .max)]),
             scripts: each { world in
-                let stores = world.stores
-                return AttackScript(piece: { turn in
+                let pieces = AttackLines.prepared { number in
                     AttackLines.lines(16) { index in
-                        let place = AttackLines.scattered(turn.number * 16 + index, among: stores)
+                        let place = AttackLines.scattered(number * 16 + index, among: world.stores)
                         return #"{"op":"stores","limit":1000,"after":"counter/s\#(place)"}"#
                     }
-                })
+                }
+                return AttackScript(piece: { pieces($0.number) })
             }),
         Attack(
             name: "types", summary: "a flood of `types`, whose definitions take 900 kB",
@@ -53,41 +53,39 @@ extension Attack {
             name: "past-reads", summary: "`get` of 100 stores at revisions long gone, from the log",
             setUp: past,
             scripts: each { world in
-                let revision = world.revision
-                return AttackScript(piece: { pastReads($0.number, revision) })
+                let pieces = pastReads(of: world)
+                return AttackScript(piece: { pieces($0.number) })
             }),
         Attack(
             name: "histories", summary: "`history`, 1000 commits at a time, from the log",
             setUp: past,
             scripts: each { world in
-                let revision = world.revision
-                return AttackScript(piece: { turn in
+                let pieces = AttackLines.prepared { number in
                     AttackLines.lines(64) { index in
-                        let since = AttackLines.scattered(turn.number * 64 + index, among: revision)
+                        let since = AttackLines.scattered(number * 64 + index, among: world.revision)
                         return #"{"op":"history","since":\#(since),"limit":1000}"#
                     }
-                })
+                }
+                return AttackScript(piece: { pieces($0.number) })
             }),
         Attack(
             name: "vanishing-askers", summary: "64 reads of the past, and nobody waits for them",
             setUp: past,
             scripts: each { world in
-                let revision = world.revision
-                return AttackScript(
-                    opening: { pastReads($0, revision) }, reads: false, leaving: .whenSent)
+                AttackScript(opening: pastReads(of: world), reads: false, leaving: .whenSent)
             }),
         Attack(
             name: "reverts", summary: "`revert` of one store to revisions long gone",
             setUp: past,
             scripts: each { world in
-                let revision = world.revision
-                return AttackScript(piece: { turn in
+                let pieces = AttackLines.prepared { number in
                     AttackLines.lines(64) { index in
                         let wanted =
-                            200 + AttackLines.scattered(turn.number * 64 + index, among: revision - 200)
+                            200 + AttackLines.scattered(number * 64 + index, among: world.revision - 200)
                         return #"{"op":"revert","store":"counter/s0","revision":\#(wanted)}"#
                     }
-                })
+                }
+                return AttackScript(piece: { pieces($0.number) })
             }),
     ]
 
@@ -95,10 +93,12 @@ extension Attack {
         stores: [.init(type: "counter", count: 100)], commits: 20_000, hasLog: true)
 
     @Sendable
-    private static func pastReads(_ number: Int, _ revision: Int) -> [UInt8] {
-        AttackLines.lines(64) { index in
-            let wanted = 200 + AttackLines.scattered(number * 64 + index, among: revision - 200)
-            return #"{"op":"get","type":"counter","revision":\#(wanted)}"#
+    private static func pastReads(of world: HostileWorld) -> @Sendable (Int) -> [UInt8] {
+        AttackLines.prepared { number in
+            AttackLines.lines(64) { index in
+                let wanted = 200 + AttackLines.scattered(number * 64 + index, among: world.revision - 200)
+                return #"{"op":"get","type":"counter","revision":\#(wanted)}"#
+            }
         }
     }
 }

@@ -58,6 +58,14 @@ enum AttackLines {
 
     static func line(_ text: String) -> [UInt8] { Array((text + "\n").utf8) }
 
+    /// So many pieces, made ahead of time and sent in turn: making them meanwhile would take from the bus what it needs.
+    static func prepared(
+        _ count: Int = 64, _ piece: (Int) -> [UInt8]
+    ) -> @Sendable (Int) -> [UInt8] {
+        let pieces = (0..<count).map(piece)
+        return { pieces[$0 % count] }
+    }
+
     static let numberDigits = 12
 
     /// Lines that are the same but for one number each. Only its digits are written anew, so that making them costs less
