@@ -77,4 +77,30 @@ struct TypeCatalogTests {
         #expect(error?.line == 2)
         #expect(throws: SourceError.self) { try TypeCatalog(directory: "\(directory)/gone") }
     }
+
+    /// Reading a directory again finds what reading it for the first time would, whatever was found before.
+    @Test func aDirectoryIsReadAgain() throws {
+        let place = TemporaryDirectory()
+        func read(since earlier: TypeCatalog?) -> (TypeCatalog, [String]) {
+            var errors: [SourceError] = []
+            let catalog = TypeCatalog(directory: place.path, since: earlier, &errors)
+            return (catalog, errors.map(\.description))
+        }
+        let contents: [(file: String, text: String)] = [
+            ("a.yaml", "type: a\ninitial: { count: 0 }"), ("b.yaml", "type: b\ninitial: {}\nwaitFor: [a]"),
+            ("a.yaml", "type: a\ninitial: { count: 1 }"), ("c.yaml", "type: a\ninitial: {}"),
+            ("c.yaml", "type: c\ninitial: [}"), ("c.yaml", "type: c\ninitial: {}"),
+            ("a.yaml", "type: d\ninitial: {}"), ("a.yaml", "type: a\ninitial: { count: 0 }"),
+        ]
+        var catalog: TypeCatalog?
+        for (file, text) in contents {
+            try place.write(file, text)
+            let (again, errors) = read(since: catalog)
+            let (fresh, freshErrors) = read(since: nil)
+            #expect(errors == freshErrors)
+            #expect(again.types.map(\.definition) == fresh.types.map(\.definition))
+            catalog = again
+        }
+        #expect(catalog?.types.map(\.name) == ["a", "b", "c"])
+    }
 }

@@ -83,7 +83,7 @@ package struct TypeCatalog: Sendable {
     /// The same of those files that can be read and compiled; adds what is wrong with the others, one error each. Files
     /// that are as they were when an `earlier` catalog was read are not compiled again.
     package init(
-        directory: String, beside natives: [any StateType], since earlier: TypeCatalog? = nil,
+        directory: String, beside natives: [any StateType] = [], since earlier: TypeCatalog? = nil,
         _ errors: inout [SourceError]
     ) {
         var files: [File] = []
