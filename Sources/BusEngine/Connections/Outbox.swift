@@ -5,7 +5,7 @@ import BusJSON
 /// Events for many subscribers are written once and stand here as references; replies and events for one
 /// are written into the connection's own bytes. Own bytes are given up when everything is sent, so an idle
 /// connection holds none.
-struct Outbox {
+package struct Outbox {
     private struct Segment {
         var bytes: ByteWriter
         var start: Int
@@ -17,6 +17,8 @@ struct Outbox {
     /// Own bytes are continued up to this size; then a new run begins, so that sent ones can be let go.
     static let runSize = 64 << 10
 
+    package init() {}
+
     private var segments: ContiguousArray<Segment> = []
     private var head = 0
     private var own: ByteWriter?
@@ -24,12 +26,12 @@ struct Outbox {
     private var ownStart = 0
 
     /// The bytes not sent yet.
-    private(set) var count = 0
+    package private(set) var count = 0
 
     /// How many of them others hold, too.
     private(set) var sharedCount = 0
 
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// All bytes that were ever added, and how many of them may leave.
     private(set) var total = 0
@@ -55,7 +57,7 @@ struct Outbox {
     /// The connection's own bytes, to write behind what is there; `finish` makes what was written count. The outbox holds
     /// them meanwhile.
     @inline(__always)
-    mutating func begin(_ spares: SpareWriters) -> Unmanaged<ByteWriter> {
+    package mutating func begin(_ spares: SpareWriters) -> Unmanaged<ByteWriter> {
         if let own, own.count < Self.runSize { return .passUnretained(own) }
         return beginRun(spares)
     }
@@ -70,7 +72,7 @@ struct Outbox {
 
     /// So many bytes were written into the own ones.
     @inline(__always)
-    mutating func finish(_ written: Int) {
+    package mutating func finish(_ written: Int) {
         count &+= written
         total &+= written
     }
@@ -146,7 +148,7 @@ struct Outbox {
     }
 
     /// Takes away what was sent.
-    mutating func sent(_ bytes: Int, _ spares: SpareWriters) {
+    package mutating func sent(_ bytes: Int, _ spares: SpareWriters) {
         precondition(bytes <= count, "More was sent than there was to send.")
         count -= bytes
         if count == 0 {
@@ -183,7 +185,10 @@ struct Outbox {
     /// A segment has been sent: its run is used again if nobody else holds it.
     @inline(__always)
     private mutating func release(_ index: Int, _ spares: SpareWriters) {
-        if isKnownUniquelyReferenced(&segments[index].bytes) { spares.giveBack(segments[index].bytes) }
+        // What has been sent is not held until the last of it is, as a slow reader may never come to that.
+        var bytes = spares.nothing
+        swap(&bytes, &segments[index].bytes)
+        if isKnownUniquelyReferenced(&bytes) { spares.giveBack(bytes) }
     }
 
     /// All own bytes have been sent: their run, too.

@@ -3,12 +3,16 @@ import BusState
 
 /// Runs of bytes that nobody needs at the moment, for whoever writes next: so bytes are written into memory that
 /// is there and warm, and an idle connection holds none.
-final class SpareWriters {
+package final class SpareWriters {
     /// What is kept in all; more is given back to the system.
     private static let most = 16 << 20
     /// The longest run kept: a burst of the usual size. A slow reader may hold a whole one for few bytes.
     private static let longest = 32 << 10
 
+    package init() {}
+
+    /// Stands where a run has been taken away.
+    let nothing = ByteWriter(capacity: 0)
     private let spares = Stack<ByteWriter>()
     /// Runs of full size, for readers that have one full run waiting already.
     private let longSpares = Stack<ByteWriter>()
