@@ -34,6 +34,8 @@ package struct Limits: Sendable, Equatable {
 
     package init() {}
 
+    /// Operations of a will: nobody is there who could wait for its turn, so it must not take long.
+    package static let willOperations = 100_000
     /// Stores that go with one connection: they are dropped in one commit, when it ends.
     package static let ephemeralStores = 10_000
     /// What is written for clients in one turn, about: as much as is sent in one, or they would be told ever later.

@@ -123,4 +123,22 @@ import Testing
         #expect(lines.first?["code"] == "shutdown")
         #expect(client.isEnded)
     }
+
+    /// A will may spend less than a dispatch, as nobody is there who could wait for it; the rest of the end goes on.
+    @Test func willThatTakesTooLongIsNotCarriedOut() throws {
+        let bus = try MemoryBus()
+        let (client, observer) = (bus.connect(), bus.connect())
+        for number in 0..<12 { try observer.ask(#"{"op":"create","store":"counter/s\#(number)"}"#) }
+        let actions = Array(repeating: #"{"type":"counter","action":"increment"}"#, count: 300)
+            .joined(separator: ",")
+        try client.ask(#"{"op":"create","store":"counter/gone","ephemeral":true}"#)
+        #expect(try client.code(of: #"{"op":"will","actions":[\#(actions)]}"#) == nil)
+        client.close()
+        #expect(bus.engine.state(at: "counter/s0")?["count"]?.int == 0)
+        #expect(bus.engine.state(at: "counter/gone") == nil)
+        #expect(bus.operatorNotes.contains { $0.hasPrefix("A will was not carried out: ") })
+        // As a dispatch it may.
+        #expect(try observer.code(of: #"{"op":"dispatch","actions":[\#(actions)]}"#) == nil)
+        #expect(bus.engine.state(at: "counter/s0")?["count"]?.int == 300)
+    }
 }

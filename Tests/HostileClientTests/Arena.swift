@@ -102,6 +102,13 @@ final class Arena {
         }
     }
 
+    /// One of them is gone and has sent nothing more.
+    func leaveUnheard(_ attacker: Attacker) {
+        leaving.insert(attacker.connection)
+        engine.losePeer(of: attacker.connection)
+        engine.awaitTurn(attacker.connection)
+    }
+
     /// How often somebody was told later, together with what came next.
     func coalesced() throws -> Int {
         Array((#"{"op":"stats"}"# + "\n").utf8).withUnsafeBytes { engine.receive(innocent, $0) }
@@ -142,6 +149,9 @@ final class Arena {
             guard let id = engine.serveNext() else { continue }
             if id == innocent {
                 sendInnocent()
+            } else if leaving.remove(id) != nil {
+                engine.disconnect(id)
+                attackers.removeAll { $0.connection == id }
             } else if let one = attackers.first(where: { $0.connection == id }) {
                 send(one)
             }
@@ -159,6 +169,8 @@ final class Arena {
 
     private var isDue = false
     private var gone: Set<ConnectionID> = []
+    /// Those whose end is found when they are read.
+    private var leaving: Set<ConnectionID> = []
 
     private func isClosing(_ id: ConnectionID) -> Bool {
         guard case .closing = engine.status(of: id) else { return false }

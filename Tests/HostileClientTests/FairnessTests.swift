@@ -131,6 +131,29 @@ import Testing
         #expect(arena.longestWait <= 4)
     }
 
+    /// Who has gone goes on to cost something as long as it is not let go of: also where others are always busy, and what it
+    /// leaves is much.
+    @Test func theGoneAreLetGoOfBesideOthers() throws {
+        let arena = try Arena()
+        for _ in 0..<20 {
+            try arena.attack(#"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#)
+        }
+        let creates = (0..<500).map { #"{"op":"create","store":"item/e\#($0)","ephemeral":true}"# }
+        let makers = try (0..<20).map { number in
+            try arena.attack("", preparing: creates.map { $0.replacing("/e", with: "/\(number)e") })
+        }
+        #expect(arena.engine.storeCount == 10_001)
+        // Each is read, is found at its end, and drops its stores for less than a millisecond: what the first ones left keeps
+        // nobody from being found.
+        for maker in makers[..<10] { arena.leaveUnheard(maker) }
+        arena.run(turns: 20)
+        for maker in makers[10...] { arena.leaveUnheard(maker) }
+        arena.run(turns: 20)
+        #expect(arena.engine.storeCount == 1)
+        #expect(arena.longestTurn <= Self.turn)
+        #expect(arena.longestWait <= 2)
+    }
+
     /// A long commit can't be interrupted, but it is rare while others are at work.
     @Test func longCommitsAreRareBesideOthers() throws {
         let arena = try Arena()

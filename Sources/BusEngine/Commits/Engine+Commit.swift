@@ -6,20 +6,22 @@ import BusState
 /// Carrying out a plan on the states, all of it or nothing.
 extension Engine {
     /// Carries out the plan and gives how many stores saw it. Everything stays open to be taken back until
-    /// `publish`; after an error everything has been taken back.
-    func perform(by connection: Connection?) throws(RequestError) -> Int {
+    /// `publish`; after an error everything has been taken back. `most`: the operations that it may spend, if fewer than every
+    /// commit may.
+    func perform(by connection: Connection?, spending most: Int = .max) throws(RequestError) -> Int {
+        let operations = min(limits.commit, most)
         let facts = context.facts
         facts.pointee.time = Double(now) / 1000
         facts.pointee.revision = revision + 1
         facts.pointee.uid = connection?.uid
-        facts.pointee.budget.operations = limits.commit
+        facts.pointee.budget.operations = operations
         facts.pointee.budget.bytes = Limits.commitBytes
-        try requireBudget()
+        try requireBudget(operations)
         let before = stateBytes
         let start = work
         do throws(RequestError) {
             defer {
-                work &+= Work.operation &* (limits.commit &- facts.pointee.budget.operations)
+                work &+= Work.operation &* (operations &- facts.pointee.budget.operations)
                 noteCommitWork(since: start)
             }
             if plan.actions.count == 1, plan.steps.count == 1 {
@@ -41,7 +43,7 @@ extension Engine {
 
     /// What reaches so many stores that its budget can't do is not begun.
     @inline(__always)
-    private func requireBudget() throws(RequestError) {
+    private func requireBudget(_ operations: Int) throws(RequestError) {
         var reached = 0
         // In place: a copy of a step would count references.
         let steps = plan.steps.elements
@@ -50,10 +52,11 @@ extension Engine {
             reached &+=
                 step.pointee.store >= 0
                 ? 1 : Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count }
-            if reached &* Limits.operationsPerStore <= limits.commit { continue }
+            if reached &* Limits.operationsPerStore <= operations { continue }
+            let bound = operations == limits.commit ? "limits.commit is" : "a will has"
             throw RequestError(
                 .rejected,
-                "The dispatch reaches more stores than one commit may: limits.commit is \(limits.commit) operations, \(Limits.operationsPerStore) for each store and more for what is written; dispatch to fewer at a time."
+                "The dispatch reaches more stores than one commit may: \(bound) \(operations) operations, \(Limits.operationsPerStore) for each store and more for what is written; dispatch to fewer at a time."
             ).with("action", .string(step.pointee.type.actionName(step.pointee.action)))
         }
     }

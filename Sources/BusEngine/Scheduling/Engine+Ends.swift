@@ -16,22 +16,20 @@ extension Engine {
         connection.subscriptions = []
         outboxBytes -= connection.outbox.count
         sharedOutboxBytes -= connection.outbox.sharedCount
-        willBytes -= connection.willBytes
         connection.lines.clear()
         connection.outbox = Outbox()
         countHeld(connection)
         connections[id] = nil
         connectionCount -= 1
         guard leavesSomething(connection) else {
+            forgetWill(of: connection)
             freeConnections.append(id)
             return
         }
         // Its number stays its own until then, as the log tells of it.
         pastConnections[id] = connection
         if isUncontended {
-            let start = beginSlice()
             end(connection)
-            endSlice(start, connection)
         } else {
             // At the place where it will end: whoever has little to do is not held up by the ends of many.
             let cost =
@@ -45,8 +43,11 @@ extension Engine {
         !connection.will.isEmpty || !connection.ephemeralStores.isEmpty || connection.isNoted
     }
 
-    /// It is the turn of a connection that is gone.
+    /// It is the turn of a connection that is gone. Its share, with which it waited for this, ends with it: those who have
+    /// gone and are still to be read have nothing to do with it.
     func end(_ connection: Connection) {
+        _ = beginSlice()
+        defer { (sliceEnd, deliveredWork) = (0, 0) }
         if isEndLong(connection), isGateClosed(to: connection.id) {
             waitingAtGate.append(.end(connection))
         } else {
@@ -59,7 +60,14 @@ extension Engine {
         freeConnections.append(connection.id)
         let start = work
         carryOutEnd(of: connection)
+        forgetWill(of: connection)
         if work - start >= Limits.longRequest { closeGate(after: work - start) }
+    }
+
+    /// A will takes memory until it is carried out.
+    private func forgetWill(of connection: Connection) {
+        willBytes -= connection.willBytes
+        connection.willBytes = 0
     }
 
     /// Whether the commit with which a connection ends is a long one.
@@ -109,7 +117,7 @@ extension Engine {
         if !connection.will.isEmpty {
             do throws(RequestError) {
                 for action in connection.will { try planElement(BatchElement(action)) }
-                _ = try perform(by: connection)
+                _ = try perform(by: connection, spending: Limits.willOperations)
                 willDone = true
             } catch {
                 plan.clear()

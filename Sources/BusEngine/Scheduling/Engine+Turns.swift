@@ -50,9 +50,7 @@ extension Engine {
         case .serve(let connection): return serveQueued(connection)
         case .serveLost: return serveLost()
         case .end(let connection):
-            let start = beginSlice()
             end(connection)
-            endSlice(start, connection)
         case .sweep:
             isSweeping = false
             let start = beginSlice()
