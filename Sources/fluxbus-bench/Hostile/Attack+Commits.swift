@@ -41,11 +41,12 @@ extension Attack {
             scripts: flood(#"{"op":"dispatch","type":"bomb","action":"explode"}"#)),
         Attack(
             name: "wills",
-            summary: "100 clients with wills of 1024 actions to 12 stores, which vanish at once",
-            setUp: HostileSetUp(stores: [.init(type: "counter", count: 12)]), forms: [1, 100],
+            summary: "100 clients with wills of 950 actions to 2 stores, which vanish at once",
+            // As much as a will may.
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 2)]), forms: [1, 100],
             scripts: each { _ in
                 let line = AttackLines.line(
-                    AttackLines.batch(1024, op: "will") { _ in #"{"type":"counter","action":"increment"}"# })
+                    AttackLines.batch(950, op: "will") { _ in #"{"type":"counter","action":"increment"}"# })
                 return AttackScript(opening: { _ in line }, leaving: .together(lines: 1))
             }),
         Attack(
