@@ -213,6 +213,53 @@ import Testing
     }
 
     /// Who reads is not ended because others dispatch faster, as long as the bus has memory.
+    /// Who was stuck and has read again begins anew.
+    @Test func whoReadsNowAndThenIsNotEnded() throws {
+        let bus = try busWithSmallOutboxes("door/front")
+        let (client, slow) = (bus.connect(), bus.connect())
+        try slow.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
+        for _ in 0..<5 {
+            slow.isReading = false
+            for _ in 0..<100 {
+                try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#)
+            }
+            bus.advance(milliseconds: 700)
+            #expect(!slow.isEnded)
+            slow.isReading = true
+            #expect(try slow.all().count == 100)
+        }
+    }
+
+    /// While memory is short those who do not read are ended, and nobody else is refused anything.
+    @Test func whoDoesNotReadGoesBeforeOthersAreRefused() throws {
+        var setup = MemoryBus.Setup()
+        setup.definitions = [
+            "type: page\ninitial: { text: '' }\nactions: { write: { payload: { text: string }, set: { text: { var: payload.text } } } }"
+        ]
+        setup.stores = ["page/a"]
+        setup.limits.memory = 8 << 20
+        let bus = try MemoryBus(setup)
+        let client = bus.connect()
+        let text = String(repeating: "x", count: 100_000)
+        try client.revision(
+            after: #"{"op":"dispatch","store":"page/a","action":"write","payload":{"text":"\#(text)"}}"#)
+        let stuck = (0..<60).map { _ in bus.connect() }
+        for one in stuck {
+            one.isReading = false
+            for _ in 0..<3 { one.send(#"{"op":"get","store":"page/a"}"#) }
+        }
+        bus.advance(milliseconds: 1500)
+        // As many are ended as it takes for a quarter to be free; who has the sockets throws away what waits for them.
+        let waiting = stuck.filter { !bus.engine.isDiscarding($0.connection) }
+            .reduce(0) { $0 + bus.engine.waitingOutput(of: $1.connection) }
+        #expect(waiting <= 6 << 20)
+        for _ in 0..<10 {
+            #expect(
+                try client.code(of: #"{"op":"create","store":"counter/n\#(Int.random(in: 0..<1 << 40))"}"#)
+                    == nil)
+        }
+    }
+
     @Test func readerOfActionsMayFallBehind() throws {
         let bus = try busWithSmallOutboxes("door/front")
         let (client, slow) = (bus.connect(), bus.connect())

@@ -73,5 +73,18 @@ struct StoreTableTests {
         let dropped = try resume(after: last - 2000).flatMap { $0["dropped"]?.array ?? [] }
         #expect(dropped.count == 2000)
         #expect(Set(dropped.compactMap(\.string)).count == 2000)
+        // Between what is forgotten and what is remembered nothing is missed.
+        var (forgotten, known) = (10, last - 2000)
+        while known - forgotten > 1 {
+            let middle = (forgotten + known) / 2
+            if try resume(after: middle).first?["reset"] == true {
+                forgotten = middle
+            } else {
+                known = middle
+            }
+        }
+        #expect(
+            try resume(after: known).reduce(0) { $0 + ($1["dropped"]?.array?.count ?? 0) } == last - known)
+        #expect(last - known >= Limits.rememberedDrops)
     }
 }
