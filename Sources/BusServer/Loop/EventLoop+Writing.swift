@@ -22,6 +22,8 @@ extension EventLoop {
                 break
             }
         }
+        // What the last ones left for others, who have their turn in the next one.
+        engine.takeReady { order.add($0) }
         if !gathersTurns { keeper?.turnEnded() }
     }
 
