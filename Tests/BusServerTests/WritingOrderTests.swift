@@ -1,55 +1,106 @@
 import BusServer
 import Testing
 
-/// Who is written to first.
+/// Who is written to first, and that nobody is forgotten.
 struct WritingOrderTests {
-    /// Everybody who is due, in the order of writing, where those that are sent much are known.
-    private func all(_ order: inout WritingOrder, heavy: Set<Int>) -> [Int] {
-        var ids: [Int] = []
-        while let id = order.takeFirst(unless: heavy.contains) { ids.append(id) }
-        while let id = order.takeLater() { ids.append(id) }
-        return ids
+    /// Sockets that are a list of who was written to.
+    private final class Sockets: SocketWriter {
+        var ready: [Int] = []
+        var heavy: Set<Int> = []
+        var room = Int.max
+        /// Who hears of something when one is written to.
+        var hearers: [Int: [Int]] = [:]
+        private(set) var written: [Int] = []
+
+        func takeReady(_ body: (Int) -> Void) {
+            let all = ready
+            ready = []
+            all.forEach(body)
+        }
+
+        func comesLater(_ id: Int) -> Bool { heavy.contains(id) }
+        var hasRoom: Bool { room > 0 }
+
+        func write(_ id: Int, afterOthers: Bool) {
+            #expect(afterOthers == heavy.contains(id))
+            room -= 1
+            written.append(id)
+            ready += hearers.removeValue(forKey: id) ?? []
+        }
+
+        /// Who was written to in one more turn.
+        func turn(_ order: WritingOrder, room: Int = .max) -> [Int] {
+            self.room = room
+            written = []
+            order.write(with: self)
+            return written
+        }
     }
 
     @Test func whoIsSentLittleComesFirst() {
-        var order = WritingOrder()
-        for id in [3, 1, 7, 2, 5] { order.add(id) }
-        #expect(all(&order, heavy: [3, 7]) == [1, 2, 5, 3, 7])
+        let (order, sockets) = (WritingOrder(), Sockets())
+        sockets.heavy = [3, 7]
+        sockets.ready = [3, 1, 7, 2]
+        order.add(5)
+        #expect(sockets.turn(order) == [5, 1, 2, 3, 7])
         #expect(order.isEmpty)
     }
 
     @Test func whoWasNotReachedKeepsItsPlace() {
-        var order = WritingOrder()
-        for id in [4, 8, 6] { order.add(id) }
-        #expect(order.takeFirst(unless: { $0 == 4 }) == 8)
-        // The turn ends here; in the next one others come, and 4 is sent little by now.
-        order.add(9)
+        let (order, sockets) = (WritingOrder(), Sockets())
+        sockets.ready = [4, 8, 6]
+        #expect(sockets.turn(order, room: 2) == [4, 8])
         #expect(!order.isEmpty)
-        #expect(order.takeFirst(unless: { _ in false }) == 6)
-        #expect(order.takeFirst(unless: { _ in false }) == 9)
-        #expect(order.takeFirst(unless: { _ in false }) == nil)
-        #expect(order.takeLater() == 4)
-        #expect(order.takeLater() == nil)
+        sockets.ready = [9]
+        #expect(sockets.turn(order) == [6, 9])
+        #expect(order.isEmpty)
+    }
+
+    /// However much there is for those who are sent little, one of the others has its turn in each.
+    @Test func whoIsSentMuchIsNotForgotten() {
+        let (order, sockets) = (WritingOrder(), Sockets())
+        sockets.heavy = [20, 21]
+        sockets.ready = [20, 21, 1, 2]
+        #expect(sockets.turn(order, room: 2) == [1, 2, 20])
+        sockets.ready = [3, 4, 5]
+        #expect(sockets.turn(order, room: 2) == [3, 4, 21])
+        #expect(sockets.turn(order) == [5])
+        #expect(order.isEmpty)
     }
 
     @Test func nobodyIsPutOffTwice() {
-        var order = WritingOrder()
-        for id in [2, 2, 1, 2] { order.add(id) }
-        #expect(all(&order, heavy: [2]) == [1, 2])
+        let (order, sockets) = (WritingOrder(), Sockets())
+        sockets.heavy = [2]
+        sockets.ready = [2, 2, 1, 2]
+        #expect(sockets.turn(order) == [1, 2])
         // It has had its turn and may be put off again.
-        order.add(2)
-        #expect(all(&order, heavy: [2]) == [2])
+        sockets.ready = [2]
+        #expect(sockets.turn(order) == [2])
+    }
+
+    /// Closing a connection carries out its will: who hears of that is written to in the same turn, or in the next at the
+    /// latest, without anything else having to come.
+    @Test func whatTheLastOneLeavesForOthersIsDue() {
+        for room in 1...4 {
+            let (order, sockets) = (WritingOrder(), Sockets())
+            sockets.heavy = [1]
+            sockets.hearers = [1: [5, 6]]
+            sockets.ready = [1]
+            var written = sockets.turn(order, room: room)
+            while !order.isEmpty { written += sockets.turn(order, room: room) }
+            #expect(written == [1, 5, 6])
+        }
     }
 
     @Test func manyKeepTheirOrder() {
-        var order = WritingOrder()
-        var taken: [Int] = []
+        let (order, sockets) = (WritingOrder(), Sockets())
+        var written: [Int] = []
         for round in 0..<50 {
-            for id in 0..<100 { order.add(round * 100 + id) }
+            sockets.ready = (0..<100).map { round * 100 + $0 }
             // Fewer are reached than come.
-            for _ in 0..<60 { taken.append(order.takeFirst(unless: { _ in false })!) }
+            written += sockets.turn(order, room: 60)
         }
-        #expect(taken == Array(0..<3000))
-        #expect(all(&order, heavy: []) == Array(3000..<5000))
+        #expect(written == Array(0..<3000))
+        #expect(sockets.turn(order) == Array(3000..<5000))
     }
 }

@@ -1,44 +1,32 @@
 import BusEngine
 
 /// The end of a turn: what the engine has for clients is written.
-extension EventLoop {
-    /// Writes what the engine has for everybody, as far as one turn goes; the rest comes in the next. Closing a
-    /// connection may commit its will, and so make output for others: it goes on until there is none. Who is sent little does
-    /// not wait for those that are sent much.
+extension EventLoop: SocketWriter {
+    /// Writes what the engine has for everybody, as far as one turn goes; the rest comes in the next. Closing a connection may
+    /// commit its will, and so make output for others.
     func flush(all: Bool = false) {
-        engine.takeReady { order.add($0) }
         flushed = all ? .min / 2 : 0
-        let end = all ? Int.max : MonotonicClock.nanoseconds() + Bounds.flushNanoseconds
-        var isOneServed = false
-        while true {
-            if flushed < Bounds.flushedPerTurn, let id = nextOfFirst() {
-                flushed += Bounds.costOfWriting + write(id)
-            } else if !isOneServed || flushed < Bounds.flushedPerTurn, let id = order.takeLater() {
-                // However much there was for others, one of these has its turn.
-                isOneServed = true
-                flushed += Bounds.costOfWriting + write(id)
-                if MonotonicClock.nanoseconds() > end { flushed = max(flushed, Bounds.flushedPerTurn) }
-            } else {
-                break
-            }
-        }
-        // What the last ones left for others, who have their turn in the next one.
-        engine.takeReady { order.add($0) }
+        flushEnd = all ? .max : MonotonicClock.nanoseconds() + Bounds.flushNanoseconds
+        order.write(with: self)
         if !gathersTurns { keeper?.turnEnded() }
     }
 
-    /// The next one that is sent little, also of those for whom something has come meanwhile.
-    private func nextOfFirst() -> ConnectionID? {
-        if let id = order.takeFirst(unless: comesLater) { return id }
-        engine.takeReady { order.add($0) }
-        return order.takeFirst(unless: comesLater)
-    }
+    func takeReady(_ body: (ConnectionID) -> Void) { engine.takeReady(body) }
 
-    /// Whether others are written to first: a connection is to be sent much, or its client has gone or is about to.
-    private func comesLater(_ id: ConnectionID) -> Bool {
+    var hasRoom: Bool { flushed < Bounds.flushedPerTurn }
+
+    /// A connection is to be sent much, or its client has gone or is about to.
+    func comesLater(_ id: ConnectionID) -> Bool {
         guard let connection = connections[id] else { return false }
         return connection.inputEnded || connection.outputLost
             || engine.waitingOutput(of: id) > Bounds.heavyOutput
+    }
+
+    func write(_ id: ConnectionID, afterOthers: Bool) {
+        flushed += Bounds.costOfWriting + write(id)
+        if afterOthers, MonotonicClock.nanoseconds() > flushEnd {
+            flushed = max(flushed, Bounds.flushedPerTurn)
+        }
     }
 
     /// Writes to one connection; gives how many bytes.

@@ -50,12 +50,14 @@ final class EventLoop {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
     let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
     /// Connections to be written to, or looked at, at the end of this turn.
-    @exclusivity(unchecked) var order = WritingOrder()
+    let order = WritingOrder()
     /// When the clock was last looked at, in nanoseconds, and how much work this turn had done by then.
     private var lookedAt = 0
     private var workAtLook = 0
     /// What this turn's writing has cost so far, in bytes.
     var flushed = 0
+    /// Until when it goes on for those that others come before, in nanoseconds.
+    var flushEnd = 0
     /// Counts turns, to know whose allowance of this turn is used up.
     @exclusivity(unchecked) var turn = 0
     @exclusivity(unchecked) private var patience = Patience()

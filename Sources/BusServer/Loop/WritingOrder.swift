@@ -1,39 +1,75 @@
 import BusEngine
 
+/// Who has the sockets, as far as writing in order needs to know.
+package protocol SocketWriter: AnyObject {
+    /// Hands on those for whom something has become ready.
+    func takeReady(_ body: (ConnectionID) -> Void)
+    /// Whether others are written to before a connection.
+    func comesLater(_ id: ConnectionID) -> Bool
+    /// Whether the turn has room for more.
+    var hasRoom: Bool { get }
+    /// Writes to a connection, which may make something ready for others. `afterOthers`: others came before it.
+    func write(_ id: ConnectionID, afterOthers: Bool)
+}
+
 /// In what order connections are written to at the end of a turn.
 ///
 /// Who is sent little comes first, in the order of coming; those that others come before stand in a line of their own. Who is
 /// not reached in one turn keeps its place for the next.
-package struct WritingOrder {
-    private var first = Line()
-    private var later = Line()
+package final class WritingOrder {
+    @exclusivity(unchecked) private var first = Line()
+    @exclusivity(unchecked) private var later = Line()
     /// Who stands in the second line, by number: nobody stands there twice.
-    private var isPutOff: [Bool] = []
+    @exclusivity(unchecked) private var isPutOff: [Bool] = []
 
     package init() {}
 
     package var isEmpty: Bool { first.isEmpty && later.isEmpty }
 
     /// Something is to be written to a connection, or it is to be looked at.
-    package mutating func add(_ id: ConnectionID) { first.append(id) }
+    package func add(_ id: ConnectionID) { first.append(id) }
 
-    /// The next one that others don't come before; who does not belong here is put off.
-    package mutating func takeFirst(unless comesLater: (ConnectionID) -> Bool) -> ConnectionID? {
+    /// Writes to all who are due, as far as the turn has room; the others, and those for whom something becomes ready at its
+    /// end, are due in the next one.
+    package func write(with writer: some SocketWriter) {
+        writer.takeReady { add($0) }
+        var isOneServed = false
+        while true {
+            if writer.hasRoom, let id = takeFirst(writer) {
+                writer.write(id, afterOthers: false)
+            } else if !isOneServed || writer.hasRoom, let id = takeLater() {
+                // However much there was for others, one of these has its turn.
+                isOneServed = true
+                writer.write(id, afterOthers: true)
+            } else {
+                break
+            }
+        }
+        writer.takeReady { add($0) }
+    }
+
+    /// The next one that others don't come before, also of those for whom something has come meanwhile.
+    private func takeFirst(_ writer: some SocketWriter) -> ConnectionID? {
+        if let id = takeWaiting(writer) { return id }
+        writer.takeReady { add($0) }
+        return takeWaiting(writer)
+    }
+
+    private func takeWaiting(_ writer: some SocketWriter) -> ConnectionID? {
         while let id = first.takeFirst() {
-            guard comesLater(id) else { return id }
+            guard writer.comesLater(id) else { return id }
             putOff(id)
         }
         return nil
     }
 
-    /// The next one of those that were put off.
-    package mutating func takeLater() -> ConnectionID? {
+    private func takeLater() -> ConnectionID? {
         guard let id = later.takeFirst() else { return nil }
         isPutOff[id] = false
         return id
     }
 
-    private mutating func putOff(_ id: ConnectionID) {
+    private func putOff(_ id: ConnectionID) {
         while isPutOff.count <= id { isPutOff.append(false) }
         if isPutOff[id] { return }
         isPutOff[id] = true
