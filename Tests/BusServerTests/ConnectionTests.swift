@@ -127,14 +127,20 @@ struct ConnectionTests {
         #expect(Client.integer("outboxBytes", in: stats) == 0)
     }
 
-    /// It reads no more, but sends: what comes counts, also long after a reply found nobody, and so does its end.
-    @Test func whoReadsNoMoreIsHeardToTheEnd() throws {
-        let bus = try TestBus()
+    /// A client whose will adds 7, and one that hears of it.
+    private func clientWithWill(on bus: TestBus) throws -> (client: Client, watcher: Client) {
         let watcher = try bus.client()
         _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
         let client = try bus.client()
         _ = try client.ask(
             #"{"op":"will","actions":[{"store":"counter/main","action":"increment","payload":{"by":7}}]}"#)
+        return (client, watcher)
+    }
+
+    /// It reads no more, but sends: what comes counts, also long after a reply found nobody, and so does its end.
+    @Test func whoReadsNoMoreIsHeardToTheEnd() throws {
+        let bus = try TestBus()
+        let (client, watcher) = try clientWithWill(on: bus)
         shutdown(client.descriptor, Int32(SHUT_RD))
         for count in 1...5 {
             try client.send(#"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n")
@@ -146,11 +152,7 @@ struct ConnectionTests {
 
     @Test func aWillRunsWhenTheClientVanishes() throws {
         let bus = try TestBus()
-        let watcher = try bus.client()
-        _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
-        let client = try bus.client()
-        _ = try client.ask(
-            #"{"op":"will","actions":[{"store":"counter/main","action":"increment","payload":{"by":7}}]}"#)
+        let (client, watcher) = try clientWithWill(on: bus)
         client.close()
         #expect(try #require(try watcher.line()).contains(#""counter/main":{"count":7}"#))
     }

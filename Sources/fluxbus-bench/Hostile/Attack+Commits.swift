@@ -4,28 +4,16 @@ extension Attack {
         Attack(
             name: "batches", summary: "batches of 1024 actions to one store",
             setUp: HostileSetUp(stores: [.init(type: "counter")]),
-            scripts: each { _ in
-                let line = AttackLines.line(
-                    AttackLines.batch(1024) { _ in #"{"store":"counter/s0","action":"increment"}"# })
-                return AttackScript(piece: { _ in line })
-            }),
+            scripts: each { _ in batches(#"{"store":"counter/s0","action":"increment"}"#) }),
         Attack(
             name: "full-batches",
             summary: "batches of 1024 actions to 12 stores each, about as much as one commit may",
             setUp: HostileSetUp(stores: [.init(type: "counter", count: 12)]),
-            scripts: each { _ in
-                let line = AttackLines.line(
-                    AttackLines.batch(1024) { _ in #"{"type":"counter","action":"increment"}"# })
-                return AttackScript(piece: { _ in line })
-            }),
+            scripts: each { _ in batches(#"{"type":"counter","action":"increment"}"#) }),
         Attack(
             name: "wide-batches", summary: "batches of 1024 actions to 1000 stores each, which is refused",
             setUp: HostileSetUp(stores: [.init(type: "counter", count: 1000)]), outcome: .refusal,
-            scripts: each { _ in
-                let line = AttackLines.line(
-                    AttackLines.batch(1024) { _ in #"{"type":"counter","action":"increment"}"# })
-                return AttackScript(piece: { _ in line })
-            }),
+            scripts: each { _ in batches(#"{"type":"counter","action":"increment"}"#) }),
         Attack(
             name: "wide-dispatches", summary: "dispatches to all of 100 000 stores",
             setUp: HostileSetUp(stores: [.init(type: "counter", count: 100_000)]),
@@ -93,4 +81,10 @@ extension Attack {
                 })
             }),
     ]
+
+    /// Batches of 1024 times the same action.
+    private static func batches(_ action: String) -> AttackScript {
+        let line = AttackLines.line(AttackLines.batch(1024) { _ in action })
+        return AttackScript(piece: { _ in line })
+    }
 }
