@@ -8,14 +8,17 @@ extension AttackForce.Tally {
     /// Looks whether there is a reply near the beginning of what came, and whether it refuses something.
     mutating func look(at bytes: UnsafeRawBufferPointer) {
         let start = bytes.prefix(Self.looked)
-        guard Self.contains(start, Self.reply) else { return }
+        guard Self.place(of: Self.reply, in: start) != nil else { return }
         replies += 1
-        guard Self.contains(start, Self.refusal) else { return }
+        guard let place = Self.place(of: Self.refusal, in: start) else { return }
         refusals += 1
-        if firstRefusal == nil { firstRefusal = String(decoding: start.prefix(Self.shown), as: UTF8.self) }
+        if firstRefusal == nil {
+            let line = start[place...].prefix { $0 != UInt8(ascii: "\n") }
+            firstRefusal = String(decoding: line.prefix(Self.shown), as: UTF8.self)
+        }
     }
 
-    private static func contains(_ bytes: Slice<UnsafeRawBufferPointer>, _ mark: [UInt8]) -> Bool {
-        bytes.indices.contains { bytes[$0...].starts(with: mark) }
+    private static func place(of mark: [UInt8], in bytes: Slice<UnsafeRawBufferPointer>) -> Int? {
+        bytes.indices.first { bytes[$0...].starts(with: mark) }
     }
 }

@@ -57,7 +57,7 @@ struct HostileResult {
         let (replies, refusals) = (hostile.replies, hostile.refusals)
         return switch attack.outcome {
         case .success: refusals * 100 <= replies * HostileBars.refused
-        case .refusal: refusals == replies
+        case .refusal: refusals > 0 && refusals == replies
         case .successUntilFull: refusals < replies
         }
     }
