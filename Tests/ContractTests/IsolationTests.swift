@@ -205,7 +205,7 @@ import Testing
         slow.isFullWhenNotReading = false
         for _ in 0..<100 { try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#) }
         bus.advance(milliseconds: 5000)
-        #expect(!slow.isEnded)
+        #expect(bus.operatorNotes.isEmpty)
         engine.noteFull(slow.connection)
         bus.advance(milliseconds: 1000)
         slow.isReading = true
@@ -224,10 +224,29 @@ import Testing
                 try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#)
             }
             bus.advance(milliseconds: 700)
-            #expect(!slow.isEnded)
+            #expect(bus.operatorNotes.isEmpty)
             slow.isReading = true
             #expect(try slow.all().count == 100)
         }
+    }
+
+    /// So does one whose socket has room again, though nothing has been sent since.
+    @Test func whoHasRoomAgainIsNotEnded() throws {
+        let bus = try busWithSmallOutboxes("door/front")
+        let (client, slow) = (bus.connect(), bus.connect())
+        try slow.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
+        slow.isReading = false
+        slow.isFullWhenNotReading = false
+        for _ in 0..<100 { try client.revision(after: #"{"op":"dispatch","type":"door","action":"rang"}"#) }
+        bus.engine.noteFull(slow.connection)
+        bus.advance(milliseconds: 900)
+        bus.engine.noteRoom(slow.connection)
+        bus.engine.noteFull(slow.connection)
+        bus.advance(milliseconds: 900)
+        #expect(bus.operatorNotes.isEmpty)
+        bus.advance(milliseconds: 200)
+        slow.isReading = true
+        #expect(try slow.all().last?["code"] == "slow_consumer")
     }
 
     /// While memory is short those who do not read are ended, and nobody else is refused anything.

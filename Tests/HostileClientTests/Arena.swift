@@ -23,11 +23,10 @@ final class Arena {
         }
     }
 
-    let engine: Engine
+    private let bus: SlowBus
+    var engine: Engine { bus.engine }
     private(set) var attackers: [Attacker] = []
     private var innocent: ConnectionID
-    private var now = 1_795_000_000_000
-    private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 64)
 
     /// The most work done in one turn.
     private(set) var longestTurn = 0
@@ -38,35 +37,19 @@ final class Arena {
     private var waitedFor = 0
     private var awaited = 0
 
-    static let definition = """
-        type: item
-        initial: { count: 0, text: "", list: [] }
-        actions:
-          add: { increment: { count: 1 } }
-          put: { payload: { value: any }, set: { list: { var: payload.value } } }
-          write: { payload: { text: string }, set: { text: { var: payload.text } } }
-        """
-
     init(limits: Limits = Limits()) throws {
-        var configuration = EngineConfiguration(
-            epoch: "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90", ownUID: 990, version: "test")
-        configuration.limits = limits
-        engine = Engine(configuration, types: try SampleTypes.load(and: [Self.definition]))
-        engine.beginTurn(at: now)
-        innocent = engine.connect(.unix(uid: 1000, pid: 1))
+        bus = try SlowBus(limits: limits)
+        innocent = bus.connect()
         try ask(#"{"op":"create","store":"counter/innocent"}"#)
     }
-
-    deinit { pieces.deallocate() }
 
     /// A client sends something before it begins, and hears all of the answer.
     func ask(_ lines: String..., from connection: ConnectionID? = nil) throws {
         for line in lines {
-            Array((line + "\n").utf8).withUnsafeBytes { engine.receive(connection ?? innocent, $0) }
-            engine.beginTurn(at: now)
+            bus.send(line, from: connection ?? innocent)
+            bus.turn(after: 0)
             engine.serveAll()
-            engine.takeReady { _ in }
-            _ = take(connection ?? innocent)
+            bus.take(from: connection ?? innocent)
         }
     }
 
@@ -88,14 +71,14 @@ final class Arena {
 
     /// All hostile clients vanish at once.
     func vanish() {
-        engine.beginTurn(at: now)
+        bus.turn(after: 0)
         for attacker in attackers { engine.disconnect(attacker.connection) }
         attackers = []
     }
 
     /// All hostile clients have sent what they want and are gone, and nobody has looked yet.
     func leaveUnheard() {
-        engine.beginTurn(at: now)
+        bus.turn(after: 0)
         for attacker in attackers {
             engine.losePeer(of: attacker.connection)
             engine.awaitTurn(attacker.connection)
@@ -111,29 +94,24 @@ final class Arena {
 
     /// How often somebody was told later, together with what came next.
     func coalesced() throws -> Int {
-        Array((#"{"op":"stats"}"# + "\n").utf8).withUnsafeBytes { engine.receive(innocent, $0) }
+        bus.send(#"{"op":"stats"}"#, from: innocent)
         while engine.hasWork { _ = engine.serveNext() }
-        engine.takeReady { _ in }
-        let reply = try JSON(
-            parsing: take(innocent).split(separator: "\n").last { $0.contains("stats") }! + "")
-        return try #require(reply["stats"]?["totals"]?["coalesced"]?.int)
+        let reply = try bus.lines(of: innocent).last { $0["stats"] != nil }
+        return try #require(reply?["stats"]?["totals"]?["coalesced"]?.int)
     }
 
     // MARK: Turns
 
-    func run(turns: Int) {
+    func run(turns: Int) throws {
         longestTurn = 0
         longestWait = 0
-        for _ in 0..<turns { turn() }
+        for _ in 0..<turns { try turn() }
         // What is under way is answered in time, too.
-        while awaited > 0, waitedFor < 1000 { turn(sending: false) }
+        while awaited > 0, waitedFor < 1000 { try turn(sending: false) }
     }
 
-    private func turn(sending: Bool = true) {
-        now += 1
-        engine.beginTurn(at: now)
-        engine.tick()
-        engine.relieveMemory()
+    private func turn(sending: Bool = true) throws {
+        bus.turn()
         for attacker in attackers where !attacker.isReading && engine.hasOutput(attacker.connection) {
             engine.noteFull(attacker.connection)
         }
@@ -157,10 +135,11 @@ final class Arena {
             }
         }
         longestTurn = max(longestTurn, engine.workOfTurn)
-        engine.takeReady { _ in }
         waitedFor += 1
-        hear()
-        for attacker in attackers where attacker.isReading { _ = take(attacker.connection, most: 256 << 10) }
+        try hear()
+        for attacker in attackers where attacker.isReading {
+            bus.take(from: attacker.connection, most: 256 << 10)
+        }
         for attacker in attackers where isClosing(attacker.connection) {
             engine.disconnect(attacker.connection)
         }
@@ -197,36 +176,14 @@ final class Arena {
 
     private func sendInnocent() {
         isDue = false
-        let line = #"{"op":"dispatch","store":"counter/innocent","action":"increment"}"# + "\n"
-        Array(line.utf8).withUnsafeBytes { engine.receive(innocent, $0) }
+        bus.send(#"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#, from: innocent)
     }
 
-    private func hear() {
-        for line in take(innocent).split(separator: "\n") where line.contains("\"ok\":") {
+    private func hear() throws {
+        for reply in try bus.lines(of: innocent) where reply["ok"] != nil {
             awaited = 0
             longestWait = max(longestWait, waitedFor)
-            if line.contains("\"ok\":false") { refusals.append(String(line)) }
+            if reply["ok"] == false { refusals.append("\(reply)") }
         }
-    }
-
-    /// Takes what there is for a client.
-    private func take(_ connection: ConnectionID, most: Int = .max) -> String {
-        var text = ""
-        var left = most
-        while left > 0, engine.hasOutput(connection) {
-            let filled = engine.output(of: connection, into: pieces)
-            var count = 0
-            for piece in pieces.prefix(filled) {
-                if connection == innocent {
-                    text += String(
-                        decoding: UnsafeRawBufferPointer(start: piece.base, count: piece.count), as: UTF8.self
-                    )
-                }
-                count += piece.count
-            }
-            engine.sent(connection, count)
-            left -= count
-        }
-        return text
     }
 }

@@ -85,7 +85,7 @@ import Testing
         for _ in 0..<count {
             try arena.attack(attack.line, preparing: attack.preparing, isReading: attack.isReading)
         }
-        arena.run(turns: 60)
+        try arena.run(turns: 60)
         #expect(arena.longestTurn <= Self.turn)
         #expect(arena.longestWait <= attack.turns)
         #expect(arena.refusals.isEmpty)
@@ -101,8 +101,8 @@ import Testing
             )
         }
         // What a client will ask for is known once it has asked for something.
-        arena.run(turns: 100)
-        arena.run(turns: 200)
+        try arena.run(turns: 100)
+        try arena.run(turns: 200)
         #expect(arena.longestWait <= 2)
     }
 
@@ -112,7 +112,7 @@ import Testing
         for _ in 0..<300 { try arena.attack(#"{"op":"ping"}"#) }
         arena.leaveUnheard()
         for _ in 0..<200 {
-            arena.run(turns: 1)
+            try arena.run(turns: 1)
             #expect(arena.longestWait <= 2)
             #expect(arena.longestTurn <= Self.turn)
             // One after the other is read, so not all of them hold what they have sent.
@@ -127,9 +127,9 @@ import Testing
             #"{"op":"subscribe","store":"counter/innocent","select":["/count","/none\#($0)"]}"#
         }
         for _ in 0..<20 { try arena.attack("", preparing: subscribe) }
-        arena.run(turns: 300)
+        try arena.run(turns: 300)
         let before = try arena.coalesced()
-        arena.run(turns: 300)
+        try arena.run(turns: 300)
         // Told each time all would be late, there would be ten thousand for each commit.
         #expect(try arena.coalesced() - before < 300 * 10_000 / 10)
         #expect(arena.longestWait <= 4)
@@ -150,9 +150,9 @@ import Testing
         // Each is read, is found at its end, and drops its stores for less than a millisecond: what the first ones left keeps
         // nobody from being found.
         for maker in makers[..<10] { arena.leaveUnheard(maker) }
-        arena.run(turns: 20)
+        try arena.run(turns: 20)
         for maker in makers[10...] { arena.leaveUnheard(maker) }
-        arena.run(turns: 20)
+        try arena.run(turns: 20)
         #expect(arena.engine.storeCount == 1)
         #expect(arena.longestTurn <= Self.turn)
         #expect(arena.longestWait <= 2)
@@ -163,7 +163,7 @@ import Testing
         let arena = try Arena()
         try arena.makeStores(40_000)
         try arena.attack(#"{"op":"dispatch","type":"item","action":"add"}"#)
-        arena.run(turns: 2000)
+        try arena.run(turns: 2000)
         // Each takes ten milliseconds of work, so in two seconds there is time for two or three.
         let long = try #require(arena.engine.state(at: "item/s0")?["count"]?.int)
         #expect((1...4).contains(long))
@@ -176,7 +176,7 @@ import Testing
         try arena.makeStores(12)
         let actions = Array(repeating: #"{"type":"item","action":"add"}"#, count: 1024)
         try arena.attack(#"{"op":"dispatch","actions":[\#(actions.joined(separator: ","))]}"#)
-        arena.run(turns: 2000)
+        try arena.run(turns: 2000)
         let count = try #require(arena.engine.state(at: "item/s0")?["count"]?.int)
         #expect((1...4).contains(count / 1024))
         #expect(arena.refusals.isEmpty)
@@ -205,7 +205,7 @@ import Testing
         let before = arena.engine.revision
         arena.vanish()
         #expect(arena.engine.hasWork)
-        arena.run(turns: 200)
+        try arena.run(turns: 200)
         #expect(arena.longestTurn <= Self.turn)
         #expect(arena.longestWait <= 2)
         #expect(arena.engine.revision >= before + 50)

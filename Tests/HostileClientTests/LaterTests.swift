@@ -90,16 +90,27 @@ import Testing
         let bus = try SlowBus()
         let writer = bus.connect()
         for number in 0..<14 { bus.send(#"{"op":"create","store":"item/s\#(number)"}"#, from: writer) }
+        func write(_ letter: String) -> String {
+            let text = String(repeating: letter, count: 900_000)
+            // Long enough for the gate, which the one before has closed.
+            bus.turn(after: 60_000)
+            bus.send(
+                #"{"op":"dispatch","type":"item","action":"write","payload":{"text":"\#(text)"}}"#,
+                from: writer)
+            return text
+        }
+        // As much work as it is where nobody hears of it.
+        _ = write("w")
+        let unheard = bus.engine.workOfTurn
         let reader = bus.connect()
         bus.send(#"{"op":"subscribe","type":"item","initial":false}"#, from: reader)
         bus.engine.serveAll()
         _ = try bus.lines(of: reader)
-        let text = String(repeating: "x", count: 900_000)
-        bus.turn()
-        bus.send(
-            #"{"op":"dispatch","type":"item","action":"write","payload":{"text":"\#(text)"}}"#, from: writer)
-        // Right behind the commit, before anybody else has had a turn.
+        let text = write("x")
+        // Right behind the commit, before anybody else has had a turn: what was encoded beside it is bounded.
         #expect(bus.waiting(for: reader) < 9 << 20)
+        // Finding what changed takes as much as what changed is long.
+        #expect(bus.engine.workOfTurn - unheard < 14 * text.utf8.count + 10 << 20)
         var told: Set<String> = []
         for _ in 0..<100 {
             bus.turn()
@@ -174,5 +185,18 @@ import Testing
             served += try bus.lines(of: id).count
         }
         #expect(served <= 2)
+    }
+
+    /// Who has gone and still waits for its turn has something to be heard.
+    @Test func whoWaitsIsNotFinished() throws {
+        let bus = try SlowBus()
+        let (busy, gone) = (bus.connect(), bus.connect())
+        bus.turn()
+        bus.engine.awaitTurn(busy)
+        bus.engine.losePeer(of: gone)
+        bus.engine.awaitTurn(gone)
+        #expect(bus.engine.hasUnfinishedInput(gone))
+        while let id = bus.engine.serveNext(), id != gone {}
+        #expect(!bus.engine.hasUnfinishedInput(gone))
     }
 }

@@ -9,11 +9,20 @@ final class SlowBus {
     private(set) var now = 1_795_000_000_000
     private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 64)
 
+    static let definition = """
+        type: item
+        initial: { count: 0, text: "", list: [] }
+        actions:
+          add: { increment: { count: 1 } }
+          put: { payload: { value: any }, set: { list: { var: payload.value } } }
+          write: { payload: { text: string }, set: { text: { var: payload.text } } }
+        """
+
     init(limits: Limits = Limits()) throws {
         var configuration = EngineConfiguration(
             epoch: "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90", ownUID: 990, version: "test")
         configuration.limits = limits
-        engine = Engine(configuration, types: try SampleTypes.load(and: [Arena.definition]))
+        engine = Engine(configuration, types: try SampleTypes.load(and: [Self.definition]))
         engine.beginTurn(at: now)
     }
 
@@ -33,23 +42,32 @@ final class SlowBus {
         now += milliseconds
         engine.beginTurn(at: now)
         engine.tick()
+        engine.relieveMemory()
         engine.takeReady { _ in }
     }
 
-    /// What there is for a client.
-    func lines(of connection: ConnectionID) throws -> [JSON] {
+    /// A client takes what there is for it, up to some bytes.
+    func take(
+        from connection: ConnectionID, most: Int = .max, _ body: (UnsafeRawBufferPointer) -> Void = { _ in }
+    ) {
         engine.takeReady { _ in }
-        var bytes: [UInt8] = []
-        while engine.hasOutput(connection) {
-            let filled = engine.output(of: connection, into: pieces)
+        var left = most
+        while left > 0, engine.hasOutput(connection) {
             var count = 0
-            for piece in pieces.prefix(filled) {
-                bytes += UnsafeRawBufferPointer(start: piece.base, count: piece.count)
+            for piece in pieces.prefix(engine.output(of: connection, into: pieces)) {
+                body(UnsafeRawBufferPointer(start: piece.base, count: piece.count))
                 count += piece.count
             }
             if count == 0 { break }
             engine.sent(connection, count)
+            left -= count
         }
+    }
+
+    /// What there is for a client.
+    func lines(of connection: ConnectionID) throws -> [JSON] {
+        var bytes: [UInt8] = []
+        take(from: connection) { bytes += $0 }
         return try bytes.split(separator: 10).map { try JSON(parsing: String(decoding: $0, as: UTF8.self)) }
     }
 

@@ -17,9 +17,9 @@ import Testing
             try arena.attack(
                 #"{"op":"dispatch","store":"item/s0","action":"write","payload":{"text":"\#(text)"}}"#)
         }
-        arena.run(turns: 20)
+        try arena.run(turns: 20)
         let before = arena.engine.revision
-        arena.run(turns: 100)
+        try arena.run(turns: 100)
         // The innocent client's own commits tell nobody. Each of the others makes 600 kB, so two of them fill a turn, whose work
         // would be enough for more.
         let commits = arena.engine.revision - before - 100
