@@ -139,13 +139,12 @@ extension Engine {
     /// Carries out one line; false when the connection must wait before its next one.
     func carryOut(_ piece: LineBuffer.Piece, for connection: Connection) -> Bool {
         guard !connection.isClosing else { return false }
+        let start = work
         switch piece {
         case .line(let line):
-            let start = work
             work &+= Work.request &+ Work.byte &* line.count
             if line.count <= Limits.lightLine || weigh(line, for: connection) {
                 carryOut(line: line, for: connection)
-                if work &- start >= Limits.longRequest { closeGate(after: work &- start) }
             }
         case .tooLong:
             refuse(
@@ -162,7 +161,11 @@ extension Engine {
             connection.isBlocked = true
         }
         if isLogged, connection.question != nil || isLogFull { waitForLog(connection) }
-        if isSliceUsedUp { connection.isPaused = true }
+        if isSliceUsedUp {
+            connection.isPaused = true
+            // Longer than any slice.
+            if work &- start >= Limits.longRequest { closeGate(after: work &- start) }
+        }
         return !connection.isBlocked && !connection.isPaused && !connection.isClosing
     }
 

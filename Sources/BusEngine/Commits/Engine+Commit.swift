@@ -16,14 +16,9 @@ extension Engine {
         facts.pointee.uid = connection?.uid
         facts.pointee.budget.operations = operations
         facts.pointee.budget.bytes = Limits.commitBytes
-        try requireBudget(operations)
         let before = stateBytes
-        let start = work
         do throws(RequestError) {
-            defer {
-                work &+= Work.operation &* (operations &- facts.pointee.budget.operations)
-                noteCommitWork(since: start)
-            }
+            defer { noteCommitWork(operations &- facts.pointee.budget.operations) }
             if plan.actions.count == 1, plan.steps.count == 1 {
                 try perform(plan.steps.elements.baseAddress!, facts)
             } else {
@@ -42,8 +37,7 @@ extension Engine {
     }
 
     /// What reaches so many stores that its budget can't do is not begun.
-    @inline(__always)
-    private func requireBudget(_ operations: Int) throws(RequestError) {
+    func requireBudget(_ operations: Int) throws(RequestError) {
         var reached = 0
         // In place: a copy of a step would count references.
         let steps = plan.steps.elements

@@ -18,7 +18,7 @@ extension Engine {
             try planDispatch(expected: nil)
             rememberMeaning()
         }
-        if isPlanWide, mustWait(for: plannedWork(), connection, currentLine) { return }
+        if isPlanWide, try mustWaitForPlan(connection) { return }
         let matched = try perform(by: connection)
         publish(by: connection.by, actions: true)
         if configuration.reportsFrom == .debug { noteCommit(by: connection, matched: matched) }
@@ -49,7 +49,7 @@ extension Engine {
         plan.clear()
         defer { plan.clear() }
         try planDispatch(expected: expected)
-        if isPlanWide, mustWait(for: plannedWork(isDryRun: dryRun), connection, currentLine) { return }
+        if isPlanWide, try mustWaitForPlan(connection, isDryRun: dryRun) { return }
         let counts = try perform(by: connection)
         if dryRun { return try answerDryRun(connection, counts) }
         publish(by: connection.by, actions: true, facts: CommitFacts(key: key))

@@ -117,6 +117,7 @@ extension Engine {
         if !connection.will.isEmpty {
             do throws(RequestError) {
                 for action in connection.will { try planElement(BatchElement(action)) }
+                try requireBudget(min(limits.commit, Limits.willOperations))
                 _ = try perform(by: connection, spending: Limits.willOperations)
                 willDone = true
             } catch {

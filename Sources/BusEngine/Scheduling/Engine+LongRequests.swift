@@ -47,13 +47,19 @@ extension Engine {
 
     /// Whether the planned dispatch reaches more than one store.
     @inline(__always)
-    var isPlanWide: Bool { plan.steps.count > 1 || plan.steps.count == 1 && plan.steps[0].store < 0 }
+    var isPlanWide: Bool {
+        guard plan.steps.count == 1 else { return plan.steps.count > 1 }
+        // In place: a copy of a step would count references.
+        let step = plan.steps.elements.baseAddress!
+        if step.pointee.store >= 0 { return false }
+        return Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count > 1 }
+    }
 
-    /// A commit was made, or tried, since `start` on the turn's clock of work: notes what its actions cost, and closes the
-    /// gate behind a long one.
+    /// A commit was made, or tried, with so many operations: notes what its actions cost.
     @inline(__always)
-    func noteCommitWork(since start: Int) {
-        let cost = work &- start
+    func noteCommitWork(_ operations: Int) {
+        let cost = Work.operation &* operations
+        work &+= cost
         if cost >= Limits.notableCommit { noteCommit(costing: cost) }
     }
 
@@ -93,6 +99,12 @@ extension Engine {
         connection.isQueued = true
         queue.add(.serve(connection), &connection.share, expecting: cost)
         return true
+    }
+
+    /// The same for a dispatch that is planned. What reaches more stores than a commit may is refused.
+    func mustWaitForPlan(_ connection: Connection, isDryRun: Bool = false) throws(RequestError) -> Bool {
+        try requireBudget(limits.commit)
+        return mustWait(for: plannedWork(isDryRun: isDryRun), connection, currentLine)
     }
 
     private func keep(_ line: UnsafeRawBufferPointer, of connection: Connection) {
