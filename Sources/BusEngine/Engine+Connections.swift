@@ -256,6 +256,7 @@ extension Engine {
     /// Hands on the connections that have new output or a new status since the last call.
     package func takeReady(_ body: (ConnectionID) -> Void) {
         endCohorts()
+        if readyConnections.isEmpty { return }
         var ready: [ConnectionID] = []
         swap(&ready, &readyConnections)
         swap(&readyConnections, &spareReadyList)
