@@ -192,3 +192,8 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves.
+for target in package.targets where target.type == .test {
+    target.swiftSettings = [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+}
