@@ -38,14 +38,17 @@ package struct LineBuffer {
         self.deepest = deepest
     }
 
-    /// How many bytes wait here.
-    package var heldBytes: Int { held.count - done }
+    /// How many bytes wait here. It stands by itself, as a call that works it out would copy the buffer, references and all.
+    package private(set) var heldBytes = 0
+
+    private mutating func noteHeld() { heldBytes = held.count - done }
 
     /// Takes in new bytes and hands on what is complete, until `take` gives false; then the rest is kept.
     package mutating func feed(_ bytes: UnsafeRawBufferPointer, _ take: (Piece) -> Bool) {
         if held.isEmpty {
             let used = cut(bytes, take)
             held.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[used...]))
+            noteHeld()
         } else {
             held.append(contentsOf: bytes)
             resume(take)
@@ -55,12 +58,14 @@ package struct LineBuffer {
     /// Keeps new bytes for later, behind what is kept already.
     package mutating func hold(_ bytes: UnsafeRawBufferPointer) {
         held.append(contentsOf: bytes)
+        noteHeld()
     }
 
     /// Goes on with what was kept.
     package mutating func resume(_ take: (Piece) -> Bool) {
         var bytes: [UInt8] = []
         swap(&bytes, &held)
+        defer { noteHeld() }
         let start = done
         done += bytes.withUnsafeBytes { cut(UnsafeRawBufferPointer(rebasing: $0[start...]), take) }
         if done == bytes.count {
@@ -81,6 +86,7 @@ package struct LineBuffer {
     package mutating func takeOver(_ bytes: UnsafeRawBufferPointer, isSkipping: Bool) {
         held = Array(bytes)
         (done, scanned, skipping, depth) = (0, 0, isSkipping, DepthScanner())
+        noteHeld()
     }
 
     /// Forgets what is held.
@@ -88,6 +94,7 @@ package struct LineBuffer {
         held = []
         done = 0
         scanned = 0
+        heldBytes = 0
     }
 
     /// Hands on the complete lines of `bytes` and gives how many bytes are done with.
