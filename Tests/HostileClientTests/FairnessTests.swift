@@ -222,7 +222,23 @@ import Testing
         arena.engine.beginTurn(at: 1_795_000_000_500)
         let line = #"{"op":"dispatch","type":"item","action":"add"}"# + "\n"
         Array(line.utf8).withUnsafeBytes { arena.engine.receive(client, $0) }
-        #expect(arena.engine.workOfTurn < 20_000)
+        // Its budget alone would be 15,000.
+        #expect(arena.engine.workOfTurn < 8000)
+    }
+
+    /// Nor is such a will.
+    @Test func willBeyondTheBudgetIsNotBegun() throws {
+        var limits = Limits()
+        limits.commit = 1000
+        let arena = try Arena(limits: limits)
+        try arena.makeStores(600)
+        try arena.attack("", preparing: [#"{"op":"will","actions":[{"type":"item","action":"add"}]}"#])
+        let before = arena.engine.totalWork
+        arena.vanish()
+        arena.engine.serveAll()
+        #expect(arena.engine.totalWork - before < 8000)
+        #expect(!arena.engine.hasWork)
+        #expect(arena.engine.state(at: "item/s0")?["count"]?.int == 0)
     }
 
     /// A create costs what subscribes to it, not how many patterns there are.

@@ -16,6 +16,26 @@ struct ScanningTests {
         }
     }
 
+    /// How much a buffer says that it holds is what it would hand over, whatever has come and gone.
+    @Test func heldBytesAreWhatIsHeld() {
+        var random = SeededGenerator(seed: 3)
+        for _ in 0..<200 {
+            var buffer = LineBuffer(longest: 40, deepest: 3)
+            for _ in 0..<40 {
+                var bytes = Self.bytes(Int.random(in: 0..<60, using: &random), &random)
+                for place in bytes.indices where random.oneIn(12) { bytes[place] = 10 }
+                switch Int.random(in: 0..<8, using: &random) {
+                case 0: buffer.clear()
+                case 1: bytes.withUnsafeBytes { buffer.takeOver($0, isSkipping: random.oneIn(2)) }
+                case 2, 3: bytes.withUnsafeBytes { buffer.hold($0) }
+                case 4: buffer.resume { _ in !random.oneIn(2) }
+                default: bytes.withUnsafeBytes { buffer.feed($0) { _ in !random.oneIn(3) } }
+                }
+                #expect(buffer.heldBytes == buffer.rest.bytes.count)
+            }
+        }
+    }
+
     @Test func weightCountsWhatOpensAndSeparates() {
         var random = SeededGenerator(seed: 1)
         for count in Array(0..<70) + [2040, 2048, 4100, 5000] {
