@@ -46,19 +46,21 @@ let package = Package(
         .target(name: "BusYAML", dependencies: ["BusJSON", "BusProtocol", yams]),
         // JsonLogic and declared state types, compiled.
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML"]),
-        // Stores, commits, subscriptions: pure and synchronous.
-        .target(name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
+        // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
+        .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
+        // Who is told: connections, subscriptions, what waits for the log. Pure and synchronous.
+        .target(
+            name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
-        .target(name: "BusHistory", dependencies: ["BusEngine", "BusJSON"]),
+        .target(name: "BusHistory", dependencies: ["BusJSON", "BusMachine", "BusProtocol"]),
         // Load on an engine without sockets, for benchmarks and for tests that count what it costs.
         .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML",
-                "CLinux",
-                "Systemd", logging,
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusProtocol",
+                "BusYAML", "CLinux", "Systemd", logging,
             ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
@@ -77,7 +79,7 @@ let package = Package(
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusYAML", "FluxBus", arguments,
+                "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusYAML", "FluxBus", arguments,
             ]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
@@ -95,7 +97,8 @@ let package = Package(
 
         // What tests share: seeded randomness, a bus in memory.
         .target(
-            name: "TestSupport", dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic"],
+            name: "TestSupport",
+            dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
             path: "Tests/TestSupport"),
         // Directories of their own for tests.
         .target(name: "TestFiles", path: "Tests/TestFiles"),
@@ -114,21 +117,27 @@ let package = Package(
             ]),
         .testTarget(
             name: "SimulationTests",
-            dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "TestSupport"]),
+            dependencies: [
+                "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestSupport",
+            ]),
         // The guarantees, as somebody outside reads them.
         .testTarget(
             name: "ContractTests",
-            dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "TestSupport"]),
+            dependencies: [
+                "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestSupport",
+            ]),
         // What hostile clients may try, against the engine.
         .testTarget(
             name: "HostileClientTests",
-            dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusProtocol", "TestSupport"]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestSupport",
+            ]),
         // The examples of the protocol page, run.
         .testTarget(
             name: "TranscriptTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "TestFiles", "TestSupport",
-                logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusServer", "TestFiles",
+                "TestSupport", logging,
             ]),
         // A disk in memory under SQLite, which fails and loses its power when told to.
         .target(name: "TestStorage", dependencies: ["CSQLite"], path: "Tests/TestStorage"),
@@ -139,8 +148,8 @@ let package = Package(
         .testTarget(
             name: "DurabilityTests",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusServer", "TestStorage",
-                "TestSupport",
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusServer",
+                "TestStorage", "TestSupport",
             ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux"]),
         .testTarget(
@@ -150,14 +159,14 @@ let package = Package(
         .testTarget(
             name: "FluxBusTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusServer", "BusTypes", "BusYAML", "CLinux", "Flux", "FluxBus",
-                "TestFiles", "TestSupport", logging,
+                "BusEngine", "BusJSON", "BusMachine", "BusServer", "BusTypes", "BusYAML", "CLinux", "Flux",
+                "FluxBus", "TestFiles", "TestSupport", logging,
             ]),
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes",
-                "BusYAML", "Flux", "FluxBusDaemon", "TestFiles", "TestSupport",
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusServer", "BusState",
+                "BusTypes", "BusYAML", "Flux", "FluxBusDaemon", "TestFiles", "TestSupport",
             ]),
         .testTarget(
             name: "ExampleTests",
@@ -167,8 +176,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusServer", "FluxBus", "FluxBusCommand", "TestFiles",
-                "TestSupport", "fluxbus-bench", logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusServer", "FluxBus", "FluxBusCommand",
+                "TestFiles", "TestSupport", "fluxbus-bench", logging,
             ]),
         // The commands that the README, the manual pages and the help texts print, run.
         .testTarget(
@@ -186,8 +195,8 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusServer", "BusYAML", "CLinux", "CSQLite", "TestFiles",
-                "fluxbus-bench", "fluxbusd", logging,
+                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusYAML", "CLinux", "CSQLite",
+                "TestFiles", "fluxbus-bench", "fluxbusd", logging,
             ]),
     ],
     swiftLanguageModes: [.v6]

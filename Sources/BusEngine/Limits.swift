@@ -1,28 +1,36 @@
-/// Every bound of the bus, each with its reason. Sizes are in bytes.
-///
-/// Those that configuration can set come first; past one, a request is answered `limit` (a number of things)
-/// or `too_large` (a size).
+import BusMachine
+
+/// All bounds that configuration can set; past one, a request is answered `limit` (a number of things) or `too_large`
+/// (a size).
 package struct Limits: Sendable, Equatable {
+    package var bus = BusLimits()
+    package var daemon = DaemonLimits()
+
+    package init() {}
+
+    /// Those of the bus, with states that fit into the daemon's lines and its memory.
+    package var effective: BusLimits {
+        var limits = bus
+        limits.state = min(limits.state, daemon.line - DaemonLimits.eventOverhead)
+        // Configuration names one limit of memory.
+        limits.memory = daemon.memory
+        return limits
+    }
+}
+
+/// Every bound of one daemon, each with its reason. Sizes are in bytes. They decide about requests, connections and what is
+/// told, before there is a commit or after; what a commit does never depends on them.
+package struct DaemonLimits: Sendable, Equatable {
     /// The longest line, in either direction: what one request can make the daemon hold and parse at once.
     package var line = 1 << 20
     /// The deepest nesting of a line: bounds every recursion over values.
     package var depth = 64
-    /// The largest state, encoded: a state must fit into one line with room for what surrounds it.
-    package var state = 1 << 20
-    /// Stores on the bus: bounds memory and the longest commit.
-    package var stores = 1_000_000
     /// Connections at one time: each holds a descriptor and an outbox.
     package var connections = 4096
     /// Subscriptions of one connection: bounds what one commit can make the daemon write to it.
     package var subscriptions = 1024
     /// What may wait unsent for one connection before its changes are merged and its requests wait.
     package var outbox = 4 << 20
-    /// Actions in one dispatch: bounds how long one commit keeps everybody else waiting.
-    package var batch = 1024
-    /// Operations of one dispatch: a commit can't be interrupted, so this bounds how long everybody else waits for one. A store
-    /// that is reached takes 2, each write to it 8, expressions one for each step: so 200,000 stores can be changed at
-    /// once in a simple way, which takes some 50 ms.
-    package var commit = 2_000_000
     /// What states, outboxes and remembered keys may take in all; past it, what would grow is refused.
     package var memory = 2 << 30
 
@@ -34,10 +42,6 @@ package struct Limits: Sendable, Equatable {
 
     package init() {}
 
-    /// Operations of a will: nobody is there who could wait for its turn, so it must not take long.
-    package static let willOperations = 100_000
-    /// Stores that go with one connection: they are dropped in one commit, when it ends.
-    package static let ephemeralStores = 10_000
     /// What is written for clients in one turn, about: as much as is sent in one, or they would be told ever later.
     static let turnOutput = 1 << 20
     /// The work of telling subscribers of a commit live, beside as much as the commit itself took: whoever has not been told of it
@@ -56,12 +60,6 @@ package struct Limits: Sendable, Equatable {
     static let reliefInterval = 100
     /// Who takes nothing of what there is for it for so many milliseconds does not read.
     static let stuckMilliseconds = 1000
-    /// The longest key, in bytes: it is kept for every keyed commit.
-    package static let key = 128
-    /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.
-    package static let rememberedKeys = 100_000
-    /// The drops that are remembered for subscriptions that resume or lag behind.
-    package static let rememberedDrops = 100_000
     /// The commits that one reply to `history` tells at most.
     package static let history = 1000
     /// Subscriptions to actions of one connection: their events can't be merged.
@@ -69,7 +67,7 @@ package struct Limits: Sendable, Equatable {
     /// Patterns with wildcards that begin with the same characters, of all subscriptions: each is looked at for every store that
     /// is made and whose name begins so.
     package static let alikePatterns = 1024
-    /// Pointers in one `select`: bounds the work that one commit causes per subscription shape.
+    /// Pointers in one `select`: bounds the work that one commit causes per subscriber group.
     package static let pointers = 64
     /// Stores that are noted because what a slow reader selects of them has changed; beyond it is told all that changed.
     static let selectedChanges = 65_536
@@ -82,22 +80,14 @@ package struct Limits: Sendable, Equatable {
     /// Shared bytes are held in whole runs, which may be far longer than one reader's part of them: with more
     /// than this waiting, a connection gets a copy of its own.
     package static let sharedWhileWaiting = 16 << 10
-    /// Commits that touch more stores than this, or tell a shape's subscribers more bytes, are large: the storage they
-    /// needed is kept for so many milliseconds.
-    static let usualTouches = 4096
+    /// Commits that tell a subscriber group more bytes than this are large: the storage they needed, and that of commits to
+    /// many stores, is kept for so many milliseconds.
     static let usualContent = 64 << 10
     static let largeStorageKept = 1000
-    /// Cohorts kept for the next turns, each with room for as many subscribers as it once had.
-    static let spareCohorts = 16
+    /// Multicast groups kept for the next turns, each with room for as many subscribers as it once had.
+    static let spareMulticasts = 16
     /// What surrounds a state on its line at most: address, revisions, cause-free members.
     package static let eventOverhead = 1024
-
-    /// What one store may spend on expressions in one action: far above any honest mutation, and over in
-    /// milliseconds.
-    package static let storeOperations = 100_000
-    package static let storeBytes = 4 << 20
-    /// What the expressions of one commit may produce in all.
-    package static let commitBytes = 64 << 20
 
     /// A request that takes so much work, in nanoseconds or so, is long: nobody would notice a shorter one.
     static let longRequest = 3_000_000
@@ -113,13 +103,6 @@ package struct Limits: Sendable, Equatable {
     /// What a commit costs is remembered with its action from here on.
     static let notableCommit = 50_000
 
-    /// What one store may cost of the commit's operations beside its expressions: being looked at, and each
-    /// write noted. Bounds the time of a batch over many stores, and the memory to take it back.
-    package static let operationsPerStore = 2
-    package static let operationsPerWrite = 8
-    /// And being reached again by a batch: the changes have to be put together.
-    package static let operationsPerReturn = 40
-
     /// While all is held that may be, a connection that has more than this unfinished is ended.
     package static let heldUnderPressure = 64 << 10
 
@@ -127,12 +110,9 @@ package struct Limits: Sendable, Equatable {
     package static let message = 2048
     package static let detail = 512
 
-    /// What is counted for a subscription shape beside its pointers, for a store in a shape's list of stores,
+    /// What is counted for a subscriber group beside its pointers, for a store in it,
     /// and for each byte of a will, whose values take more room in memory than on the line.
-    package static let shapeBytes = 1024
+    package static let groupBytes = 1024
     package static let membershipBytes = 64
     package static let willFactor = 8
-
-    /// The largest state that fits both its own limit and a line.
-    package var effectiveState: Int { min(state, line - Self.eventOverhead) }
 }

@@ -1,5 +1,5 @@
-import BusEngine
 import BusJSON
+import BusMachine
 
 /// Which commits somebody wants to hear of.
 struct HistoryFilter {

@@ -1,35 +1,39 @@
-import BusEngine
 import BusJSON
+import BusMachine
+import BusProtocol
 
-/// Answers what the engine asks of the log. It keeps the last engine of the past that it made, because whoever looks at one
+/// Answers what is asked of the log. It keeps the last machine of the past that it made, because whoever looks at one
 /// revision mostly looks at the next.
 package final class PastAnswers<Source: PastSource> {
     private let source: Source
     private let replayer: Replayer
-    private let limits: Limits
-    private var shadow: Engine?
+    /// The longest line of the daemon, in bytes.
+    private let longestLine: Int
+    private var kept: StateMachine?
 
     /// How much of the log one answer for a subscription holds, in bytes.
     private static var entriesAtOnce: Int { 256 << 10 }
 
-    package init(_ source: Source, _ replayer: Replayer, limits: Limits) {
+    package init(_ source: Source, _ replayer: Replayer, longestLine: Int) {
         self.source = source
         self.replayer = replayer
-        self.limits = limits
+        self.longestLine = longestLine
     }
 
-    /// Lets go of the engine that was kept: it takes as much memory as the bus did then.
-    package func forget() { shadow = nil }
+    /// Lets go of the machine that was kept: it takes as much memory as the bus did then.
+    package func forget() { kept = nil }
 
-    package func answer(_ question: LogQuestion) -> LogAnswer {
+    package func answer(_ query: LogQuery) -> LogAnswer {
         do throws(PastFailure) {
-            switch question.subject {
+            switch query.subject {
             case .history(let since, let until, let limit, let type, let store):
                 return try history(
                     since: since, until: until, limit: limit, HistoryFilter(type: type, store: store),
-                    room: question.room)
-            case .past(let revision, let request):
-                return try past(revision, request, room: question.room)
+                    room: query.room)
+            case .stores(let revision, let selection):
+                return try stores(selection, at: revision, room: query.room)
+            case .types(let revision, let name):
+                return try types(name, at: revision, room: query.room)
             case .state(let revision, let store):
                 return try state(revision, store)
             case .entries(let after):
@@ -97,56 +101,69 @@ package final class PastAnswers<Source: PastSource> {
     // MARK: - States
 
     /// The bus at a revision.
-    private func engine(at revision: Int) throws(PastFailure) -> Engine {
-        if let shadow, shadow.revision <= revision,
-            try source.snapshots().last(where: { $0 <= revision }) ?? 0 <= shadow.revision
+    private func machine(at revision: Int) throws(PastFailure) -> StateMachine {
+        if let kept, kept.revision <= revision,
+            try source.snapshots().last(where: { $0 <= revision }) ?? 0 <= kept.revision
         {
             do throws(PastFailure) {
-                try replayer.carryOn(shadow, to: revision, from: source)
+                try replayer.advance(kept, to: revision, from: source)
             } catch {
-                self.shadow = nil
+                self.kept = nil
                 throw error
             }
-            if shadow.revision == revision { return shadow }
+            if kept.revision == revision { return kept }
         }
-        shadow = nil
-        let made = try replayer.engine(at: revision, from: source)
-        shadow = made
+        kept = nil
+        let made = try replayer.machine(at: revision, from: source)
+        kept = made
         return made
     }
 
-    /// What the bus would have answered then.
-    private func past(_ revision: Int, _ request: [UInt8], room: Int) throws(PastFailure) -> LogAnswer {
-        let engine = try engine(at: revision)
-        let id = engine.connect(.unix(uid: 0, pid: 0))
-        defer { engine.disconnect(id) }
-        (request + [UInt8(ascii: "\n")]).withUnsafeBytes { engine.receive(id, $0) }
-        engine.serveAll()
-        let reply = engine.takeOutput(of: id)
-        guard let object = (try? JSON(parsing: reply, depthLimit: 1000))?.object, let ok = object["ok"]?.bool
-        else {
-            throw PastFailure(.unreadable, "Revision \(revision) gave no answer; report this.")
+    /// What a `get` would have been answered then.
+    private func stores(
+        _ selection: StoreSelection, at revision: Int, room: Int
+    ) throws(PastFailure) -> LogAnswer {
+        let machine = try machine(at: revision)
+        let reply = ByteWriter()
+        do throws(RequestError) {
+            let query = try StoreQuery(selection, in: machine, room: room)
+            _ = query.advance { _ in true }
+            guard query.appendAnswer(to: reply) else { return tooLong }
+        } catch {
+            return Self.refusal(error)
         }
-        guard ok else {
-            var details = object["error"]?.object ?? [:]
-            let (code, message) = (details["code"]?.string ?? "", details["message"]?.string ?? "")
-            details["code"] = nil
-            details["message"] = nil
-            return .refused(code: code, message: message, details: details)
+        return .members(Array(reply.bytes))
+    }
+
+    /// The definitions of then.
+    private func types(_ name: String?, at revision: Int, room: Int) throws(PastFailure) -> LogAnswer {
+        let machine = try machine(at: revision)
+        let reply = ByteWriter()
+        do throws(RequestError) {
+            let wanted = try name.map { (name) throws(RequestError) in try machine.requireType(name) }
+            guard machine.appendTypes(wanted, to: reply, room: room) else { return tooLong }
+        } catch {
+            return Self.refusal(error)
         }
-        guard reply.count <= room else {
-            return .refused(
-                code: "too_large",
-                message:
-                    "The reply would be longer than a line of \(limits.line) bytes; ask for less with limit, "
-                    + "select or store.", details: [:])
-        }
-        let opening = "{\"ok\":true".utf8.count
-        return .members(Array(reply[opening...].dropLast(2)))
+        return .members(Array(reply.bytes))
+    }
+
+    private var tooLong: LogAnswer {
+        .refused(
+            code: "too_large",
+            message:
+                "The reply would be longer than a line of \(longestLine) bytes; ask for less with limit, "
+                + "select or store.", details: [:])
+    }
+
+    private static func refusal(_ error: RequestError) -> LogAnswer {
+        var details = JSONObject()
+        for detail in error.details { details[detail.name] = detail.value }
+        return .refused(code: error.code.rawValue, message: error.message, details: details)
     }
 
     private func state(_ revision: Int, _ store: String) throws(PastFailure) -> LogAnswer {
-        guard let state = try engine(at: revision).state(at: store) else {
+        guard let state = try machine(at: revision).state(at: store) else {
             return .refused(
                 code: "unknown_store",
                 message:
@@ -154,25 +171,5 @@ package final class PastAnswers<Source: PastSource> {
                 details: [:])
         }
         return .state(state)
-    }
-}
-
-extension Engine {
-    /// All that waits to be sent on a connection, taken away.
-    func takeOutput(of id: ConnectionID) -> [UInt8] {
-        var bytes: [UInt8] = []
-        withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 64) { pieces in
-            while true {
-                let count = output(of: id, into: pieces)
-                if count == 0 { return }
-                var length = 0
-                for piece in pieces[..<count] {
-                    bytes.append(contentsOf: UnsafeRawBufferPointer(start: piece.base, count: piece.count))
-                    length += piece.count
-                }
-                sent(id, length)
-            }
-        }
-        return bytes
     }
 }

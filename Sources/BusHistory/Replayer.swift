@@ -1,20 +1,27 @@
-import BusEngine
+import BusLogic
+import BusMachine
 
-/// Makes engines of the past: the newest good snapshot, then the commits behind it. The start of a daemon, its snapshots,
-/// the past that clients ask for and `--verify` are all this.
+/// Makes state machines of the past: the newest good snapshot, then the commits behind it. The start of a daemon, its
+/// snapshots, the past that clients ask for and `--verify` are all this.
 package struct Replayer {
-    /// What definitions are compiled with; nothing else of it matters here.
-    private let configuration: EngineConfiguration
+    /// Types that need not be compiled from their definitions; those in code can't be.
+    private let knownTypes: [any StateType]
+    /// What the history is named where its snapshots do not say.
+    private let epoch: String
     /// Told of snapshots that could not be used.
     private let report: (PastFailure) -> Void
-    /// Asked between groups of commits: whether anybody still waits for what is being made.
+    /// Asked between batches of commits: whether anybody still waits for what is being made.
     private let isWanted: () -> Bool
 
+    /// Nobody chooses addresses of the past, so their hashes need no secret.
+    private static let hashSeed: UInt64 = 0x9e37_79b9_7f4a_7c15
+
     package init(
-        _ configuration: EngineConfiguration, report: @escaping (PastFailure) -> Void = { _ in },
-        isWanted: @escaping () -> Bool = { true }
+        knowing knownTypes: [any StateType], epoch: String = "",
+        report: @escaping (PastFailure) -> Void = { _ in }, isWanted: @escaping () -> Bool = { true }
     ) {
-        self.configuration = configuration
+        self.knownTypes = knownTypes
+        self.epoch = epoch
         self.report = report
         self.isWanted = isWanted
     }
@@ -22,46 +29,46 @@ package struct Replayer {
     /// The same, for somebody who may stop waiting for it.
     package func whileWanted(_ isStillWanted: @escaping () -> Bool) -> Replayer {
         let isWanted = isWanted
-        return Replayer(configuration, report: report) { isStillWanted() && isWanted() }
+        return Replayer(knowing: knownTypes, epoch: epoch, report: report) { isStillWanted() && isWanted() }
     }
 
     /// The bus as it was at a revision, or at the last one. `progress` hears now and then how far it has come.
-    package func engine(
+    package func machine(
         at revision: Int = .max, from source: some PastSource, progress: (Int) -> Void = { _ in }
-    ) throws(PastFailure) -> Engine {
-        let engine = try newestSnapshot(through: revision, from: source)
-        try carryOn(engine, to: revision, from: source, progress: progress)
-        guard revision == .max || engine.revision == revision else {
+    ) throws(PastFailure) -> StateMachine {
+        let machine = try newestSnapshot(through: revision, from: source)
+        try advance(machine, to: revision, from: source, progress: progress)
+        guard revision == .max || machine.revision == revision else {
             throw PastFailure(
-                .gone, "The log ends with revision \(engine.revision); revision \(revision) is not in it.")
+                .gone, "The log ends with revision \(machine.revision); revision \(revision) is not in it.")
         }
-        return engine
+        return machine
     }
 
-    /// Carries out what came after. Throws `abandoned` once nobody wants it any more.
-    package func carryOn(
-        _ engine: Engine, to revision: Int, from source: some PastSource,
+    /// Applies what came after. Throws `abandoned` once nobody wants it any more.
+    package func advance(
+        _ machine: StateMachine, to revision: Int, from source: some PastSource,
         progress: (Int) -> Void = { _ in }
     ) throws(PastFailure) {
-        if engine.revision >= revision { return }
-        try source.forEachGroup(after: engine.revision) { (group) throws(PastFailure) in
+        if machine.revision >= revision { return }
+        try source.forEachGroup(after: machine.revision) { (group) throws(PastFailure) in
             guard isWanted() else {
                 throw PastFailure(.abandoned, "The bus is stopping; ask again when it has started.")
             }
             do throws(ReplayFailure) {
-                try engine.replay(group.entries, through: revision)
+                try machine.replay(group.entries, through: revision)
             } catch {
                 throw PastFailure(.damaged, error.message)
             }
-            progress(engine.revision)
-            return engine.revision < revision
+            progress(machine.revision)
+            return machine.revision < revision
         }
     }
 
-    /// An engine as a snapshot has it; an older one is used where a newer one is damaged.
+    /// A machine as a snapshot has it; an older one is used where a newer one is damaged.
     private func newestSnapshot(
         through revision: Int, from source: some PastSource
-    ) throws(PastFailure) -> Engine {
+    ) throws(PastFailure) -> StateMachine {
         var last = PastFailure(
             .gone, "The log holds no snapshot at or before revision \(revision); that past is gone.")
         for candidate in try source.snapshots().reversed() where candidate <= revision {
@@ -76,18 +83,19 @@ package struct Replayer {
     }
 
     /// The bus as one snapshot has it.
-    package func restored(_ revision: Int, from source: some PastSource) throws(PastFailure) -> Engine {
+    package func restored(_ revision: Int, from source: some PastSource) throws(PastFailure) -> StateMachine {
         let bytes = try source.snapshot(revision)
-        let engine = Engine(replaying: configuration)
+        let machine = StateMachine(replayingWith: knownTypes, epoch: epoch, hashSeed: Self.hashSeed)
         let outcome = bytes.withUnsafeBytes { bytes in
-            Result { () throws(HandOverFailure) in try engine.restore(bytes) }
+            Result { () throws(TransferFailure) in try machine.restore(bytes) }
         }
         if case .failure(let failure) = outcome {
             throw PastFailure(.damaged, "The snapshot of revision \(revision): \(failure.message)")
         }
-        guard engine.revision == revision else {
-            throw PastFailure(.damaged, "The snapshot of revision \(revision) is one of \(engine.revision).")
+        guard machine.revision == revision else {
+            throw PastFailure(
+                .damaged, "The snapshot of revision \(revision) is one of \(machine.revision).")
         }
-        return engine
+        return machine
     }
 }

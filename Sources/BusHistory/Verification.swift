@@ -1,5 +1,3 @@
-import BusEngine
-
 /// Whether the log's snapshots are what its commits make.
 package struct Verification {
     /// What was found about one snapshot.
@@ -11,7 +9,7 @@ package struct Verification {
         package let trouble: String?
     }
 
-    /// Carries the whole log out from its oldest snapshot, and compares with every later one on the way. `found` hears of
+    /// Applies the whole log from its oldest snapshot on, and compares with every later one on the way. `found` hears of
     /// each, and of the end of the log.
     package static func verify(
         _ source: some PastSource, _ replayer: Replayer, progress: (Int) -> Void = { _ in },
@@ -21,15 +19,15 @@ package struct Verification {
         guard let oldest = revisions.first else {
             throw PastFailure(.gone, "The log holds no snapshot to begin with; restore it from a backup.")
         }
-        let engine = try replayer.restored(oldest, from: source)
-        found(Finding(revision: oldest, stores: engine.storeCount, digest: engine.stateDigest, trouble: nil))
+        let machine = try replayer.restored(oldest, from: source)
+        found(Finding(revision: oldest, stores: machine.storeCount, digest: machine.stateDigest, trouble: nil))
         var isRight = true
         for revision in revisions.dropFirst() {
-            try replayer.carryOn(engine, to: revision, from: source, progress: progress)
+            try replayer.advance(machine, to: revision, from: source, progress: progress)
             var trouble: String?
             do throws(PastFailure) {
                 let stored = try replayer.restored(revision, from: source)
-                if stored.stateDigest != engine.stateDigest {
+                if stored.stateDigest != machine.stateDigest {
                     trouble = "the commits make other states than this snapshot holds"
                 }
             } catch {
@@ -38,15 +36,15 @@ package struct Verification {
             if trouble != nil { isRight = false }
             found(
                 Finding(
-                    revision: revision, stores: engine.storeCount, digest: engine.stateDigest,
+                    revision: revision, stores: machine.storeCount, digest: machine.stateDigest,
                     trouble: trouble)
             )
         }
-        try replayer.carryOn(engine, to: .max, from: source, progress: progress)
-        if engine.revision > revisions.last! {
+        try replayer.advance(machine, to: .max, from: source, progress: progress)
+        if machine.revision > revisions.last! {
             found(
                 Finding(
-                    revision: engine.revision, stores: engine.storeCount, digest: engine.stateDigest,
+                    revision: machine.revision, stores: machine.storeCount, digest: machine.stateDigest,
                     trouble: nil))
         }
         return isRight

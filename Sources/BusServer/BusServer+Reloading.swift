@@ -4,7 +4,7 @@ import BusYAML
 import Glibc
 import Logging
 
-/// What the engine asks of the world, and reading it anew: types, limits and tokens change while clients stay.
+/// What the engine has to be told of the world, and reading it anew: types, limits and tokens change while clients stay.
 extension BusServer {
     /// Reads the configuration anew and commits its types, as the request `reload` does.
     package func reload() {
@@ -12,8 +12,7 @@ extension BusServer {
             guard let loop else { return }
             service.tellReloading()
             loop.beginTurn()
-            // What came of it is logged where it happened.
-            try? loop.engine.reload()
+            reload(nil, loop)
             loop.flush(all: true)
             service.tell(.ready)
             loop.pulse?.turnEnded(now: MonotonicClock.read())
@@ -21,44 +20,34 @@ extension BusServer {
         }
     }
 
-    func engineConfiguration(_ log: ClientLog) -> EngineConfiguration {
+    func engineConfiguration() -> EngineConfiguration {
         var configuration = EngineConfiguration(
             epoch: Epoch.random(), ownUID: Int(geteuid()), version: Version.text)
         configuration.limits = setup.configuration.limits
         configuration.hashSeed = .random(in: .min ... .max)
         configuration.tokenName = { [unowned self] in setup.tokens.name(for: $0) }
-        configuration.loadTypes = { [unowned self] () throws(ReloadFailure) in try readAgain() }
-        configuration.reloaded = { [unowned self] in adoptReloaded() }
-        configuration.compile = setup.replaying.compile
-        configuration.ask = { [unowned self] in loop?.keeper?.ask($0) }
+        configuration.knownTypes = setup.natives
         configuration.reportsFrom =
             logger.logLevel <= .debug ? .debug : logger.logLevel <= .info ? .info : .notice
-        configuration.report = { [weak self] note in
-            log.note(note)
-            switch note.kind {
-            case .reloadRefused: self?.loop?.pulse?.note(trouble: note.message, now: MonotonicClock.read())
-            case .reloaded: self?.loop?.pulse?.note(trouble: nil, now: MonotonicClock.read())
-            default: break
-            }
-        }
         return configuration
     }
 
-    /// Reads everything anew. The engine takes the types if every store fits them; then `adoptReloaded` takes the rest.
-    private func readAgain() throws(ReloadFailure) -> [any StateType] {
+    /// Reads everything anew, for a client that asked or (nil) for the daemon itself. What came of it the engine reports.
+    func reload(_ request: ReloadRequest?, _ loop: EventLoop) {
         do throws(StartFailure) {
             let next = try setup.reloaded()
-            reloadedSetup = next
-            return next.types
+            guard loop.engine.finishReload(request, .success((next.types, next.configuration.limits))) else {
+                return
+            }
+            adopt(next, loop)
         } catch {
-            reloadedSetup = nil
-            throw ReloadFailure(message: error.messages.joined(separator: " "))
+            let failure = ReloadFailure(message: error.messages.joined(separator: " "))
+            _ = loop.engine.finishReload(request, .failure(failure))
         }
     }
 
-    private func adoptReloaded() {
-        guard let next = reloadedSetup, let loop else { return }
-        reloadedSetup = nil
+    /// The types and limits are in force; the rest follows.
+    private func adopt(_ next: ServerSetup, _ loop: EventLoop) {
         if next.configuration.listen.map(\.text) != setup.configuration.listen.map(\.text) {
             logger.notice("listen: has changed; that takes a restart")
         }
@@ -66,26 +55,7 @@ extension BusServer {
             logger.notice("log: has changed; that takes a restart")
         }
         setup = next
-        DescriptorLimit.raise(for: next.configuration.limits.connections, logger)
+        DescriptorLimit.raise(for: next.configuration.limits.daemon.connections, logger)
         loop.limits = next.configuration.limits
-        loop.engine.adopt(next.configuration.limits)
-    }
-}
-
-extension ServerSetup {
-    /// What a log is carried out with.
-    var replaying: EngineConfiguration {
-        var configuration = EngineConfiguration(epoch: "", ownUID: Int(geteuid()), version: Version.text)
-        let natives = natives
-        configuration.compile = { (definition) throws(ReloadFailure) in
-            // A type that this daemon has in code, as far as it is still the same.
-            if let native = natives.first(where: { $0.definition == definition }) { return native }
-            do throws(SourceError) {
-                return try DeclaredType(definition: definition)
-            } catch {
-                throw ReloadFailure(message: error.description)
-            }
-        }
-        return configuration
     }
 }

@@ -1,4 +1,5 @@
 import BusEngine
+import BusMachine
 import BusYAML
 import Dispatch
 import Logging
@@ -59,7 +60,7 @@ extension BusServer {
 
     private func serve(_ listeners: [Listener]) throws(StartFailure) {
         let log = ClientLog(logger)
-        let (engine, inheritance, start) = try makeEngine(log)
+        let (engine, inheritance, start) = try makeEngine()
         let loop: EventLoop
         do throws(SystemError) {
             loop = try EventLoop(
@@ -71,6 +72,7 @@ extension BusServer {
         }
         loop.meter = meter
         loop.asksForUnits = service.notifier.isHeard
+        loop.reload = { [unowned self, unowned loop] in reload($0, loop) }
         loop.beginTurn()
         self.loop = loop
         do throws(StartFailure) {
@@ -80,7 +82,7 @@ extension BusServer {
             // Nobody is let in before what happened so far is in the log.
             loop.flush(all: true)
             if let keeper = loop.keeper, !keeper.drain() {
-                throw StartFailure(.log, engine.trouble ?? "The log can't be written.")
+                throw StartFailure(.log, engine.unavailableReason ?? "The log can't be written.")
             }
             loop.flush(all: true)
             for listener in listeners { try add(listener, to: loop) }
@@ -110,9 +112,7 @@ extension BusServer {
     // MARK: - What the daemon before left
 
     /// The engine, with what the daemon before left, if it left something that can be taken over.
-    private func makeEngine(
-        _ log: ClientLog
-    ) throws(StartFailure) -> (Engine, Inheritance?, LogStart.Outcome?) {
+    private func makeEngine() throws(StartFailure) -> (Engine, Inheritance?, LogStart.Outcome?) {
         func letGo(_ reason: String) {
             logger.error(
                 "the clients of the daemon before are let go: \(reason)",
@@ -125,7 +125,7 @@ extension BusServer {
             letGo(error.message)
         }
         if inheritance != nil { service.tell(.extendTimeout(Self.timeToHandOver)) }
-        let configuration = engineConfiguration(log)
+        let configuration = engineConfiguration()
         if let settings = setup.configuration.log {
             let start = LogStart(
                 settings: settings, configuration: configuration, types: setup.types, service: service,
@@ -144,7 +144,7 @@ extension BusServer {
         let engine = fresh()
         engine.beginTurn(at: WallClock.now)
         let outcome = inheritance.state.withUnsafeBytes { bytes in
-            Result { () throws(HandOverFailure) in try engine.takeOver(bytes) }
+            Result { () throws(TransferFailure) in try engine.takeOver(bytes) }
         }
         if case .failure(let failure) = outcome {
             inheritance.drop()

@@ -29,8 +29,6 @@ package final class BusServer: @unchecked Sendable {
     var isRestarting = false
     /// Why the server ended by itself.
     package internal(set) var failure: StartFailure?
-    /// What a reload has read, until the engine has taken its types.
-    var reloadedSetup: ServerSetup?
 
     /// What the process takes, where that is this server's to watch.
     var meter: MemoryMeter?
@@ -49,7 +47,7 @@ package final class BusServer: @unchecked Sendable {
     /// Nothing is left behind when it fails.
     @discardableResult
     package func start() throws(StartFailure) -> [String] {
-        DescriptorLimit.raise(for: setup.configuration.limits.connections, logger)
+        DescriptorLimit.raise(for: setup.configuration.limits.daemon.connections, logger)
         let result: Result<[String], StartFailure> = queue.sync {
             do throws(StartFailure) {
                 return .success(try open().map(\.address))

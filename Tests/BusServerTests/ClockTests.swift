@@ -37,9 +37,9 @@ import Testing
         engine.beginLogging()
         engine.begin(with: setup.types)
         try engine.createConfigured("stamp/main")
-        while let group = engine.sealGroup() {
+        while let group = engine.sealBatch() {
             try file.append(group.entries.bytes, first: group.first, last: group.last, time: group.time)
-            engine.groupWritten()
+            engine.confirmBatch()
         }
         try file.close()
     }

@@ -55,10 +55,10 @@ struct ConfigurationFileTests {
             configuration.listen[0].kind
                 == .unix(path: "\(directory.path)/bus.sock", mode: 0o600, group: "fluxbus"))
         #expect(configuration.stores.map(\.value) == ["counter/main", "counter/other"])
-        #expect(configuration.limits.state == 65536)
-        #expect(configuration.limits.outbox == 65536)
-        #expect(configuration.limits.batch == 7)
-        #expect(configuration.limits.memory == 2 << 30)
+        #expect(configuration.limits.bus.state == 65536)
+        #expect(configuration.limits.daemon.outbox == 65536)
+        #expect(configuration.limits.bus.batch == 7)
+        #expect(configuration.limits.daemon.memory == 2 << 30)
         #expect(setup.types.map(\.name) == ["counter"])
         #expect(setup.tokens.names == ["phone"])
     }
@@ -166,7 +166,7 @@ struct ConfigurationFileTests {
             environment: environment
         ).configuration
         #expect(both.listen.map(\.text) == ["unix:/flag"])
-        #expect([both.limits.depth, both.limits.batch, both.limits.stores] == [10, 20, 30])
+        #expect([both.limits.daemon.depth, both.limits.bus.batch, both.limits.bus.stores] == [10, 20, 30])
     }
 
     @Test func wrongFlagsAndVariablesAreToldByName() throws {

@@ -65,7 +65,7 @@ import Testing
 
     /// Cut into parts, it still is one event: one `from`, one end, every store once at least.
     @Test func commitLongerThanALineArrivesInParts() throws {
-        let bus = try MemoryBus.with { $0.limits.line = 4096 }
+        let bus = try MemoryBus.with { $0.limits.daemon.line = 4096 }
         let client = bus.connect()
         for index in 0..<400 { try client.revision(after: #"{"op":"create","store":"counter/c\#(index)"}"#) }
         try client.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)

@@ -125,9 +125,9 @@ import Testing
             return
         }
         bus.engine.takeReady { _ in }
-        bus.engine.groupWritten()
-        _ = bus.engine.sealGroup()
-        bus.engine.groupWritten()
+        bus.engine.confirmBatch()
+        _ = bus.engine.sealBatch()
+        bus.engine.confirmBatch()
         var called: Set<Int> = []
         bus.engine.takeReady { called.insert($0) }
         #expect(called.isSuperset(of: [quiet.connection, client.connection]))

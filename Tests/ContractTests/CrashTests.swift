@@ -116,7 +116,7 @@ import Testing
             groups += 1
             return groups <= 3
         }
-        let failure = #expect(throws: PastFailure.self) { _ = try replayer.engine(from: log) }
+        let failure = #expect(throws: PastFailure.self) { _ = try replayer.machine(from: log) }
         #expect(failure?.kind == .abandoned)
         #expect(groups == 4)
     }

@@ -1,5 +1,6 @@
 import BusEngine
 import BusJSON
+import BusMachine
 import TestSupport
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
     /// A bus with something of every kind, and its bytes.
     private func richBus() throws -> (MemoryBus, [UInt8]) {
         var setup = MemoryBus.Setup()
-        setup.limits.outbox = 4096
+        setup.limits.daemon.outbox = 4096
         setup.stores = ["counter/a", "counter/b", "door/front"]
         setup.tokens = ["secret": "laptop"]
         let bus = try MemoryBus(setup)
@@ -41,7 +42,7 @@ import Testing
         do {
             _ = try bus.follower(of: bytes)
             return false
-        } catch is HandOverFailure {
+        } catch is TransferFailure {
             return true
         }
     }
@@ -88,7 +89,7 @@ import Testing
                     ? UInt8(ascii: "0") + UInt8.random(in: 0..<10, using: &random)
                     : altered[place] ^ (1 << UInt8.random(in: 0..<8, using: &random))
             }
-            let sealed = altered.withUnsafeBytes { HandOver.sealed($0, records: records) }
+            let sealed = altered.withUnsafeBytes { StateTransfer.sealed($0, records: records) }
             guard let engine = try? bus.follower(of: sealed) else { continue }
             taken += 1
             try exercise(engine, sealed)
@@ -98,7 +99,7 @@ import Testing
 
     /// Uses everything that was taken over, to its end.
     private func exercise(_ engine: Engine, _ bytes: [UInt8]) throws {
-        let connections = try bytes.withUnsafeBytes { try HandOver.summary(of: $0).connections }
+        let connections = try bytes.withUnsafeBytes { try StateTransfer.summary(of: $0).connections }
         let lines =
             #"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n" + #"{"op":"sync"}"# + "\n"
         let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 16)
@@ -118,7 +119,7 @@ import Testing
         }
         // It can be handed on, and everybody can go.
         let next = engine.handOver()
-        let summary = try withExtendedLifetime(next) { try HandOver.summary(of: next.bytes) }
+        let summary = try withExtendedLifetime(next) { try StateTransfer.summary(of: next.bytes) }
         #expect(summary.connections == connections)
         for id in connections { engine.disconnect(id) }
     }

@@ -1,6 +1,7 @@
 import BusEngine
 import BusHistory
 import BusJSON
+import BusMachine
 import TestSupport
 import Testing
 
@@ -35,18 +36,19 @@ import Testing
     private func isCarriedOut(_ entries: [UInt8], from snapshot: Int, of log: MemoryLog, by bus: MemoryBus)
         throws -> Bool
     {
-        let engine = try bus.replay().restored(snapshot, from: log)
+        let machine = try bus.replay().restored(snapshot, from: log)
         do {
-            try entries.withUnsafeBytes { try engine.replay($0) }
+            try entries.withUnsafeBytes { try machine.replay($0) }
         } catch is ReplayFailure {
             return false
         }
-        let again = engine.snapshot()
-        let copy = Engine(replaying: EngineConfiguration(epoch: "e", ownUID: 0, version: "test"))
+        let again = machine.snapshot()
+        let copy = StateMachine(replayingWith: [], epoch: "e", hashSeed: 1)
         // A definition that was altered may not be one any more; everything else must come back.
         _ = try? withExtendedLifetime(again) { try copy.restore(again.bytes) }
+        let engine = Engine(EngineConfiguration(epoch: "e", ownUID: 0, version: "test"), machine)
         engine.beginLogging()
-        engine.endPastConnections()
+        engine.endOrphanedSessions()
         _ = engine.stateDigest
         return true
     }
@@ -113,7 +115,7 @@ import Testing
         #"{"revision":3,\#(head)],"key":"k","digest":"x"}"#, #"{"revision":3,\#(head)],"key":"k"}"#,
         #"{"revision":3,"times":2,\#(head)],"ended":4}"#, #"{"will":[]}"#, #"{"will":[],"connection":0}"#,
         #"{"will":[],"connection":-1,"by":{"uid":1}}"#,
-        #"{"will":[],"connection":99999999999,"by":{"uid":1}}"#, "{}",
+        #"{"will":[],"connection":99999999999999999,"by":{"uid":1}}"#, "{}",
     ])
     func entryThatNoDaemonWritesIsRefused(_ entry: String) throws {
         let bus = try MemoryBus.logging("counter/a", "counter/b")
@@ -125,7 +127,7 @@ import Testing
 
     /// Deep as a state or a line may be, and as long.
     @Test func deepAndLongPayloadsComeBack() throws {
-        let bus = try MemoryBus.logging("value/v") { $0.limits.depth = 512 }
+        let bus = try MemoryBus.logging("value/v") { $0.limits.daemon.depth = 512 }
         let client = bus.connect()
         let deep = String(repeating: "[", count: 200) + String(repeating: "]", count: 200)
         let long = #""\#(String(repeating: "x\\u0000", count: 60_000))""#
@@ -146,10 +148,11 @@ import Testing
         let records = try #require(try JSON(parsing: Array(bytes[end...]))["records"]?.int)
         for _ in 0..<150 {
             let changed = altered(Array(bytes[..<end]), &random)
-            log.snapshotBytes[9] = changed.withUnsafeBytes { HandOver.sealed($0, records: records) }
-            guard let engine = try? bus.replay().restored(9, from: log) else { continue }
+            log.snapshotBytes[9] = changed.withUnsafeBytes { StateTransfer.sealed($0, records: records) }
+            guard let machine = try? bus.replay().restored(9, from: log) else { continue }
+            let engine = Engine(EngineConfiguration(epoch: "e", ownUID: 0, version: "test"), machine)
             engine.beginLogging()
-            engine.endPastConnections()
+            engine.endOrphanedSessions()
             _ = engine.snapshot()
         }
         // Unsealed, every alteration is seen, and an older snapshot serves.

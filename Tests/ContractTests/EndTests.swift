@@ -10,7 +10,7 @@ import Testing
 
     @Test(arguments: Ending.allCases) func willRunsOnAnyEnd(_ ending: Ending) throws {
         var setup = MemoryBus.Setup()
-        setup.limits.outbox = 4096
+        setup.limits.daemon.outbox = 4096
         setup.stores = ["counter/left", "door/front"]
         let bus = try MemoryBus(setup)
         let (client, observer) = (bus.connect(), bus.connect())

@@ -130,7 +130,7 @@ import Testing
 
     @Test func slowReadersGetEverythingThatWaitedForThem() throws {
         var setup = MemoryBus.Setup()
-        setup.limits.outbox = 4096
+        setup.limits.daemon.outbox = 4096
         setup.stores = ["counter/a", "counter/b"]
         let bus = try MemoryBus(setup)
         let (client, slow) = (bus.connect(uid: 0), bus.connect())

@@ -122,7 +122,7 @@ import Testing
 
     /// A commit may be longer in the log than the request that made it.
     @Test func commitTooLongForALineIsToldAsSuch() throws {
-        let bus = try MemoryBus.logging("counter/a") { $0.limits.line = 4096 }
+        let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.line = 4096 }
         let client = bus.connect()
         let text = String(repeating: "\u{1}", count: 500)
         let value = #"{"op":"dispatch","store":"value/v","action":"set","payload":{"value":"\#(text)"}}"#

@@ -6,7 +6,7 @@ import Testing
 @Suite struct IsolationTests {
     private func busWithSmallOutboxes(_ stores: String...) throws -> MemoryBus {
         var setup = MemoryBus.Setup()
-        setup.limits.outbox = 4096
+        setup.limits.daemon.outbox = 4096
         setup.stores = stores
         return try MemoryBus(setup)
     }
@@ -60,7 +60,7 @@ import Testing
 
     private func busWithReadings(outbox: Int) throws -> (client: MemoryClient, slow: MemoryClient) {
         var setup = MemoryBus.Setup()
-        setup.limits.outbox = outbox
+        setup.limits.daemon.outbox = outbox
         setup.definitions = [Self.readings]
         setup.stores = ["reading/a", "reading/b", "reading/c", "counter/a"]
         let bus = try MemoryBus(setup)
@@ -256,7 +256,7 @@ import Testing
             "type: page\ninitial: { text: '' }\nactions: { write: { payload: { text: string }, set: { text: { var: payload.text } } } }"
         ]
         setup.stores = ["page/a"]
-        setup.limits.memory = 8 << 20
+        setup.limits.daemon.memory = 8 << 20
         let bus = try MemoryBus(setup)
         let client = bus.connect()
         let text = String(repeating: "x", count: 100_000)

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func lineOverTheLimit() throws {
-        let client = try bus { $0.line = 4096 }.connect()
+        let client = try bus { $0.daemon.line = 4096 }.connect()
         let frame = #"{"op":"hello","client":""}"#.utf8.count
         let fits = #"{"op":"hello","client":"\#(String(repeating: "x", count: 4096 - frame))"}"#
         #expect(try client.ask(fits).first?["ok"] == true)
@@ -23,7 +23,7 @@ import Testing
 
     /// The answer does not wait for the end of the line, and the rest is passed over however long it is.
     @Test func lineOverTheLimitIsRefusedBeforeItEnds() throws {
-        let client = try bus { $0.line = 4096 }.connect()
+        let client = try bus { $0.daemon.line = 4096 }.connect()
         client.send(bytes: Array(repeating: UInt8(ascii: "x"), count: 4098))
         #expect(try client.all().map { $0["error"]?["code"] } == ["too_large"])
         for _ in 0..<100 { client.send(bytes: Array(repeating: UInt8(ascii: "y"), count: 4096)) }
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func depthOverTheLimit() throws {
-        let client = try bus { $0.depth = 8 }.connect()
+        let client = try bus { $0.daemon.depth = 8 }.connect()
         func line(_ depth: Int) -> String {
             #"{"op":"ping","colour":"# + String(repeating: "[", count: depth - 1)
                 + String(repeating: "]", count: depth - 1) + "}"
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func stateOverTheLimit() throws {
-        let client = try bus("thermostat/t") { $0.state = 400 }.connect()
+        let client = try bus("thermostat/t") { $0.bus.state = 400 }.connect()
         let note = String(repeating: "n", count: 300)
         let tooMuch =
             #"{"op":"dispatch","store":"thermostat/t","action":"note","payload":{"text":"\#(note)"}}"#
@@ -64,7 +64,7 @@ import Testing
 
     /// A whole dispatch is taken back when one of its stores would grow too large.
     @Test func stateOverTheLimitRefusesTheBatch() throws {
-        let client = try bus("counter/a", "thermostat/t") { $0.state = 400 }.connect()
+        let client = try bus("counter/a", "thermostat/t") { $0.bus.state = 400 }.connect()
         let note = String(repeating: "n", count: 400)
         let code = try client.code(
             of: """
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func storesOverTheLimit() throws {
-        let client = try bus { $0.stores = 2 }.connect()
+        let client = try bus { $0.bus.stores = 2 }.connect()
         for name in ["a", "b"] { try client.revision(after: #"{"op":"create","store":"counter/\#(name)"}"#) }
         #expect(try client.code(of: #"{"op":"create","store":"counter/c"}"#) == "limit")
         try client.revision(after: #"{"op":"drop","store":"counter/a"}"#)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func subscriptionsOverTheLimit() throws {
-        let bus = try bus { $0.subscriptions = 2 }
+        let bus = try bus { $0.daemon.subscriptions = 2 }
         let client = bus.connect()
         let subscribe = #"{"op":"subscribe","type":"counter","initial":false}"#
         for _ in 0..<2 { #expect(try client.code(of: subscribe) == nil) }
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func batchOverTheLimit() throws {
-        let client = try bus("counter/a") { $0.batch = 3 }.connect()
+        let client = try bus("counter/a") { $0.bus.batch = 3 }.connect()
         func actions(_ count: Int) -> String {
             "["
                 + Array(repeating: #"{"type":"counter","action":"increment"}"#, count: count).joined(
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func memoryOverTheLimit() throws {
-        let client = try bus { $0.memory = 200_000 }.connect()
+        let client = try bus { $0.daemon.memory = 200_000 }.connect()
         let mode = String(repeating: "m", count: 10_000)
         var made = 0
         var code: String?
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func replyOverALine() throws {
-        let client = try bus { $0.line = 4096 }.connect()
+        let client = try bus { $0.daemon.line = 4096 }.connect()
         for index in 0..<200 { try client.revision(after: #"{"op":"create","store":"counter/c\#(index)"}"#) }
         #expect(try client.code(of: #"{"op":"get","type":"counter"}"#) == "too_large")
         #expect(try client.code(of: #"{"op":"stores"}"#) == "too_large")

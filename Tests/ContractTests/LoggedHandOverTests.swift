@@ -22,7 +22,7 @@ import Testing
 
     /// Requests that waited behind a full outbox are carried out by the next daemon, and logged there.
     @Test func requestsThatWaitedAreInTheLog() throws {
-        let bus = try MemoryBus.logging("counter/a") { $0.limits.outbox = 2048 }
+        let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.outbox = 2048 }
         let client = bus.connect()
         client.isReading = false
         for index in 0..<200 { client.send(Line.increment(id: index)) }
@@ -43,7 +43,7 @@ import Testing
         let lines = (1...3).map { #"{"op":"history","id":\#($0)}"# } + [Line.increment(id: 4)]
         client.send(lines.joined(separator: "\n"))
         var round = 0
-        repeat { round += 1 } while bus.engine.refuseQuestions() && round < 10
+        repeat { round += 1 } while bus.engine.refuseQueries() && round < 10
         #expect(round == 2)
         bus.disk = .works
         try bus.restart()
@@ -53,7 +53,7 @@ import Testing
 
     /// Who was being told past actions is told the rest by the next daemon, which has only the log.
     @Test func pastActionsGoOn() throws {
-        let bus = try MemoryBus.logging("counter/a") { $0.limits.outbox = 2048 }
+        let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.outbox = 2048 }
         let (client, other) = (bus.connect(), bus.connect())
         for _ in 2...300 { try other.increment() }
         client.isReading = false

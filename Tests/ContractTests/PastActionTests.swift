@@ -68,7 +68,7 @@ import Testing
 
     /// From the log, or from one large group that is still in memory.
     @Test(arguments: [true, false]) func slowReaderIsToldEverythingAsItReads(inOneGroup: Bool) throws {
-        let bus = try MemoryBus.logging("counter/a") { $0.limits.outbox = 4096 }
+        let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.outbox = 4096 }
         let (client, other) = (bus.connect(), bus.connect())
         if inOneGroup { bus.disk = .isBusy }
         for index in 2...400 { other.send(Line.increment(id: index, #","ack":false"#)) }
@@ -100,7 +100,7 @@ import Testing
 
     /// Who is still being told of the past when a write fails goes on being told, and of nothing that did not happen.
     @Test func failureMeanwhileCostsNothing() throws {
-        let bus = try MemoryBus.logging("counter/a") { $0.limits.outbox = 4096 }
+        let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.outbox = 4096 }
         let (client, other) = (bus.connect(), bus.connect())
         for _ in 2...300 { try other.increment() }
         client.isReading = false

@@ -77,7 +77,7 @@ import Testing
             $0.definitions = [
                 Self.tally + "\n  more: { payload: { text: any }, set: { more: { var: payload.text } } }"
             ]
-            $0.limits.state = 100
+            $0.limits.bus.state = 100
         }
         let client = bus.connect()
         let text = String(repeating: "x", count: 50)

@@ -1,5 +1,6 @@
 import BusEngine
 import BusJSON
+import BusMachine
 import TestSupport
 import Testing
 
@@ -53,7 +54,7 @@ struct StoreTableTests {
         let bus = try MemoryBus()
         let client = bus.connect(uid: 0)
         var revisions: [Int] = []
-        for number in 0..<Limits.rememberedDrops + 1500 {
+        for number in 0..<BusLimits.rememberedDrops + 1500 {
             client.send(#"{"op":"create","store":"counter/a\#(number)"}"#)
             client.send(#"{"op":"drop","store":"counter/a\#(number)"}"#)
             revisions.append(bus.engine.revision)
@@ -85,6 +86,6 @@ struct StoreTableTests {
         }
         #expect(
             try resume(after: known).reduce(0) { $0 + ($1["dropped"]?.array?.count ?? 0) } == last - known)
-        #expect(last - known >= Limits.rememberedDrops)
+        #expect(last - known >= BusLimits.rememberedDrops)
     }
 }

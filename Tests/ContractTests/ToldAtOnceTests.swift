@@ -33,8 +33,8 @@ import Testing
 
     private func bus(line: Int, outbox: Int = 4 << 20) throws -> MemoryBus {
         var setup = MemoryBus.Setup()
-        setup.limits.line = line
-        setup.limits.outbox = outbox
+        setup.limits.daemon.line = line
+        setup.limits.daemon.outbox = outbox
         setup.definitions = [Self.mixed]
         setup.stores = ["mixed/a", "mixed/a-name-that-fits-into-no-word", "counter/a"]
         return try MemoryBus(setup)

@@ -59,10 +59,10 @@ struct BusLife {
         while open != nil { try work(bus, 1) }
         let count = bus.engine.state(at: "counter/main")?["count"]?.int
         if mode == .always { #expect(count == acknowledged, "seed \(seed)") }
-        let replayer = Replayer(try Self.configuration(epoch: ""))
+        let replayer = Replayer(knowing: [])
         let past = LogPast(try LogReader(path: "log", vfs: disk.name))
         #expect(try Verification.verify(past, replayer) { _ in }, "seed \(seed)")
-        #expect(try replayer.engine(from: past).stateDigest == bus.engine.stateDigest, "seed \(seed)")
+        #expect(try replayer.machine(from: past).stateDigest == bus.engine.stateDigest, "seed \(seed)")
     }
 
     // MARK: - The daemon
@@ -73,40 +73,28 @@ struct BusLife {
         let client: ConnectionID
     }
 
-    private static func configuration(epoch: String) throws -> EngineConfiguration {
-        var configuration = EngineConfiguration(epoch: epoch, ownUID: 0, version: "test")
-        configuration.compile = { (definition) throws(ReloadFailure) in
-            do { return try DeclaredType(definition: definition) } catch {
-                throw ReloadFailure(message: "\(error)")
-            }
-        }
-        return configuration
-    }
-
     /// What a start does, with the parts it does it with.
     private mutating func start() throws -> Bus {
         let file = try LogFile(path: "log", sync: mode, bootID: "boot \(boot)", vfs: disk.name)
         #expect(file.notices.isEmpty, "seed \(seed): \(file.notices)")
-        var configuration = try Self.configuration(epoch: file.epoch ?? "epoch 0")
+        let configuration = EngineConfiguration(epoch: file.epoch ?? "epoch 0", ownUID: 0, version: "test")
         let reader = try LogReader(path: "log", vfs: disk.name)
         let isNew = try reader.snapshots().isEmpty
         let types = try SampleTypes.load(and: [])
         let engine =
             isNew
             ? Engine(configuration, types: types)
-            : try Replayer(configuration).engine(from: LogPast(reader))
+            : Engine(configuration, try Replayer(knowing: []).machine(from: LogPast(reader)))
         engine.epoch = file.epoch ?? "epoch 0"
         if file.mayHaveLost, !isNew {
             engine.epoch = "epoch \(boot).\(Int.random(in: 0...Int.max, using: &random))"
         }
         try file.begin(epoch: engine.epoch)
-        if isNew { try snapshot(engine, file) }
-        configuration.limits = Limits()
-        engine.adopt(configuration.limits)
+        if isNew { try snapshot(engine.snapshot(), at: engine.revision, file) }
         now = max(now, engine.lastTime) + 1
         engine.beginTurn(at: now)
         engine.beginLogging()
-        engine.endPastConnections()
+        engine.endOrphanedSessions()
         engine.begin(with: types)
         try engine.createConfigured("counter/main")
         let client = engine.connect(.unix(uid: 1000, pid: 7))
@@ -130,17 +118,16 @@ struct BusLife {
 
     private func write(_ bus: Bus) throws {
         bus.engine.takeReady { _ in }
-        while let group = bus.engine.sealGroup() {
+        while let group = bus.engine.sealBatch() {
             try bus.file.append(
                 group.entries.bytes, first: group.first, last: group.last, time: group.time)
-            bus.engine.groupWritten()
+            bus.engine.confirmBatch()
             bus.engine.takeReady { _ in }
         }
     }
 
-    private func snapshot(_ engine: Engine, _ file: LogFile) throws {
-        let bytes = engine.snapshot()
-        try file.beginSnapshot(revision: engine.revision, time: engine.lastTime)
+    private func snapshot(_ bytes: ByteWriter, at revision: Int, _ file: LogFile) throws {
+        try file.beginSnapshot(revision: revision, time: now)
         try file.addPart(bytes.bytes)
         try file.endSnapshot()
         withExtendedLifetime(bytes) {}
@@ -191,13 +178,13 @@ struct BusLife {
         open = nil
     }
 
-    /// As the daemon takes one: by an engine of its own that carries the log out.
+    /// As the daemon takes one: by a state machine of its own that applies the log.
     private func takeSnapshot(_ bus: Bus) throws {
         do {
             let past = LogPast(try LogReader(path: "log", vfs: disk.name))
-            let engine = try Replayer(try Self.configuration(epoch: "")).engine(from: past)
-            #expect(engine.stateDigest == bus.engine.stateDigest, "seed \(seed)")
-            try snapshot(engine, bus.file)
+            let machine = try Replayer(knowing: []).machine(from: past)
+            #expect(machine.stateDigest == bus.engine.stateDigest, "seed \(seed)")
+            try snapshot(machine.snapshot(), at: machine.revision, bus.file)
         } catch let failure as PastFailure {
             #expect(!disk.hasPower, "seed \(seed): \(failure)")
             throw LogFailure(.io, path: "log", failure.message)

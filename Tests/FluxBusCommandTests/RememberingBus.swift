@@ -82,7 +82,7 @@ final class RememberingBus: @unchecked Sendable {
         let client = clients[uid] ?? memory.connect(uid: uid)
         clients[uid] = client
         let answers = try client.ask(line)
-        if snapshots.contains(revision) { log?.takeSnapshot(memory.engine) }
+        if snapshots.contains(revision) { log?.takeSnapshot(memory.engine.snapshot(), at: revision) }
         return answers
     }
 

@@ -7,7 +7,7 @@ import Testing
 /// about a nanosecond.
 @Suite struct FairnessTests {
     /// What a turn may do: its own bound, and one thing that can't be interrupted.
-    static let turn = Limits().turnWork + 3_000_000
+    static let turn = DaemonLimits().turnWork + 3_000_000
 
     /// One kind of hostile client.
     struct Attack: Sendable, CustomTestStringConvertible {
@@ -215,7 +215,7 @@ import Testing
     /// A dispatch that reaches more stores than one commit may is refused before it does anything.
     @Test func dispatchBeyondTheBudgetIsNotBegun() throws {
         var limits = Limits()
-        limits.commit = 1000
+        limits.bus.commit = 1000
         let arena = try Arena(limits: limits)
         try arena.makeStores(600)
         let client = arena.engine.connect(.unix(uid: 1, pid: 1))
@@ -229,7 +229,7 @@ import Testing
     /// Nor is such a will.
     @Test func willBeyondTheBudgetIsNotBegun() throws {
         var limits = Limits()
-        limits.commit = 1000
+        limits.bus.commit = 1000
         let arena = try Arena(limits: limits)
         try arena.makeStores(600)
         try arena.attack("", preparing: [#"{"op":"will","actions":[{"type":"item","action":"add"}]}"#])

@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func whatClientsLeaveBehindCountsAsMemory() throws {
-        let bus = try bus { $0.limits.memory = 1_000_000 }
+        let bus = try bus { $0.limits.daemon.memory = 1_000_000 }
         let text = String(repeating: "x", count: 30_000)
         let action = #"{"store":"bag/a","action":"put","payload":{"items":["\#(text)"]}}"#
         let codes = try (0..<10).map { _ in
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func subscriptionShapesCountAsMemory() throws {
-        let bus = try bus { $0.limits.memory = 1_000_000 }
+        let bus = try bus { $0.limits.daemon.memory = 1_000_000 }
         let client = bus.connect()
         let text = String(repeating: "x", count: 20_000)
         var codes: [String?] = []
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func storesInPatternsCountAsMemory() throws {
-        let bus = try bus { $0.limits.memory = 1_000_000 }
+        let bus = try bus { $0.limits.daemon.memory = 1_000_000 }
         let client = bus.connect()
         for number in 0..<500 { client.send(#"{"op":"create","store":"bag/s\#(number)"}"#) }
         _ = try client.all()
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test func unfinishedLinesCountAsMemory() throws {
-        let bus = try bus { $0.limits.memory = 2_000_000 }
+        let bus = try bus { $0.limits.daemon.memory = 2_000_000 }
         let clients = (0..<4).map { _ in bus.connect() }
         for client in clients { client.send(bytes: Array(repeating: UInt8(ascii: " "), count: 900_000)) }
         #expect(clients.filter { $0.isEnded }.count == 2)
@@ -178,17 +178,17 @@ import Testing
         for number in 1...1500 {
             try client.ask(
                 #"{"op":"subscribe","type":"bag","select":["/\#(number)"],"initial":false}"#)
-            #expect(bus.engine.shapesAwaitingBookmark == 1)
+            #expect(bus.engine.groupsAwaitingBookmark == 1)
             try client.ask(#"{"op":"unsubscribe","sub":\#(number)}"#)
         }
-        #expect(bus.engine.shapesAwaitingBookmark == 0)
+        #expect(bus.engine.groupsAwaitingBookmark == 0)
         let stats = try #require(try client.ask(#"{"op":"stats"}"#).last?["stats"])
         #expect(stats["shapes"] == 0)
         #expect(stats["subscriptions"] == 0)
     }
 
     @Test func errorsThatQuoteLongRequestsStayShort() throws {
-        let bus = try bus { $0.limits.line = 20_000 }
+        let bus = try bus { $0.limits.daemon.line = 20_000 }
         let client = bus.connect()
         let long = "a" + String(repeating: "\u{301}", count: 9000)
         let lines = [
@@ -223,7 +223,7 @@ import Testing
     }
 
     @Test func aPayloadThatLeavesNoRoomForItsEventIsTooLarge() throws {
-        let bus = try bus { $0.limits.line = 8000 }
+        let bus = try bus { $0.limits.daemon.line = 8000 }
         let client = bus.connect()
         let text = String(repeating: "x", count: 7800)
         let reply = try client.ask(

@@ -55,7 +55,7 @@ import Testing
     /// Who catches up slice by slice, while in the same turn the others are told together, hears what comes after that in it.
     @Test func whoCatchesUpBetweenCommitsOfATurnMissesNone() throws {
         var limits = Limits()
-        limits.sliceWork = 4000
+        limits.daemon.sliceWork = 4000
         let bus = try SlowBus(limits: limits)
         let writer = bus.connect()
         for number in 0..<60 { bus.send(#"{"op":"create","store":"counter/s\#(number)"}"#, from: writer) }

@@ -1,5 +1,6 @@
 import BusEngine
 import BusJSON
+import BusMachine
 import TestSupport
 import Testing
 
@@ -45,7 +46,7 @@ import Testing
     /// One subscription lags; another one of the same connection must not overtake it when room comes back.
     @Test func whatLagsIsNotOvertakenOnItsConnection() throws {
         var setup = MemoryBus.Setup()
-        setup.limits.outbox = 1000
+        setup.limits.daemon.outbox = 1000
         setup.stores = ["counter/a", "counter/b"]
         let bus = try MemoryBus(setup)
         let engine = bus.engine
@@ -73,15 +74,15 @@ import Testing
 
     @Test func aResetInPartsBeginsAgainWhenDropsAreForgotten() throws {
         var setup = MemoryBus.Setup()
-        setup.limits.line = 2000
-        setup.limits.outbox = 1000
+        setup.limits.daemon.line = 2000
+        setup.limits.daemon.outbox = 1000
         setup.stores = (0..<100).map { "counter/s\($0)" }
         let bus = try MemoryBus(setup)
         let (watcher, client) = (bus.connect(), bus.connect(uid: 0))
         watcher.isReading = false
         watcher.send(#"{"op":"subscribe","type":"counter"}"#)
         client.send(#"{"op":"drop","store":"counter/s0"}"#)
-        for _ in 0...Limits.rememberedDrops * 2 {
+        for _ in 0...BusLimits.rememberedDrops * 2 {
             client.send(#"{"op":"create","store":"counter/x"}"#)
             client.send(#"{"op":"drop","store":"counter/x"}"#)
         }

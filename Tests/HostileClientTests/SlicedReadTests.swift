@@ -40,7 +40,7 @@ import Testing
     ) throws {
         var random = SeededGenerator(seed: seed)
         var limits = Limits()
-        limits.sliceWork = 700
+        limits.daemon.sliceWork = 700
         let bus = try SlowBus(limits: limits)
         let (writer, reader) = (bus.connect(), bus.connect())
         for number in 0..<100 { bus.send(#"{"op":"create","store":"counter/s\#(number)"}"#, from: writer) }

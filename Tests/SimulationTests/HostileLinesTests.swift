@@ -31,9 +31,9 @@ import Testing
     func aMillionHostileLinesAreEachAnsweredOnce(part: Int) throws {
         var random = SeededGenerator(seed: UInt64(part) + 77)
         var configuration = EngineConfiguration(epoch: "e", ownUID: 990, version: "test")
-        configuration.limits.line = 4096
-        configuration.limits.stores = 50
-        configuration.limits.subscriptions = 8
+        configuration.limits.daemon.line = 4096
+        configuration.limits.bus.stores = 50
+        configuration.limits.daemon.subscriptions = 8
         let engine = Engine(configuration, types: [try DeclaredType(definition: Self.note)])
         let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 64)
         defer { pieces.deallocate() }

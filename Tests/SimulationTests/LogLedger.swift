@@ -102,7 +102,7 @@ final class LogLedger {
         var wanted: [Int: [Int]] = [:]
         for index in views.indices { wanted[views[index].revision, default: []].append(index) }
         for revision in 1...log.lastRevision {
-            try replayer.carryOn(whole, to: revision, from: log)
+            try replayer.advance(whole, to: revision, from: log)
             if let digest = digests[revision], digest != whole.stateDigest {
                 throw Violation("The log makes other states at \(revision) than the bus had.")
             }
@@ -127,7 +127,7 @@ final class LogLedger {
         for snapshot in log.snapshotBytes.keys.sorted() {
             let engine = try replayer.restored(snapshot, from: log)
             for revision in digests.keys.sorted().filter({ $0 >= snapshot }).suffix(40) {
-                try replayer.carryOn(engine, to: revision, from: log)
+                try replayer.advance(engine, to: revision, from: log)
                 guard engine.stateDigest == digests[revision] else {
                     throw Violation("From the snapshot of \(snapshot) the states are others at \(revision).")
                 }

@@ -1,6 +1,7 @@
 import BusEngine
 import BusJSON
 import BusLogic
+import BusMachine
 import TestSupport
 
 /// A bus with a log, whose disk is slow, fails, and which is gone in the middle of anything; all from a seed.
@@ -22,9 +23,9 @@ final class LogSimulation {
         setup.log = MemoryLog()
         setup.natives = try Self.types()
         setup.stores = ["note/wills", "note/s1", "tree/s2"]
-        setup.limits.outbox = [2000, 6000, 4 << 20][Int(seed % 3)]
-        setup.limits.sliceWork = [200, 5000, 100_000][Int(seed / 6 % 3)]
-        setup.limits.line = [3000, 1 << 20][Int(seed / 3 % 2)]
+        setup.limits.daemon.outbox = [2000, 6000, 4 << 20][Int(seed % 3)]
+        setup.limits.daemon.sliceWork = [200, 5000, 100_000][Int(seed / 6 % 3)]
+        setup.limits.daemon.line = [3000, 1 << 20][Int(seed / 3 % 2)]
         bus = try MemoryBus(setup)
         for index in 0..<4 { clients.append(LogClient(uid: 1000 + index % 3, bus: bus, ledger: ledger)) }
     }
@@ -62,7 +63,7 @@ final class LogSimulation {
 
     /// Everybody takes what there is, and the states are written down.
     private func look() throws {
-        if bus.engine.trouble != nil {
+        if bus.engine.unavailableReason != nil {
             failures += 1
             digests = digests.filter { $0.key <= bus.engine.revision }
         }

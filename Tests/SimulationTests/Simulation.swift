@@ -23,10 +23,10 @@ final class Simulation {
     init(seed: UInt64) throws {
         random = SeededGenerator(seed: seed)
         var configuration = EngineConfiguration(epoch: epoch, ownUID: 990, version: "test")
-        configuration.limits.line = [1800, 4000, 1 << 20][Int(seed % 3)]
+        configuration.limits.daemon.line = [1800, 4000, 1 << 20][Int(seed % 3)]
         // Short slices: reads, first states and whole lines have to wait for their turn.
-        configuration.limits.sliceWork = [200, 3000, 100_000][Int(seed / 9 % 3)]
-        configuration.limits.outbox = [600, 3000, 1 << 20][Int(seed / 3 % 3)]
+        configuration.limits.daemon.sliceWork = [200, 3000, 100_000][Int(seed / 9 % 3)]
+        configuration.limits.daemon.outbox = [600, 3000, 1 << 20][Int(seed / 3 % 3)]
         self.configuration = configuration
         engine = Engine(configuration, types: try Self.types())
         for _ in 0..<5 { connect() }

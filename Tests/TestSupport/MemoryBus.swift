@@ -2,6 +2,7 @@ import BusEngine
 import BusHistory
 import BusJSON
 import BusLogic
+import BusMachine
 
 /// A whole bus without sockets: one engine, clients that are queues of lines, and a clock that is set by hand.
 ///
@@ -31,6 +32,8 @@ package final class MemoryBus {
     private let setup: Setup
     private let configuration: EngineConfiguration
     private let types: [any StateType]
+    /// What a reload finds: YAML of types beside the samples.
+    package var definitions: [String]
     /// Milliseconds since 1970.
     package private(set) var now = 1_795_000_000_000
     private var endpoints: [MemoryEndpoint] = []
@@ -39,24 +42,22 @@ package final class MemoryBus {
     package init(_ setup: Setup = Setup(), epoch: String = "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90") throws {
         self.epoch = epoch
         self.setup = setup
-        log = NoteLog()
-        loadable = Loadable(setup.definitions)
+        definitions = setup.definitions
         types = try Self.types(setup.natives, setup.definitions)
-        configuration = Self.configuration(setup, epoch, log, loadable, questions)
+        configuration = Self.configuration(setup, epoch, types)
         if let written = setup.log, !written.snapshotBytes.isEmpty {
-            engine = try Replayer(configuration).engine(from: written)
-            engine.adopt(setup.limits)
+            engine = Engine(configuration, try Self.replayer(types).machine(from: written))
         } else {
             engine = Engine(configuration, types: types)
-            setup.log?.takeSnapshot(engine)
+            setup.log?.takeSnapshot(engine.snapshot(), at: engine.revision)
         }
         now = max(now, engine.lastTime)
         engine.beginTurn(at: now)
         if setup.log != nil {
             engine.beginLogging()
-            engine.endPastConnections()
+            engine.endOrphanedSessions()
             engine.begin(with: types)
-            replayer = Replayer(configuration)
+            replayer = Self.replayer(types)
         }
         for store in setup.stores { try engine.createConfigured(store) }
         settle()
@@ -79,32 +80,15 @@ package final class MemoryBus {
         didSet { settle() }
     }
     private var replayer: Replayer?
-    private let questions = Questions()
-    private var inFlight: SealedGroup?
-
-    private final class Questions { var open: [LogQuestion] = [] }
-
-    /// What a reload finds.
-    private final class Loadable {
-        var definitions: [String]
-        /// What was compiled before: a test carries the log out many times, always with the same few types.
-        var compiled: [any StateType] = []
-        init(_ definitions: [String]) { self.definitions = definitions }
-    }
-    private let loadable: Loadable
-
-    /// YAML of types beside the samples, as the next reload finds it.
-    package var definitions: [String] {
-        get { loadable.definitions }
-        set { loadable.definitions = newValue }
-    }
+    private var queries: [LogQuery] = []
+    private var inFlight: SealedBatch?
 
     /// A busy disk is done with one group, and goes on with the next.
     package func finishWrite() {
         guard let group = inFlight else { return }
         inFlight = nil
         setup.log?.append(group)
-        engine.groupWritten()
+        engine.confirmBatch()
         settle()
     }
 
@@ -112,7 +96,7 @@ package final class MemoryBus {
     private func workWithLog() throws -> Bool {
         guard let written = setup.log, let replayer else { return false }
         var isBusy = false
-        if inFlight == nil, let group = engine.sealGroup() {
+        if inFlight == nil, let group = engine.sealBatch() {
             inFlight = group
             isBusy = true
         }
@@ -121,20 +105,20 @@ package final class MemoryBus {
             isBusy = true
             if disk == .works {
                 written.append(group)
-                engine.groupWritten()
+                engine.confirmBatch()
             } else {
-                let past = try replayer.engine(at: engine.durableRevision, from: written)
-                engine.rewind(to: past, trouble: "The bus can't commit; try again later.")
+                let past = try replayer.machine(at: engine.durableRevision, from: written)
+                engine.rewind(to: past, reason: "The bus can't commit; try again later.")
             }
         }
-        if disk == .works, engine.trouble != nil {
+        if disk == .works, engine.unavailableReason != nil {
             engine.resumeCommits()
             isBusy = true
         }
-        for question in questions.open where answersPast && question.needed <= engine.durableRevision {
-            questions.open.removeAll { $0.number == question.number }
-            let answers = PastAnswers(written, replayer, limits: setup.limits)
-            engine.answer(question, with: answers.answer(question))
+        for query in queries where answersPast && query.needed <= engine.durableRevision {
+            queries.removeAll { $0.number == query.number }
+            let answers = PastAnswers(written, replayer, longestLine: setup.limits.daemon.line)
+            engine.answer(query, with: answers.answer(query))
             isBusy = true
         }
         return isBusy
@@ -158,14 +142,14 @@ package final class MemoryBus {
     package var written: MemoryLog? { setup.log }
 
     /// The bus at a revision, made from the log alone.
-    package func past(at revision: Int) throws -> Engine {
+    package func past(at revision: Int) throws -> StateMachine {
         guard let written = setup.log else {
             throw PastFailure(.gone, "This bus has no log; give its setup one.")
         }
-        return try replay().engine(at: revision, from: written)
+        return try replay().machine(at: revision, from: written)
     }
 
-    /// What carries the log out.
+    /// What applies the log.
     package func replay() throws -> Replayer {
         guard let replayer else { throw PastFailure(.gone, "This bus has no log; give its setup one.") }
         return replayer
@@ -173,35 +157,38 @@ package final class MemoryBus {
 
     /// One that gives up as soon as nobody wants it to go on.
     package func replay(while isWanted: @escaping () -> Bool) -> Replayer {
-        Replayer(configuration, isWanted: isWanted)
+        Replayer(knowing: types, isWanted: isWanted)
     }
 
+    private static func replayer(_ types: [any StateType]) -> Replayer { Replayer(knowing: types) }
+
     private static func configuration(
-        _ setup: Setup, _ epoch: String, _ log: NoteLog, _ loadable: Loadable,
-        _ questions: Questions = Questions()
+        _ setup: Setup, _ epoch: String, _ types: [any StateType]
     ) -> EngineConfiguration {
         var configuration = EngineConfiguration(epoch: epoch, ownUID: ownUID, version: "test")
         configuration.limits = setup.limits
         configuration.tokenName = { setup.tokens[$0] }
-        configuration.loadTypes = { () throws(ReloadFailure) in
-            do { return try types(setup.natives, loadable.definitions) } catch {
-                throw ReloadFailure(message: "\(error)")
-            }
-        }
-        configuration.ask = { questions.open.append($0) }
-        configuration.compile = { (definition) throws(ReloadFailure) in
-            if let native = setup.natives.first(where: { $0.definition == definition }) { return native }
-            if let known = loadable.compiled.first(where: { $0.definition == definition }) { return known }
-            do {
-                let type = try DeclaredType(definition: definition)
-                loadable.compiled.append(type)
-                return type
-            } catch {
-                throw ReloadFailure(message: "\(error)")
-            }
-        }
-        configuration.report = { log.notes.append($0.message) }
+        configuration.knownTypes = types
         return configuration
+    }
+
+    /// Does what the engine wants of the world; true if there was something.
+    private func perform(_ outputs: [EngineOutput]) -> Bool {
+        for output in outputs {
+            switch output {
+            case .diagnostic(let diagnostic): operatorNotes.append(diagnostic.message)
+            case .query(let query): queries.append(query)
+            case .reload(let request):
+                let loaded: Result<([any StateType], Limits), ReloadFailure>
+                do {
+                    loaded = .success((try Self.types(setup.natives, definitions), engine.limits))
+                } catch {
+                    loaded = .failure(ReloadFailure(message: "\(error)"))
+                }
+                _ = engine.finishReload(request, loaded)
+            }
+        }
+        return !outputs.isEmpty
     }
 
     /// All types by name, as a daemon has them.
@@ -227,18 +214,17 @@ package final class MemoryBus {
 
     /// The same with a log, on a disk that works.
     private func loggingFollower(types: [any StateType]) throws -> Engine {
-        repeat { settle() } while engine.refuseQuestions()
+        repeat { settle() } while engine.refuseQueries()
         settle()
         let bytes = handedOver()
-        let configuration = Self.configuration(setup, epoch, log, loadable, questions)
-        let follower = Engine(configuration, types: [])
+        let follower = Engine(Self.configuration(setup, epoch, types), types: [])
         follower.beginTurn(at: now)
         try bytes.withUnsafeBytes { try follower.takeOver($0, isLogToCome: true) }
-        // Neither the old daemon's questions nor any before there is a log reach anybody.
-        questions.open = []
-        follower.adopt(setup.limits)
+        // Neither the old daemon's queries nor any before there is a log reach anybody.
+        queries = []
+        _ = follower.takeOutputs()
         follower.beginLogging()
-        follower.endPastConnections()
+        follower.endOrphanedSessions()
         follower.begin(with: types)
         return follower
     }
@@ -254,17 +240,14 @@ package final class MemoryBus {
 
     private func follower(of bytes: [UInt8], types: [any StateType]) throws -> Engine {
         // A daemon that begins draws an epoch of its own; what it takes over has another.
-        let configuration = Self.configuration(setup, "00000000-0000-4000-8000-000000000000", log, loadable)
+        let configuration = Self.configuration(setup, "00000000-0000-4000-8000-000000000000", types)
         let engine = Engine(configuration, types: types)
         try bytes.withUnsafeBytes { try engine.takeOver($0) }
         return engine
     }
 
-    private final class NoteLog { var notes: [String] = [] }
-    private let log: NoteLog
-
     /// What the engine told the operator.
-    package var operatorNotes: [String] { log.notes }
+    package private(set) var operatorNotes: [String] = []
 
     /// A client on a Unix socket. Each is a process of its own.
     package func connect(uid: Int = 1000) -> MemoryClient {
@@ -302,6 +285,7 @@ package final class MemoryBus {
             isBusy = false
             engine.serveAll()
             engine.takeReady { _ in }
+            if perform(engine.takeOutputs()) { isBusy = true }
             // What a log in memory says can be trusted; a test that damages one reads it by itself.
             if (try? workWithLog()) == true { isBusy = true }
             for endpoint in endpoints where !endpoint.isEnded {

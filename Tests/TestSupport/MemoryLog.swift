@@ -1,6 +1,7 @@
 import BusEngine
 import BusHistory
 import BusJSON
+import BusMachine
 
 /// An action log in memory: what a disk would hold, without one.
 package final class MemoryLog: PastSource {
@@ -42,14 +43,17 @@ package final class MemoryLog: PastSource {
         groups.flatMap { String(decoding: $0.entries, as: UTF8.self).split(separator: "\n").map(String.init) }
     }
 
-    package func append(_ group: SealedGroup) {
+    package func append(_ group: SealedBatch) {
         precondition(group.first == lastRevision + 1, "A group follows the one before.")
         groups.append(Group(first: group.first, last: group.last, entries: Array(group.entries.bytes)))
     }
 
-    package func takeSnapshot(_ engine: Engine) {
-        let writer = engine.snapshot()
-        snapshotBytes[engine.revision] = withExtendedLifetime(writer) { Array(writer.bytes) }
+    package func takeSnapshot(_ snapshot: ByteWriter, at revision: Int) {
+        snapshotBytes[revision] = withExtendedLifetime(snapshot) { Array(snapshot.bytes) }
+    }
+
+    package func takeSnapshot(_ machine: StateMachine) {
+        takeSnapshot(machine.snapshot(), at: machine.revision)
     }
 
     /// Takes away what stands before a snapshot.

@@ -113,8 +113,8 @@ struct TranscriptPage {
     }
 
     private static let limits: [String: WritableKeyPath<Limits, Int> & Sendable] = [
-        "line": \.line, "depth": \.depth, "state": \.state, "stores": \.stores, "outbox": \.outbox,
-        "subscriptions": \.subscriptions, "batch": \.batch, "commit": \.commit, "memory": \.memory,
+        "line": \.daemon.line, "depth": \.daemon.depth, "state": \.bus.state, "stores": \.bus.stores, "outbox": \.daemon.outbox,
+        "subscriptions": \.daemon.subscriptions, "batch": \.bus.batch, "commit": \.bus.commit, "memory": \.daemon.memory,
     ]
 
     /// Replaces `x×200` by that many letters.

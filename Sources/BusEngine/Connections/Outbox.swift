@@ -57,15 +57,15 @@ package struct Outbox {
     /// The connection's own bytes, to write behind what is there; `finish` makes what was written count. The outbox holds
     /// them meanwhile.
     @inline(__always)
-    package mutating func begin(_ spares: SpareWriters) -> Unmanaged<ByteWriter> {
+    package mutating func begin(_ pool: BufferPool) -> Unmanaged<ByteWriter> {
         if let own, own.count < Self.runSize { return .passUnretained(own) }
-        return beginRun(spares)
+        return beginRun(pool)
     }
 
-    private mutating func beginRun(_ spares: SpareWriters) -> Unmanaged<ByteWriter> {
+    private mutating func beginRun(_ pool: BufferPool) -> Unmanaged<ByteWriter> {
         segmentOwn()
         // Behind a full run comes one that fits, because its reader is slow: grown ones would waste half.
-        own = own == nil ? spares.take() : spares.takeLong()
+        own = own == nil ? pool.take() : pool.takeLong()
         ownStart = 0
         return .passUnretained(own!)
     }
@@ -148,20 +148,20 @@ package struct Outbox {
     }
 
     /// Takes away what was sent.
-    package mutating func sent(_ bytes: Int, _ spares: SpareWriters) {
+    package mutating func sent(_ bytes: Int, _ pool: BufferPool) {
         precondition(bytes <= count, "More was sent than there was to send.")
         count -= bytes
         if count == 0 {
             if segments.count == 1 {
-                release(0, spares)
+                release(0, pool)
                 segments.removeLast()
             } else if !segments.isEmpty {
-                for index in head..<segments.count { release(index, spares) }
+                for index in head..<segments.count { release(index, pool) }
                 segments.removeAll(keepingCapacity: segments.count <= 64)
             }
             head = 0
             sharedCount = 0
-            return releaseOwn(spares)
+            return releaseOwn(pool)
         }
         segmentOwn()
         var rest = bytes
@@ -173,7 +173,7 @@ package struct Outbox {
                 break
             }
             rest -= length
-            release(head, spares)
+            release(head, pool)
             head += 1
         }
         if head > 64 && head * 2 > segments.count {
@@ -184,18 +184,18 @@ package struct Outbox {
 
     /// A segment has been sent: its run is used again if nobody else holds it.
     @inline(__always)
-    private mutating func release(_ index: Int, _ spares: SpareWriters) {
+    private mutating func release(_ index: Int, _ pool: BufferPool) {
         // What has been sent is not held until the last of it is, as a slow reader may never come to that.
-        var bytes = spares.nothing
+        var bytes = pool.nothing
         swap(&bytes, &segments[index].bytes)
-        if isKnownUniquelyReferenced(&bytes) { spares.giveBack(bytes) }
+        if isKnownUniquelyReferenced(&bytes) { pool.recycle(bytes) }
     }
 
     /// All own bytes have been sent: their run, too.
-    private mutating func releaseOwn(_ spares: SpareWriters) {
+    private mutating func releaseOwn(_ pool: BufferPool) {
         var run: ByteWriter?
         swap(&run, &own)
         ownStart = 0
-        if run != nil, isKnownUniquelyReferenced(&run) { spares.giveBack(run!) }
+        if run != nil, isKnownUniquelyReferenced(&run) { pool.recycle(run!) }
     }
 }

@@ -1,61 +1,25 @@
 import BusJSON
+import BusMachine
 
-/// The bus becomes bytes.
+/// The bus and its clients become bytes.
 extension Engine {
     /// Everything this engine holds. Call it between turns; the engine must not be used for clients any more, or they
     /// would be told things their next daemon does not know.
     package func handOver() -> ByteWriter {
         finishEnds()
-        endCohorts()
-        let writer = HandOverWriter()
-        writeBus(to: writer)
-        for connection in connections { if let connection { write(connection, to: writer) } }
-        writeStores(to: writer)
-        for case let connection? in connections {
+        hub.endMulticasts()
+        let writer = RecordWriter()
+        machine.writeBus(to: writer, form: StateTransfer.form)
+        machine.writeSessions(to: writer)
+        for case let connection? in connections.all { write(connection, to: writer) }
+        machine.writeStores(to: writer)
+        for case let connection? in connections.all {
             for subscription in connection.subscriptions { write(subscription, to: writer) }
         }
         return writer.finished()
     }
 
-    /// What is known of the bus as a whole: its place in history, its types, who is known.
-    func writeBus(to writer: HandOverWriter) {
-        writer.record("bus") { record in
-            record("form", .int(HandOver.form))
-            record("epoch", .string(configuration.epoch))
-            record("revision", .int(revision))
-            record("sequence", .int(sequence))
-            record("now", .int(now))
-            record("dropsForgotten", .int(dropLog.forgottenThrough))
-            record("keysForgotten", .int(keys.forgottenThrough))
-        }
-        for entry in types where typesByName[entry.name] === entry {
-            writer.record("type") { $0("definition", entry.type.definition) }
-        }
-        for (identity, _) in identities.sorted(by: { $0.value < $1.value }) {
-            writer.record("identity") { record in
-                switch identity {
-                case .uid(let uid): record("uid", .int(uid))
-                case .token(let name): record("token", .string(name))
-                }
-            }
-        }
-    }
-
-    /// The stores, those that went, and the keys of commits.
-    func writeStores(to writer: HandOverWriter) {
-        for entry in types { writeStores(of: entry, to: writer) }
-        for number in dropLog.forgottenCount..<dropLog.count {
-            let drop = dropLog[number]
-            writer.record("drop") { record in
-                record("revision", .int(drop.revision))
-                record("type", .string(types[Int(drop.type)].name))
-                record("name", .string(drop.name))
-            }
-        }
-        keys.forEach { id, entry in write(id, entry, to: writer) }
-    }
-
-    private func write(_ connection: Connection, to writer: HandOverWriter) {
+    private func write(_ connection: Connection, to writer: RecordWriter) {
         let output = ByteWriter()
         connection.outbox.forEachPiece { output.append($0) }
         let reply = connection.heldReply ?? []
@@ -64,7 +28,7 @@ extension Engine {
         data.append(output.bytes)
         reply.withUnsafeBytes { data.append($0) }
         // A request that was begun and not finished is begun anew.
-        if let line = connection.scan?.line ?? connection.deferredLine {
+        if let line = connection.read?.line ?? connection.deferredLine {
             line.withUnsafeBytes { data.append($0) }
             data.append(UInt8(ascii: "\n"))
         }
@@ -78,15 +42,15 @@ extension Engine {
                 if let unit { record("unit", .string(unit)) }
             case .tcp(let address): record("address", .string(address))
             }
-            if connection.identity != nil {
-                record("identity", .int(Int(connection.identityIndex)))
-                record("by", (try? JSON(parsing: connection.by)) ?? [:])
+            if let principal = connection.principal {
+                record("identity", .int(Int(principal.number)))
+                record("by", (try? JSON(parsing: principal.by)) ?? [:])
             }
+            if let session = connection.session { record("session", .int(session.id)) }
             record("output", .int(output.count))
             if connection.heldReply != nil { record("reply", .int(reply.count)) }
             if input.isSkipping { record("skipping", true) }
             record("nextSubscription", .int(connection.nextSubscription))
-            if !connection.will.isEmpty { record("will", .array(connection.will.map(\.json))) }
             record("willBytes", .int(connection.willBytes))
             if connection.isBlocked { record("blocked", true) }
             if connection.inputEnded { record("inputEnded", true) }
@@ -94,35 +58,8 @@ extension Engine {
         }
     }
 
-    private func writeStores(of entry: TypeEntry, to writer: HandOverWriter) {
-        for index in entry.members where index >= 0 {
-            let store = stores.pointer(index)
-            writer.record("store") { record in
-                record("type", .string(entry.name))
-                record("name", .string(store.pointee.name))
-                record("state", .object(store.pointee.state))
-                record("revision", .int(store.pointee.revision))
-                record("sequence", .int(store.pointee.sequence))
-                record("creator", .int(Int(store.pointee.creator)))
-                if store.pointee.owner >= 0 { record("owner", .int(Int(store.pointee.owner))) }
-            }
-        }
-    }
-
-    private func write(_ id: KeyMemory.ID, _ entry: KeyMemory.Entry, to writer: HandOverWriter) {
-        writer.record("key") { record in
-            record("identity", .int(Int(id.identity)))
-            record("key", .string(String(decoding: id.key, as: UTF8.self)))
-            record("first", .int(Int(bitPattern: UInt(entry.digest.first))))
-            record("second", .int(Int(bitPattern: UInt(entry.digest.second))))
-            record("revision", .int(entry.revision))
-            record("matched", .int(entry.matched))
-            record("changed", .int(entry.changed))
-        }
-    }
-
-    private func write(_ subscription: Subscription, to writer: HandOverWriter) {
-        let key = subscription.shape.key
+    private func write(_ subscription: Subscription, to writer: RecordWriter) {
+        let key = subscription.group.key
         writer.record("subscription") { record in
             record("connection", .int(subscription.connection.id))
             record("number", .int(subscription.number))
@@ -138,7 +75,9 @@ extension Engine {
             record("format", .string(key.format.rawValue))
             record("cause", .bool(key.cause))
             record("actions", .bool(key.actions))
-            if let toldThrough = subscription.toldThrough { record("toldThrough", .int(toldThrough)) }
+            if let deliveredThrough = subscription.deliveredThrough {
+                record("toldThrough", .int(deliveredThrough))
+            }
             guard let catchUp = subscription.catchUp else { return }
             record("lag", catchUp.json)
         }
@@ -153,15 +92,5 @@ extension CatchUp {
             "reset": .bool(reset), "evenIfEmpty": .bool(evenIfEmpty), "open": .bool(isOpen),
             "dropsAfter": .int(dropsAfter), "floor": .int(floor), "ceiling": .int(ceiling),
         ]
-    }
-}
-
-extension WillAction {
-    /// As it stood in the request.
-    var json: JSON {
-        var object: JSONObject = ["action": .string(action), "payload": .object(payload)]
-        if let store { object["store"] = .string(store) }
-        if let type { object["type"] = .string(type) }
-        return .object(object)
     }
 }

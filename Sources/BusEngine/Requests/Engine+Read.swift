@@ -1,27 +1,31 @@
 import BusJSON
-import BusLogic
+import BusMachine
 import BusProtocol
 import BusState
 
 /// Requests that only read: states, lists, definitions, counters.
 extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
-        if try askPast(connection) { return }
-        work += Work.read
+        let past = try requestedPast()
+        if past == nil { clock.work += Work.read }
         let pattern = try requestedPattern(required: true)!
-        try requireTypes(of: pattern)
-        let selection = try requestedPointers().map { Selection($0) }
+        if past == nil { try machine.requireTypes(of: pattern) }
+        let selected = try requestedPointers().map { Selection($0) }
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        if request.present.contains(.store) { _ = try requireStore(request.store) }
-        try begin(StoreScan(.states(selection), of: pattern, after: after, limit: limit), connection)
+        let required =
+            request.present.contains(.store) ? String(decoding: request.store, as: UTF8.self) : nil
+        let selection = StoreSelection(
+            .states(selected), of: pattern, after: after, limit: limit, required: required)
+        if let past { return ask(.stores(revision: past, selection), connection) }
+        try read(selection, connection)
     }
 
     func listStores(_ connection: Connection) throws(RequestError) {
         let pattern = try requestedPattern(required: false) ?? AddressPattern(type: "*")
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        try begin(StoreScan(.list, of: pattern, after: after, limit: limit), connection)
+        try read(StoreSelection(.list, of: pattern, after: after, limit: limit), connection)
     }
 
     private func requestedAfter() throws(RequestError) -> String? {
@@ -29,59 +33,100 @@ extension Engine {
         var text = after
         let checked = text.withUTF8 { bytes in
             Result { () throws(RequestError) in
-                _ = try self.requireAddress(UnsafeRawBufferPointer(bytes), member: "after")
+                _ = try self.machine.requireAddress(UnsafeRawBufferPointer(bytes), member: "after")
             }
         }
         try checked.get()
         return after
     }
 
-    func find(_ address: String) -> Int32? {
-        var address = address
-        return address.withUTF8 { bytes in
-            guard let parts = AddressParts(UnsafeRawBufferPointer(bytes)), let entry = type(named: parts.type)
-            else {
-                return nil
-            }
-            return stores.find(type: entry.index, name: parts.name)
-        }
-    }
-
     func listTypes(_ connection: Connection) throws(RequestError) {
-        if try askPast(connection) { return }
-        let wanted: [TypeEntry] =
-            request.present.contains(.type)
-            ? [try requireType(request.type)] : liveTypes.sorted { UTF8Order.precedes($0.name, $1.name) }
-        try answerWithinLine(connection) { writer in
-            writer.append(",\"types\":[")
-            for (place, entry) in wanted.enumerated() {
-                if place > 0 { writer.append(UInt8(ascii: ",")) }
-                writer.append(entry.definitionText.bytes)
-                if !self.fits(writer) { return false }
-            }
-            writer.append("]")
-            return self.fits(writer)
+        if let past = try requestedPast() {
+            let name = request.present.contains(.type) ? String(decoding: request.type, as: UTF8.self) : nil
+            return ask(.types(revision: past, name), connection)
+        }
+        let wanted = request.present.contains(.type) ? try machine.requireType(request.type) : nil
+        try answerWithinLine(connection, id: request.id) { writer in
+            machine.appendTypes(wanted, to: writer, room: limits.daemon.line)
         }
     }
 
-    func appendStatistics(_ writer: ByteWriter) {
+    // MARK: A slice at a time
+
+    /// Begins a read: most are answered at once.
+    private func read(_ selection: StoreSelection, _ connection: Connection) throws(RequestError) {
+        let query = try StoreQuery(selection, in: machine, room: limits.daemon.line)
+        if advance(query) { return try finish(query, connection, id: request.id) }
+        try admission.requireMemoryForRead()
+        let read = PendingRead(query, line: Array(currentLine), id: Array(request.id))
+        connection.read = read
+        connection.isBlocked = true
+        connection.isPaused = true
+        reads.add(read)
+    }
+
+    /// Goes on with a read, and answers when it is done; false if it is not.
+    func resume(_ read: PendingRead, for connection: Connection) -> Bool {
+        guard advance(read.query) else {
+            connection.isPaused = true
+            reads.count(read)
+            return false
+        }
+        forgetRead(of: connection)
+        read.id.withUnsafeBytes { id in
+            do throws(RequestError) {
+                try finish(read.query, connection, id: id)
+            } catch {
+                refuse(error, for: connection, id: id)
+            }
+        }
+        return true
+    }
+
+    /// A read is over, or nobody waits for it any more.
+    func forgetRead(of connection: Connection) {
+        guard let read = connection.read else { return }
+        connection.read = nil
+        reads.remove(read)
+    }
+
+    /// Looks for stores as long as the slice lasts; true when it is done.
+    private func advance(_ query: StoreQuery) -> Bool {
+        query.advance { step in
+            switch step {
+            case .types(let count): clock.work += count * Work.look
+            case .ordered: clock.work += Work.ordering
+            case .looked(let bytes): clock.work += Work.look + bytes
+            }
+            return !clock.isSliceUsedUp
+        }
+    }
+
+    private func finish(
+        _ query: StoreQuery, _ connection: Connection, id: UnsafeRawBufferPointer
+    ) throws(RequestError) {
+        try answerWithinLine(connection, id: id) { query.appendAnswer(to: $0) }
+    }
+
+    // MARK: Counters
+
+    func appendStatistics(to writer: ByteWriter) {
         let counters: JSONObject = [
-            "revision": .int(revision), "epoch": .string(configuration.epoch),
-            "types": .int(typesByName.count),
-            "stores": .int(stores.count), "connections": .int(connectionCount),
-            "subscriptions": .int(subscriptionCount), "shapes": .int(shapes.count),
-            "stateBytes": .int(stateBytes), "outboxBytes": .int(outboxBytes),
-            "accountedMemory": .int(accountedMemory), "rememberedKeys": .int(keys.count),
+            "revision": .int(machine.revision), "epoch": .string(machine.epoch),
+            "types": .int(machine.typeCount),
+            "stores": .int(machine.storeCount), "connections": .int(connections.count),
+            "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groups.count),
+            "stateBytes": .int(machine.stateBytes), "outboxBytes": .int(connections.outboxBytes),
+            "accountedMemory": .int(memory.accounted), "rememberedKeys": .int(machine.keys.count),
             "totals": .object([
-                "connections": .int(statistics.connections), "requests": .int(statistics.requests),
-                "commits": .int(statistics.commits), "dispatches": .int(statistics.dispatches),
-                "duplicates": .int(statistics.duplicates), "events": .int(statistics.events),
-                "coalesced": .int(statistics.coalesced), "bookmarks": .int(statistics.bookmarks),
-                "slowConsumers": .int(statistics.goodbyes), "bytesIn": .int(statistics.bytesIn),
-                "bytesOut": .int(statistics.bytesOut), "work": .int(statistics.work + work),
+                "connections": .int(connections.totalCount), "requests": .int(totals.requests),
+                "commits": .int(totals.commits), "dispatches": .int(totals.dispatches),
+                "duplicates": .int(totals.duplicates), "events": .int(hub.totals.events),
+                "coalesced": .int(hub.totals.coalesced), "bookmarks": .int(hub.totals.bookmarks),
+                "slowConsumers": .int(hub.totals.slowConsumers), "bytesIn": .int(connections.bytesIn),
+                "bytesOut": .int(connections.bytesOut), "work": .int(clock.totalWork),
             ]),
-            "errors": .object(
-                statistics.errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),
+            "errors": .object(totals.errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),
         ]
         writer.append(",\"stats\":")
         writer.append(jsonObject: counters)

@@ -13,7 +13,7 @@ struct GlobIndex {
     /// Longer beginnings tell little more, and each length is one look-up per store that is made.
     private static let longestPrefix = 16
 
-    private var groups: [Key: ContiguousArray<Shape>] = [:]
+    private var groups: [Key: ContiguousArray<SubscriberGroup>] = [:]
     /// How many groups have a beginning of each length.
     private var lengths = [Int](repeating: 0, count: longestPrefix + 1)
 
@@ -23,16 +23,16 @@ struct GlobIndex {
     /// Patterns that begin like this one; each is looked at for every store whose name does.
     func countAlike(_ pattern: AddressPattern) -> Int { groups[Self.key(of: pattern)]?.count ?? 0 }
 
-    mutating func add(_ shape: Shape) {
-        let key = Self.key(of: shape.key.pattern)
-        groups[key, default: []].append(shape)
+    mutating func add(_ group: SubscriberGroup) {
+        let key = Self.key(of: group.key.pattern)
+        groups[key, default: []].append(group)
         lengths[key.prefix.count] += 1
         count += 1
     }
 
-    mutating func remove(_ shape: Shape) {
-        let key = Self.key(of: shape.key.pattern)
-        guard let place = groups[key]?.lastIndex(where: { $0 === shape }) else { return }
+    mutating func remove(_ group: SubscriberGroup) {
+        let key = Self.key(of: group.key.pattern)
+        guard let place = groups[key]?.lastIndex(where: { $0 === group }) else { return }
         groups[key]!.remove(at: place)
         if groups[key]!.isEmpty { groups[key] = nil }
         lengths[key.prefix.count] -= 1
@@ -40,14 +40,14 @@ struct GlobIndex {
     }
 
     /// Visits the groups that want a store; gives how many were looked at.
-    func forEach(wanting name: String, ofType type: String, _ body: (Shape) -> Void) -> Int {
+    func forEach(wanting name: String, ofType type: String, _ body: (SubscriberGroup) -> Void) -> Int {
         var looked = 0
         let (name, type) = (Array(name.utf8), Array(type.utf8))
         for length in 0...min(Self.longestPrefix, name.count) where lengths[length] > 0 {
             for wanted in [type, nil] {
                 guard let candidates = groups[Key(type: wanted, prefix: name[..<length])] else { continue }
                 looked += candidates.count
-                for shape in candidates where shape.wants(name, ofType: type) { body(shape) }
+                for group in candidates where group.wants(name, ofType: type) { body(group) }
             }
         }
         return looked
@@ -60,7 +60,7 @@ struct GlobIndex {
     }
 }
 
-extension Shape {
+extension SubscriberGroup {
     func wants(_ name: [UInt8], ofType type: [UInt8]) -> Bool {
         type.withUnsafeBytes { key.pattern.type.matches($0) }
             && name.withUnsafeBytes { key.pattern.name.matches($0) }

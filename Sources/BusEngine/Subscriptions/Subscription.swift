@@ -4,8 +4,8 @@ final class Subscription {
     let number: Int
     // A subscription lives in its connection and ends with it.
     unowned(unsafe) let connection: Connection
-    let shape: Shape
-    /// Its place among the shape's subscribers.
+    let group: SubscriberGroup
+    /// Its place among the group's subscribers.
     @exclusivity(unchecked) var place = 0
 
     /// The revision of its event before; the next one's `from`.
@@ -15,12 +15,12 @@ final class Subscription {
     @exclusivity(unchecked) var catchUp: CatchUp?
 
     /// Of actions: those up to this revision have been told, later ones come from the log; nil once they come live.
-    @exclusivity(unchecked) var toldThrough: Int?
+    @exclusivity(unchecked) var deliveredThrough: Int?
 
-    init(number: Int, connection: Connection, shape: Shape, from: Int) {
+    init(number: Int, connection: Connection, group: SubscriberGroup, from: Int) {
         self.number = number
         self.connection = connection
-        self.shape = shape
+        self.group = group
         self.from = from
     }
 }

@@ -14,20 +14,20 @@ enum LimitReading {
 
     private static let entries = [
         // A line holds at least what surrounds the smallest state, and a definition.
-        Entry(name: "line", isSize: true, range: 4096...(256 << 20), path: \.line),
+        Entry(name: "line", isSize: true, range: 4096...(256 << 20), path: \.daemon.line),
         // Every level costs stack when a value is read.
-        Entry(name: "depth", isSize: false, range: 8...512, path: \.depth),
-        Entry(name: "state", isSize: true, range: 256...(256 << 20), path: \.state),
-        Entry(name: "stores", isSize: false, range: 1...100_000_000, path: \.stores),
+        Entry(name: "depth", isSize: false, range: 8...512, path: \.daemon.depth),
+        Entry(name: "state", isSize: true, range: 256...(256 << 20), path: \.bus.state),
+        Entry(name: "stores", isSize: false, range: 1...100_000_000, path: \.bus.stores),
         // The kernel's own bound of descriptors in one process.
-        Entry(name: "connections", isSize: false, range: 1...1_000_000, path: \.connections),
-        Entry(name: "subscriptions", isSize: false, range: 1...1_000_000, path: \.subscriptions),
-        Entry(name: "outbox", isSize: true, range: 4096...(1 << 30), path: \.outbox),
-        Entry(name: "batch", isSize: false, range: 1...1_000_000, path: \.batch),
+        Entry(name: "connections", isSize: false, range: 1...1_000_000, path: \.daemon.connections),
+        Entry(name: "subscriptions", isSize: false, range: 1...1_000_000, path: \.daemon.subscriptions),
+        Entry(name: "outbox", isSize: true, range: 4096...(1 << 30), path: \.daemon.outbox),
+        Entry(name: "batch", isSize: false, range: 1...1_000_000, path: \.bus.batch),
         // One action on a few stores at least.
-        Entry(name: "commit", isSize: false, range: 1000...1_000_000_000, path: \.commit),
+        Entry(name: "commit", isSize: false, range: 1000...1_000_000_000, path: \.bus.commit),
         // A few states and outboxes at least.
-        Entry(name: "memory", isSize: true, range: (1 << 20)...(1 << 50), path: \.memory),
+        Entry(name: "memory", isSize: true, range: (1 << 20)...(1 << 50), path: \.daemon.memory),
     ]
 
     static let names = entries.map(\.name)

@@ -9,9 +9,9 @@ extension ServerSetup {
     package func check() throws(StartFailure) {
         var complaints = Complaints()
         checkPlaces(&complaints)
-        var replaying = replaying
-        replaying.limits = configuration.limits
-        createStores(in: Engine(replaying, types: types), &complaints)
+        var rehearsal = EngineConfiguration(epoch: "", ownUID: 0, version: Version.text)
+        rehearsal.limits = configuration.limits
+        createStores(in: Engine(rehearsal, types: types), &complaints)
         try complaints.throwIfAny()
     }
 

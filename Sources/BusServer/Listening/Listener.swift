@@ -1,4 +1,5 @@
 import BusEngine
+import BusMachine
 import CLinux
 import Glibc
 import Systemd

@@ -1,6 +1,7 @@
 import BusEngine
 import BusHistory
 import BusLog
+import BusMachine
 import Dispatch
 import Logging
 
@@ -21,7 +22,7 @@ final class LogKeeper {
 
     private var isWriting = false
     /// What can't be answered before more is written.
-    private var waiting: [LogQuestion] = []
+    private var waiting: [LogQuery] = []
 
     private var lastSnapshot: (revision: Int, bytes: Int)
     private var bytesSince = 0
@@ -59,14 +60,14 @@ final class LogKeeper {
 
     /// After a turn: what it committed goes to the disk, if that is free.
     func turnEnded() {
-        guard !isWriting, !hasGivenUp, let group = engine.sealGroup() else { return }
+        guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return }
         isWriting = true
         bytesSince += group.entries.count
         writer.write(group)
     }
 
     /// The engine asks.
-    func ask(_ question: LogQuestion) {
+    func ask(_ question: LogQuery) {
         if question.needed <= engine.durableRevision { past.ask(question) } else { waiting.append(question) }
     }
 
@@ -82,7 +83,7 @@ final class LogKeeper {
             switch news {
             case .written:
                 isWriting = false
-                engine.groupWritten()
+                engine.confirmBatch()
                 askWaiting()
                 considerSnapshot()
             case .notWritten(let failure):
@@ -142,10 +143,10 @@ final class LogKeeper {
         waiting = []
         do throws(PastFailure) {
             let past = try LogPast(path: writer.file.path)
-            let then = try recipe.replayer.engine(at: engine.durableRevision, from: past)
+            let then = try recipe.replayer.machine(at: engine.durableRevision, from: past)
             engine.rewind(
                 to: then,
-                trouble: "The bus can't commit, because its log can't be written; try again later. "
+                reason: "The bus can't commit, because its log can't be written; try again later. "
                     + failure.message)
             changesBefore = engine.changeCount
             noteTrouble(failure.message)
@@ -168,8 +169,8 @@ final class LogKeeper {
         while true {
             writer.drain()
             hear()
-            if engine.trouble != nil || hasGivenUp { return false }
-            guard !isWriting, let group = engine.sealGroup() else { break }
+            if engine.unavailableReason != nil || hasGivenUp { return false }
+            guard !isWriting, let group = engine.sealBatch() else { break }
             isWriting = true
             writer.write(group)
         }

@@ -1,5 +1,6 @@
 import BusEngine
 import BusLog
+import BusMachine
 import Synchronization
 
 /// What the bus queue hears from those who work with the log.
@@ -8,7 +9,7 @@ enum LogNews: Sendable {
     case notWritten(LogFailure)
     /// After trouble: it can be written again.
     case roomAgain
-    case answered(LogQuestion, LogAnswer)
+    case answered(LogQuery, LogAnswer)
     case snapshotTaken(revision: Int, bytes: Int)
     case snapshotFailed(String)
     /// A sync in the background failed.

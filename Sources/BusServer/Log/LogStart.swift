@@ -2,6 +2,7 @@ import BusEngine
 import BusHistory
 import BusLog
 import BusLogic
+import BusMachine
 import BusYAML
 import Logging
 import Systemd
@@ -57,12 +58,10 @@ struct LogStart {
                 "The history in the log \(path) is named \(String(reflecting: String(epoch.prefix(40)))), which is no UUID; "
                     + "put a copy in its place with --restore, which gives it a name.")
         }
-        var recipeConfiguration = configuration
-        recipeConfiguration.epoch = file.epoch ?? configuration.epoch
         let logger = logger
         let ending = Ending()
         let replayer = Replayer(
-            recipeConfiguration,
+            knowing: configuration.knownTypes, epoch: file.epoch ?? configuration.epoch,
             report: { failure in
                 logger.error(
                     "an older snapshot is used: \(failure.message)", metadata: LogKind.logTrouble.metadata)
@@ -76,7 +75,7 @@ struct LogStart {
         } else if isNew {
             engine = Engine(configuration, types: types)
         } else {
-            engine = try replay(replayer, file)
+            engine = Engine(configuration, try replay(replayer, file))
         }
         return try begin(
             engine, file, Snapshots.Recipe(replayer: replayer, ending: ending), isNew: isNew,
@@ -120,9 +119,8 @@ struct LogStart {
         } else if let newest = try LogReader(path: file.path).snapshots().first {
             lastSnapshot = (newest.revision, newest.bytes)
         }
-        engine.adopt(configuration.limits)
         engine.beginLogging()
-        if !hasTakenOver { engine.endPastConnections() }
+        engine.endOrphanedSessions()
         engine.begin(with: types)
         return Outcome(
             engine: engine, writer: writer, mailbox: mailbox, recipe: recipe, lastSnapshot: lastSnapshot,
@@ -142,7 +140,7 @@ struct LogStart {
         let engine = Engine(configuration, types: [])
         engine.beginTurn(at: WallClock.now)
         let outcome = inheritance.state.withUnsafeBytes { bytes in
-            Result { () throws(HandOverFailure) in try engine.takeOver(bytes, isLogToCome: true) }
+            Result { () throws(TransferFailure) in try engine.takeOver(bytes, isLogToCome: true) }
         }
         if case .failure(let failure) = outcome {
             logger.error(
@@ -159,21 +157,21 @@ struct LogStart {
         return engine
     }
 
-    // MARK: - Carrying the log out
+    // MARK: - Applying the log
 
-    private func replay(_ replayer: Replayer, _ file: LogFile) throws(LogFailure) -> Engine {
+    private func replay(_ replayer: Replayer, _ file: LogFile) throws(LogFailure) -> StateMachine {
         let progress = ReplayProgress(service, logger, last: file.lastRevision)
         do throws(PastFailure) {
-            let engine = try replayer.engine(from: try LogPast(path: file.path)) { progress.reached($0) }
-            progress.ended(engine)
-            engine.epoch = file.epoch ?? engine.epoch
-            guard engine.revision == file.lastRevision else {
+            let machine = try replayer.machine(from: try LogPast(path: file.path)) { progress.reached($0) }
+            progress.ended(machine)
+            machine.epoch = file.epoch ?? machine.epoch
+            guard machine.revision == file.lastRevision else {
                 throw PastFailure(
                     .damaged,
-                    "The log \(file.path) ends with revision \(file.lastRevision), but its commits with \(engine.revision); restore it from a backup."
+                    "The log \(file.path) ends with revision \(file.lastRevision), but its commits with \(machine.revision); restore it from a backup."
                 )
             }
-            return engine
+            return machine
         } catch {
             throw LogFailure(error.kind == .unreadable ? .io : .damaged, path: file.path, error.message)
         }
@@ -215,10 +213,10 @@ final class ReplayProgress {
         }
     }
 
-    func ended(_ engine: Engine) {
+    func ended(_ machine: StateMachine) {
         let time = MonotonicClock.read() - start
         logger.info(
-            "the log holds revision \(engine.revision) and \(engine.storeCount) stores; read in \(time) ms",
+            "the log holds revision \(machine.revision) and \(machine.storeCount) stores; read in \(time) ms",
             metadata: LogKind.logRead.metadata)
     }
 }

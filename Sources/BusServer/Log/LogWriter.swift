@@ -14,7 +14,7 @@ final class LogWriter: @unchecked Sendable {
     private let fileLock = ThreadLock()
 
     private let lock = ThreadLock()
-    private var waiting: SealedGroup?
+    private var waiting: SealedBatch?
     private var isWriting = false
     private var isEnding = false
     private var hasEnded = false
@@ -36,7 +36,7 @@ final class LogWriter: @unchecked Sendable {
     // MARK: - From the bus queue
 
     /// Writes a group; the mailbox tells what came of it. One at a time.
-    func write(_ group: SealedGroup) {
+    func write(_ group: SealedBatch) {
         lock.locked {
             waiting = group
             lock.signal()
@@ -73,7 +73,7 @@ final class LogWriter: @unchecked Sendable {
     private func work() {
         var nextBeat = MonotonicClock.read() + Self.beat
         while true {
-            var group: SealedGroup?
+            var group: SealedBatch?
             var ends = false
             lock.locked {
                 while waiting == nil, !isEnding, MonotonicClock.read() < nextBeat {
@@ -112,7 +112,7 @@ final class LogWriter: @unchecked Sendable {
     /// Whether something has to be done though nothing comes. Only this thread changes it.
     private var hasBeat: Bool { isInTrouble || (isUnsynced && mode == .interval) }
 
-    private func write(now group: SealedGroup) {
+    private func write(now group: SealedBatch) {
         do throws(LogFailure) {
             try withFile { (file) throws(LogFailure) in
                 try file.append(

@@ -1,6 +1,7 @@
 import BusEngine
 import BusHistory
 import BusLog
+import BusMachine
 import Dispatch
 import Synchronization
 
@@ -9,11 +10,11 @@ import Synchronization
 /// `@unchecked Sendable`: `answers` is touched on the queue only.
 final class PastQueue: @unchecked Sendable {
     private struct State {
-        var waiting: [LogQuestion] = []
+        var waiting: [LogQuery] = []
         /// How much time those who wait, or are being answered, have had, in nanoseconds.
         var used: [ConnectionID: Int] = [:]
         /// The number of the question that is being answered, and whether somebody waits for it.
-        var current: LogQuestion?
+        var current: LogQuery?
         var isCurrentWanted = true
         var asked = 0
     }
@@ -39,7 +40,7 @@ final class PastQueue: @unchecked Sendable {
         self.limits = limits
     }
 
-    func ask(_ question: LogQuestion) {
+    func ask(_ question: LogQuery) {
         state.withLock { state in
             state.waiting.append(question)
             // Who has not asked for a while begins where the least of the others is.
@@ -81,7 +82,7 @@ final class PastQueue: @unchecked Sendable {
         }
     }
 
-    private func takeNext() -> LogQuestion? {
+    private func takeNext() -> LogQuery? {
         state.withLock { state in
             let place = state.waiting.indices.min {
                 state.used[state.waiting[$0].connection] ?? 0 < state.used[state.waiting[$1].connection] ?? 0
@@ -94,13 +95,13 @@ final class PastQueue: @unchecked Sendable {
         }
     }
 
-    private func answer(_ question: LogQuestion) -> LogAnswer {
+    private func answer(_ question: LogQuery) -> LogAnswer {
         do throws(PastFailure) {
             if answers == nil {
                 let replayer = recipe.replayer.whileWanted { [weak self] in
                     self?.state.withLock { $0.isCurrentWanted } ?? false
                 }
-                answers = PastAnswers(try LogPast(path: path), replayer, limits: limits)
+                answers = PastAnswers(try LogPast(path: path), replayer, longestLine: limits.daemon.line)
             }
         } catch {
             return .refused(code: "unavailable", message: error.message, details: [:])

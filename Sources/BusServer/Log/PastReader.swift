@@ -1,6 +1,7 @@
 import BusEngine
 import BusHistory
 import BusLog
+import BusMachine
 import Dispatch
 import Synchronization
 
@@ -18,10 +19,10 @@ final class PastReader: Sendable {
         states = PastQueue("fluxbus.past.states", path, recipe, mailbox, limits)
     }
 
-    func ask(_ question: LogQuestion) {
+    func ask(_ question: LogQuery) {
         switch question.subject {
         case .history, .entries: pages.ask(question)
-        case .past, .state: states.ask(question)
+        case .stores, .types, .state: states.ask(question)
         }
     }
 

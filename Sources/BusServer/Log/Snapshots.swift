@@ -5,7 +5,7 @@ import BusLog
 import Dispatch
 import Synchronization
 
-/// Takes snapshots beside the bus: an engine of its own carries the log out from the snapshot before, so that commits need
+/// Takes snapshots beside the bus: a state machine of its own applies the log from the snapshot before, so that commits need
 /// not wait, and a snapshot is what the commits make.
 final class Snapshots: Sendable {
     private let queue = DispatchQueue(label: "fluxbus.snapshots", qos: .utility)
@@ -23,10 +23,10 @@ final class Snapshots: Sendable {
         self.retention = retention
     }
 
-    /// What engines of the past are made with; it is used on one queue at a time.
+    /// What state machines of the past are made with; it is used on one queue at a time.
     struct Recipe: @unchecked Sendable {
         let replayer: Replayer
-        /// Once it has begun, engines that are being made are given up.
+        /// Once it has begun, machines that are being made are given up.
         let ending: Ending
     }
 
@@ -35,8 +35,8 @@ final class Snapshots: Sendable {
         queue.async { [self] in
             do {
                 let past = try LogPast(path: writer.file.path)
-                let engine = try recipe.replayer.engine(at: revision, from: past)
-                let bytes = engine.snapshot()
+                let machine = try recipe.replayer.machine(at: revision, from: past)
+                let bytes = machine.snapshot()
                 let count = try write(bytes, at: revision)
                 forgetOld()
                 mailbox.put(.snapshotTaken(revision: revision, bytes: count))

@@ -3,7 +3,7 @@ import Logging
 
 /// What the engine reports, as entries of the log with their fields.
 extension ClientLog {
-    func note(_ note: EngineNote) {
+    func note(_ note: Diagnostic) {
         var details: Logger.Metadata = [:]
         let type = note.type ?? note.store.map { String($0.prefix { $0 != "/" }) }
         if let type { details["type"] = .string(type) }
@@ -16,7 +16,7 @@ extension ClientLog {
 }
 
 extension LogKind {
-    fileprivate init(_ kind: EngineNote.Kind) {
+    fileprivate init(_ kind: Diagnostic.Kind) {
         self =
             switch kind {
             case .reloaded: .reloaded
@@ -32,7 +32,7 @@ extension LogKind {
 }
 
 extension Logger.Level {
-    fileprivate init(_ level: EngineNote.Level) {
+    fileprivate init(_ level: Diagnostic.Level) {
         self =
             switch level {
             case .debug: .debug

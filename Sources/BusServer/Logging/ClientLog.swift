@@ -1,4 +1,5 @@
 import BusEngine
+import BusMachine
 import Logging
 
 /// What the log says on behalf of clients. A client must not be able to fill a disk by misbehaving often, so each

@@ -1,4 +1,6 @@
 import BusEngine
+import BusMachine
+import BusProtocol
 import CLinux
 import Glibc
 
@@ -47,18 +49,18 @@ extension EventLoop {
 
     private func welcome(_ descriptor: Int32, _ listener: Listener, _ address: sockaddr_storage) {
         let count = connections.count + (strangers?.all.count ?? 0)
-        guard count < limits.connections else {
-            return refuse(descriptor, "This bus takes \(limits.connections) connections; try again later.")
+        guard count < limits.daemon.connections else {
+            return refuse(descriptor, "This bus takes \(limits.daemon.connections) connections; try again later.")
         }
         guard let peer = listener.identify(descriptor, address, asksForUnit: asksForUnits) else {
             clientLog.note(.warning, "connection without an identity refused", nil)
             return SystemCall.close(descriptor)
         }
-        let reserve = Bounds.reserved(of: limits.connections)
-        guard count < limits.connections - reserve || isOperator(peer) else {
+        let reserve = Bounds.reserved(of: limits.daemon.connections)
+        guard count < limits.daemon.connections - reserve || isOperator(peer) else {
             return refuse(
                 descriptor,
-                "This bus takes \(limits.connections) connections, \(reserve) of them its operator's; try again later."
+                "This bus takes \(limits.daemon.connections) connections, \(reserve) of them its operator's; try again later."
             )
         }
         if let strangers, case .tcp = peer { return receive(descriptor, peer, among: strangers) }

@@ -1,4 +1,5 @@
 import BusEngine
+import BusProtocol
 
 /// What happens because time passes. There is one timer, and only while something is due.
 extension EventLoop {

@@ -15,7 +15,7 @@ extension EventLoop {
         repeat {
             flush(all: true)
             _ = keeper?.drain()
-        } while engine.refuseQuestions()
+        } while engine.refuseQueries()
         flush(all: true)
         return keeper?.drain() ?? true
     }

@@ -1,4 +1,5 @@
 import BusEngine
+import BusProtocol
 import Dispatch
 
 /// The end: nobody new is let in, everybody is told, what was promised is written, then all is closed.

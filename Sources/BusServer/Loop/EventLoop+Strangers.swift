@@ -1,4 +1,6 @@
 import BusEngine
+import BusMachine
+import BusProtocol
 import CLinux
 import Glibc
 

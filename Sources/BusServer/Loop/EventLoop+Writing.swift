@@ -7,8 +7,32 @@ extension EventLoop: SocketWriter {
     func flush(all: Bool = false) {
         flushed = all ? .min / 2 : 0
         flushEnd = all ? .max : MonotonicClock.nanoseconds() + Bounds.flushNanoseconds
+        performOutputs()
         order.write(with: self)
         if !gathersTurns { keeper?.turnEnded() }
+    }
+
+    /// Does what the engine wants of the world.
+    func performOutputs() {
+        var outputs = engine.takeOutputs()
+        while !outputs.isEmpty {
+            for output in outputs { perform(output) }
+            outputs = engine.takeOutputs()
+        }
+    }
+
+    private func perform(_ output: EngineOutput) {
+        switch output {
+        case .query(let query): keeper?.ask(query)
+        case .reload(let request): reload(request)
+        case .diagnostic(let diagnostic):
+            clientLog.note(diagnostic)
+            switch diagnostic.kind {
+            case .reloadRefused: pulse?.note(trouble: diagnostic.message, now: MonotonicClock.read())
+            case .reloaded: pulse?.note(trouble: nil, now: MonotonicClock.read())
+            default: break
+            }
+        }
     }
 
     func takeReady(_ body: (ConnectionID) -> Void) { engine.takeReady(body) }

@@ -38,6 +38,8 @@ final class EventLoop {
     var asksForUnits = false
     /// What the service manager hears of the turns.
     @exclusivity(unchecked) var pulse: Pulse?
+    /// Reads definitions and limits anew, for whoever asked.
+    var reload: (ReloadRequest) -> Void = { _ in }
     /// The way to the action log, where there is one.
     @exclusivity(unchecked) var keeper: LogKeeper?
 
@@ -145,7 +147,7 @@ final class EventLoop {
     }
 
     private func measureMemory(now: Int) {
-        guard let meter, meter.measure(now: now, limit: limits.memory) else { return }
+        guard let meter, meter.measure(now: now, limit: limits.daemon.memory) else { return }
         engine.noteMemory(meter.bytes)
     }
 

@@ -1,4 +1,5 @@
 import BusEngine
+import BusMachine
 import Glibc
 
 /// TCP clients that have not said hello yet. Anybody on this machine can be one, so they cost as little as possible: the

@@ -1,4 +1,5 @@
 import BusEngine
+import BusMachine
 import Glibc
 import Systemd
 
@@ -15,7 +16,7 @@ struct Inheritance {
     private static let patience = Duration.seconds(5)
 
     let state: [UInt8]
-    let summary: HandOver.Summary
+    let summary: StateTransfer.Summary
     /// The sockets by the numbers of their connections.
     let sockets: [ConnectionID: Int32]
 
@@ -61,9 +62,9 @@ struct Inheritance {
 
     private init(_ state: [UInt8], _ sockets: [Int32]) throws {
         self.state = state
-        summary = try state.withUnsafeBytes { try HandOver.summary(of: $0) }
+        summary = try state.withUnsafeBytes { try StateTransfer.summary(of: $0) }
         guard summary.connections.count == sockets.count else {
-            throw HandOverFailure(
+            throw TransferFailure(
                 "There are \(sockets.count) sockets for \(summary.connections.count) connections.")
         }
         self.sockets = Dictionary(uniqueKeysWithValues: zip(summary.connections, sockets))

@@ -9,7 +9,7 @@ package enum DescriptorLimit {
     /// Raises it, and throws if it stays so low that not even a daemon without clients could run. Before Dispatch is used,
     /// which ends the process where it gets no descriptor.
     package static func raise(for setup: ServerSetup, _ logger: Logger) throws(StartFailure) {
-        raise(for: setup.configuration.limits.connections, logger)
+        raise(for: setup.configuration.limits.daemon.connections, logger)
         var soft: UInt64 = 0
         var hard: UInt64 = 0
         guard linux_get_descriptor_limit(&soft, &hard) == 0, soft < reserve else { return }

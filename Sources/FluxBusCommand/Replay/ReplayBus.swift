@@ -1,9 +1,9 @@
-import BusEngine
 import BusJSON
 import BusLogic
+import BusMachine
 import BusProtocol
 
-/// A bus in memory that carries recorded commits out again: at their times, under their numbers, by their users, so
+/// A state machine that applies recorded commits again: at their times, under their numbers, by their users, so
 /// that expressions read what they read then.
 final class ReplayBus {
     /// Why something recorded could not be carried out.
@@ -11,103 +11,115 @@ final class ReplayBus {
         let code: String
         let message: String
 
-        init(_ error: JSON?) {
-            code = error?["code"]?.string ?? "internal"
-            message = error?["message"]?.string ?? "The bus refused without saying why."
+        init(_ error: RequestError) {
+            code = error.code.rawValue
+            message = error.message
         }
     }
 
-    /// The types that a reload brings in; the engine asks for them while it carries that out.
-    private final class Shelf {
-        var types: [any StateType]
-        init(_ types: [any StateType]) { self.types = types }
-    }
+    private let machine: StateMachine
+    private var types: [any StateType]
+    private var principals: [Int: Principal] = [:]
 
-    private let engine: Engine
-    private let shelf: Shelf
-    private var clients: [Int: ReplayClient] = [:]
-    /// Who may do everything, and whose user id no expression comes to see.
-    private static let root = 0
+    /// Nobody chooses addresses of a recording, so their hashes need no secret.
+    private static let hashSeed: UInt64 = 0x9e37_79b9_7f4a_7c15
 
-    /// A bus with these types, which must not wait for each other in a circle.
+    /// A bus with these types, which must not wait for each other in a circle. What was committed once fitted the limits then;
+    /// here none is in the way.
     init(types: [any StateType], epoch: String) {
-        let shelf = Shelf(types)
-        self.shelf = shelf
-        var configuration = EngineConfiguration(epoch: epoch, ownUID: Self.root, version: "replay")
-        configuration.limits = Self.limits
-        configuration.tokenName = { $0 }
-        configuration.loadTypes = { () throws(ReloadFailure) in shelf.types }
-        engine = Engine(configuration, types: types)
+        self.types = types
+        machine = StateMachine(types: types, epoch: epoch, limits: .none, hashSeed: Self.hashSeed)
     }
 
-    /// What was committed once fitted the limits then; here none is in the way but what bounds recursion.
-    private static var limits: Limits {
-        var limits = Limits()
-        limits.line = 256 << 20
-        limits.depth = 256
-        limits.state = 256 << 20
-        limits.stores = Int(Int32.max)
-        limits.batch = 1 << 30
-        limits.commit = 1 << 40
-        limits.outbox = 512 << 20
-        limits.memory = 1 << 46
-        return limits
-    }
-
-    // MARK: - What is carried out
+    // MARK: - What is applied
 
     /// Makes a store as it was at the recording's base; gives why it does not fit its type.
     func begin(with address: String, _ state: JSON) -> Refusal? {
-        ask(ReplayRequest.create(address, state), uid: Self.root)
+        refusal { () throws(RequestError) in try create(address, state) }
     }
 
-    /// Carries out a recorded commit, and gives why a part of it was refused, which then has changed nothing. Stores are
+    /// Applies a recorded commit, and gives why a part of it was refused, which then has changed nothing. Stores are
     /// made as `created` has them, a revert brings back `revertedState`, and a reload brings in `definitions`.
     func carryOut(
         _ commit: RecordedCommit, created: JSONObject, revertedState: JSON?, definitions: [any StateType]?
     ) -> Refusal? {
-        engine.beginTurn(at: commit.time)
-        var refusal: Refusal?
-        func carryOut(_ line: String, uid: Int? = ReplayBus.root) {
+        machine.advance(to: commit.time)
+        var first: Refusal?
+        func carryOut(_ part: () throws(RequestError) -> Void) {
             // Every part is of one commit, so each has its number.
-            engine.goOn(after: commit.revision - 1)
-            let answer = ask(line, uid: uid)
-            refusal = refusal ?? answer
+            machine.renumber(after: commit.revision - 1)
+            let refusal = refusal(part)
+            first = first ?? refusal
         }
-        if !commit.actions.isEmpty { carryOut(ReplayRequest.dispatch(commit.actions), uid: commit.uid) }
-        for member in created { carryOut(ReplayRequest.create(member.key, member.value)) }
-        for address in commit.dropped { carryOut(ReplayRequest.drop(address)) }
+        if !commit.actions.isEmpty {
+            carryOut { () throws(RequestError) in try dispatch(commit.actions, by: principal(commit.uid)) }
+        }
+        for member in created {
+            carryOut { () throws(RequestError) in try create(member.key, member.value) }
+        }
+        for address in commit.dropped { carryOut { () throws(RequestError) in try drop(address) } }
         if let (store, _) = commit.reverted {
-            if engine.state(at: store) != nil { carryOut(ReplayRequest.drop(store)) }
-            if let revertedState { carryOut(ReplayRequest.create(store, revertedState)) }
+            if machine.find(store) != nil { carryOut { () throws(RequestError) in try drop(store) } }
+            if let revertedState {
+                carryOut { () throws(RequestError) in try create(store, revertedState) }
+            }
         }
         if let definitions {
-            shelf.types = definitions
-            carryOut("{\"op\":\"reload\"}")
+            carryOut { () throws(RequestError) in
+                machine.commit(try machine.redefine(definitions))
+                types = definitions
+            }
         }
-        engine.goOn(after: commit.revision)
-        return refusal
+        machine.renumber(after: commit.revision)
+        return first
     }
 
-    private func ask(_ line: String, uid: Int?) -> Refusal? {
-        let client = client(of: uid)
-        let reply = client.ask(line)
-        return reply["ok"]?.bool == true ? nil : Refusal(reply["error"])
+    private func refusal(_ body: () throws(RequestError) -> Void) -> Refusal? {
+        do throws(RequestError) {
+            try body()
+            return nil
+        } catch {
+            return Refusal(error)
+        }
     }
 
-    /// One connection for each user; whoever has no user id, as clients on TCP, shares one.
-    private func client(of uid: Int?) -> ReplayClient {
-        if let client = clients[uid ?? -1] { return client }
-        let client = ReplayClient(engine, uid: uid)
-        clients[uid ?? -1] = client
-        return client
+    private func dispatch(_ actions: [JSON], by principal: Principal) throws(RequestError) {
+        try machine.plan(actions)
+        _ = try machine.apply(by: principal)
+        machine.commit()
+    }
+
+    private func create(_ address: String, _ state: JSON) throws(RequestError) {
+        guard let state = state.object else {
+            throw .invalid("state", "`state` must be an object.")
+        }
+        let details = CommitDetails()
+        details.created = [try machine.create(address, state, by: .daemon)]
+        machine.commit(details)
+    }
+
+    private func drop(_ address: String) throws(RequestError) {
+        let details = CommitDetails()
+        details.dropped = [try machine.requireStore(address).1]
+        machine.plan.clear()
+        machine.commit(details)
+    }
+
+    /// One principal for each user; whoever has no user id, as clients on TCP, shares one.
+    private func principal(_ uid: Int?) -> Principal {
+        if let known = principals[uid ?? -1] { return known }
+        let principal =
+            uid.map { machine.principal(uid: $0, pid: 1, unit: nil) }
+            ?? machine.principal(token: "replay", address: "replay")
+        principals[uid ?? -1] = principal
+        return principal
     }
 
     // MARK: - What can be seen
 
-    func state(at address: String) -> JSON? { engine.state(at: address).map(JSON.object) }
+    func state(at address: String) -> JSON? { machine.state(at: address).map(JSON.object) }
 
-    private var typeNames: [String] { shelf.types.map(\.name) }
+    private var typeNames: [String] { types.map(\.name) }
 
     /// The stores whose states a commit may have changed.
     func addresses(touchedBy commit: RecordedCommit) -> Set<String> {
@@ -120,7 +132,7 @@ final class ReplayBus {
             types.formUnion(type == "*" ? typeNames : [type])
         }
         if commit.redefines { types.formUnion(typeNames) }
-        for type in types { found.formUnion(engine.addresses(ofType: type)) }
+        for type in types { found.formUnion(machine.addresses(ofType: type)) }
         return found
     }
 }

@@ -1,0 +1,180 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Whether this daemon takes a request: who asks, whether there is room, whether a log is there to write it to.
+///
+/// Everything that may refuse a request before it is a commit stands here, and no way goes around it. What the state machine
+/// refuses is refused by every daemon; what stands here is this one's.
+final class Admission {
+    private let machine: StateMachine
+    private let connections: Connections
+    private let hub: SubscriptionHub
+    private let log: LogGate
+    private let memory: MemoryMeter
+    /// The daemon's own uid.
+    private let ownUID: Int
+
+    init(
+        _ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub, _ log: LogGate,
+        _ memory: MemoryMeter, ownUID: Int
+    ) {
+        self.machine = machine
+        self.connections = connections
+        self.hub = hub
+        self.log = log
+        self.memory = memory
+        self.ownUID = ownUID
+    }
+
+    private var limits: DaemonLimits { connections.limits }
+
+    // MARK: Who asks
+
+    /// Nobody asks for anything but to be known before it is known who that is.
+    @inline(__always)
+    func admit(_ operation: Operation, from connection: Connection) throws(RequestError) {
+        if connection.principal == nil, operation != .hello { throw Self.unknownClient }
+    }
+
+    static let unknownClient = RequestError(
+        .unauthorized, "Begin with hello and a token; this is a TCP connection.")
+
+    /// Root and the daemon's own user.
+    private func isOperator(_ principal: Principal) -> Bool {
+        guard let uid = principal.uid else { return false }
+        return uid == 0 || uid == ownUID
+    }
+
+    func requireOperator(_ principal: Principal) throws(RequestError) {
+        guard isOperator(principal) else {
+            throw RequestError(.forbidden, "Only root and the daemon's own user may reload definitions.")
+        }
+    }
+
+    /// Whether somebody may drop a store, or put an old state in its place.
+    func requireOwnership(of index: Int32, _ principal: Principal) throws(RequestError) {
+        if isOperator(principal) { return }
+        let creator = machine.stores.pointer(index).pointee.creator
+        if creator >= 0, creator == principal.number { return }
+        let address = machine.address(of: Int(index))
+        throw RequestError(
+            .forbidden,
+            creator == StoreRecord.configured
+                ? "\(address) stands in the configuration; only root and the daemon's own user may drop it."
+                : "Only who created \(address), root and the daemon's own user may drop it.")
+    }
+
+    // MARK: The log
+
+    /// Throws while nothing can be committed.
+    @inline(__always)
+    func requireCommits() throws(RequestError) {
+        if let reason = log.unavailableReason { throw RequestError(.unavailable, reason) }
+    }
+
+    func requireLog() throws(RequestError) {
+        guard log.isOn else {
+            throw RequestError(
+                .unavailable,
+                "This bus keeps no action log, so there is no past to read or return to; configure log: for one."
+            )
+        }
+    }
+
+    // MARK: Memory
+
+    /// Throws if the daemon has no memory for so many bytes of state more.
+    func requireMemory(for bytes: Int) throws(RequestError) {
+        if memory.inUse + bytes > memory.limit { throw memoryUsedUp }
+    }
+
+    /// Throws if what has been applied made the states grow, and the daemon has no memory for that.
+    @inline(__always)
+    func requireMemory(ifGrownFrom bytes: Int) throws(RequestError) {
+        if machine.stateBytes > bytes, memory.isOver { throw memoryUsedUp }
+    }
+
+    private var memoryUsedUp: RequestError {
+        RequestError(
+            .limit, "The bus holds \(memory.limit) bytes, its memory limit; drop what is not needed.")
+    }
+
+    var overMemory: RequestError {
+        RequestError(.limit, "The bus holds \(memory.limit) bytes, its memory limit; try again later.")
+    }
+
+    /// Throws if a read that goes on for a while would be one too many.
+    func requireMemoryForRead() throws(RequestError) {
+        if memory.isOver {
+            throw RequestError(
+                .limit,
+                "The bus holds \(memory.limit) bytes, its memory limit; ask for fewer stores, or later.")
+        }
+    }
+
+    /// What a will counts as. Throws if the daemon has no memory for it.
+    func requireMemory(forWill actions: [JSON], of connection: Connection) throws(RequestError) -> Int {
+        let size = DaemonLimits.willFactor * JSON.array(actions).encodedSize
+        guard size <= connection.willBytes || memory.inUse + size - connection.willBytes <= memory.limit
+        else {
+            throw RequestError(
+                .limit, "The bus holds \(memory.limit) bytes, its memory limit; leave a smaller will.")
+        }
+        return actions.isEmpty ? 0 : size
+    }
+
+    // MARK: Lines
+
+    /// Throws if the planned actions leave no room for their events on a line.
+    func requireEventRoom() throws(RequestError) {
+        let plan = machine.plan
+        for (index, action) in plan.actions.elements.enumerated() {
+            for step in action.steps
+            where plan.steps[step].payload.encodedSize + DaemonLimits.eventOverhead > limits.line {
+                let error = RequestError(
+                    .tooLarge,
+                    "The payload leaves no room for its event on a line of \(limits.line) bytes.")
+                throw plan.actions.count > 1 ? error.with("index", .int(index)) : error
+            }
+        }
+    }
+
+    // MARK: Subscriptions
+
+    func requireSubscription(_ connection: Connection) throws(RequestError) {
+        guard connection.subscriptions.count < limits.subscriptions else {
+            throw RequestError(
+                .limit,
+                "A connection has at most \(limits.subscriptions) subscriptions; use a pattern, or unsubscribe."
+            )
+        }
+    }
+
+    func require(_ filter: SubscriptionFilter, _ connection: Connection) throws(RequestError) {
+        if memory.isOver { throw overMemory }
+        if filter.actions { try requireActionSubscription(connection) }
+        if hub.groups[filter] == nil { try requirePattern(filter.pattern) }
+    }
+
+    /// Action events can't be merged, so each subscription to them costs every dispatch.
+    private func requireActionSubscription(_ connection: Connection) throws(RequestError) {
+        let count = connection.subscriptions.count { $0.group.key.actions }
+        guard count < DaemonLimits.actionSubscriptions else {
+            throw RequestError(
+                .limit,
+                "A connection has at most \(DaemonLimits.actionSubscriptions) subscriptions to actions; use a pattern, or unsubscribe."
+            )
+        }
+    }
+
+    private func requirePattern(_ pattern: AddressPattern) throws(RequestError) {
+        guard !pattern.name.isAny, pattern.literalAddress == nil else { return }
+        guard hub.globGroups.countAlike(pattern) < DaemonLimits.alikePatterns else {
+            throw RequestError(
+                .limit,
+                "The bus has \(DaemonLimits.alikePatterns) other patterns that begin like this one; begin yours with more of the name."
+            )
+        }
+    }
+}

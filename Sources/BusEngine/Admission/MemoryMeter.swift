@@ -1,0 +1,36 @@
+import BusMachine
+
+/// How much memory the daemon takes.
+///
+/// What clients make it hold is counted, from below: values take more than their encoding. So the owner of the process also
+/// measures what it really takes, and the greater of the two counts.
+final class MemoryMeter {
+    private let machine: StateMachine
+    private let connections: Connections
+    private let hub: SubscriptionHub
+    private let reads: PendingReads
+
+    /// What the process really takes, as its owner has measured it; 0 where nobody has.
+    @exclusivity(unchecked) var measured = 0
+
+    init(
+        _ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub, _ reads: PendingReads
+    ) {
+        self.machine = machine
+        self.connections = connections
+        self.hub = hub
+        self.reads = reads
+    }
+
+    /// All that clients can make the daemon hold, in bytes.
+    var accounted: Int {
+        machine.stateMemory + connections.memory + machine.keys.count * 256 + hub.memory + reads.bytes
+    }
+
+    var inUse: Int { max(accounted, measured) }
+
+    /// What may be held, in bytes.
+    var limit: Int { connections.limits.memory }
+
+    var isOver: Bool { inUse > limit }
+}

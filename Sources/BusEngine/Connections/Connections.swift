@@ -1,0 +1,288 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// All clients: who is there, what is written for them, who has something to send.
+final class Connections {
+    private let clock: TurnClock
+    @exclusivity(unchecked) private(set) var limits: DaemonLimits
+    let pool = BufferPool()
+
+    @exclusivity(unchecked) private(set) var all: [Connection?] = []
+    @exclusivity(unchecked) private var free: [ConnectionID] = []
+    @exclusivity(unchecked) private(set) var count = 0
+    /// Those with new output or a new status, and the storage of the list before.
+    @exclusivity(unchecked) private var ready: [ConnectionID] = []
+    @exclusivity(unchecked) private var spareReady: [ConnectionID] = []
+
+    /// The sum of all outboxes, and how much of it stands in runs that several share.
+    @exclusivity(unchecked) private(set) var outboxBytes = 0
+    @exclusivity(unchecked) private var sharedBytes = 0
+    /// Full runs of this turn; and those of turns before as long as somebody has not sent them, and what they take.
+    @exclusivity(unchecked) private var retiredRuns: [ByteWriter] = []
+    @exclusivity(unchecked) private var lentRuns: [ByteWriter] = []
+    @exclusivity(unchecked) private var lentBytes = 0
+    @exclusivity(unchecked) private var lentRunsSeenAt = 0
+    /// What wills and unfinished lines count as.
+    @exclusivity(unchecked) private(set) var willBytes = 0
+    @exclusivity(unchecked) private(set) var heldBytes = 0
+
+    // Since the start, for `stats`.
+    @exclusivity(unchecked) private(set) var totalCount = 0
+    @exclusivity(unchecked) var bytesIn = 0
+    @exclusivity(unchecked) private(set) var bytesOut = 0
+
+    init(_ clock: TurnClock, _ limits: DaemonLimits) {
+        self.clock = clock
+        self.limits = limits
+    }
+
+    func adopt(_ limits: DaemonLimits) {
+        self.limits = limits
+        for connection in all { connection?.lines.limit(longest: limits.line, deepest: limits.depth) }
+    }
+
+    // MARK: Who is there
+
+    /// Takes in a new connection. `isHeld`: nothing may leave before the log says so.
+    func add(_ peer: Peer, isHeld: Bool) -> Connection {
+        let id = free.popLast() ?? all.count
+        let connection = Connection(id: id, peer: peer, limits: limits)
+        if isHeld { connection.outbox.release(through: 0) }
+        if id == all.count { all.append(connection) } else { all[id] = connection }
+        count += 1
+        totalCount += 1
+        return connection
+    }
+
+    /// Takes in one with the number it had with another daemon; nil if that is not behind all others.
+    func add(_ peer: Peer, numbered id: ConnectionID) -> Connection? {
+        guard id >= all.count, id < 1 << 24 else { return nil }
+        while all.count < id {
+            free.append(all.count)
+            all.append(nil)
+        }
+        let connection = Connection(id: id, peer: peer, limits: limits)
+        all.append(connection)
+        count += 1
+        return connection
+    }
+
+    @inline(__always)
+    subscript(id: ConnectionID) -> Connection {
+        guard all.indices.contains(id), let connection = all[id] else {
+            preconditionFailure("Connection \(id) is not open.")
+        }
+        return connection
+    }
+
+    /// The same for a number that may not be in use any more.
+    func find(_ id: ConnectionID) -> Connection? { all.indices.contains(id) ? all[id] : nil }
+
+    /// Whether this connection is still there.
+    func holds(_ connection: Connection) -> Bool { find(connection.id) === connection }
+
+    /// Lets go of a connection and of what waits for it. Its number may be used again after `release(number:)`.
+    func remove(_ connection: Connection) {
+        outboxBytes -= connection.outbox.count
+        sharedBytes -= connection.outbox.sharedCount
+        connection.lines.clear()
+        connection.outbox = Outbox()
+        countHeld(connection)
+        all[connection.id] = nil
+        count -= 1
+    }
+
+    /// A number may be used again.
+    func release(number: ConnectionID) { free.append(number) }
+
+    // MARK: Memory
+
+    /// What waits for readers: what several share counts once.
+    var outputBytes: Int { outboxBytes - sharedBytes + lentBytes }
+
+    /// All that connections make the daemon hold.
+    var memory: Int { outputBytes + count * 1024 + willBytes + heldBytes }
+
+    /// Whether what waits for readers takes more than its share of the memory.
+    var isOutputOverShare: Bool { outputBytes > limits.memory / 4 }
+
+    /// How much may wait for one connection: less while all of them together hold much.
+    @inline(__always)
+    var outboxLimit: Int { isOutputOverShare ? min(limits.outbox, 64 << 10) : limits.outbox }
+
+    /// Keeps the sum of what connections have sent and is not carried out yet.
+    func countHeld(_ connection: Connection) {
+        let held = connection.lines.heldBytes
+        if held == connection.heldBytes { return }
+        heldBytes += held - connection.heldBytes
+        connection.heldBytes = held
+    }
+
+    /// A request is kept to be carried out later, or no longer.
+    func countKept(_ bytes: Int) { heldBytes += bytes }
+
+    func countWill(_ bytes: Int, of connection: Connection) {
+        willBytes += bytes - connection.willBytes
+        connection.willBytes = bytes
+    }
+
+    /// Whether a client has not read for so long that it does not read.
+    func isStuck(_ connection: Connection) -> Bool {
+        connection.stuckSince.map { clock.now - $0 >= DaemonLimits.stuckMilliseconds } ?? false
+    }
+
+    // MARK: Writing
+
+    /// Writes into the connection's own bytes.
+    @inline(__always)
+    func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
+        if connection.sharedRun != nil { takeShared(connection) }
+        connection.outbox.begin(pool)._withUnsafeGuaranteedRef { writer in
+            let start = writer.count
+            body(writer)
+            let written = writer.count &- start
+            connection.outbox.finish(written)
+            outboxBytes &+= written
+            clock.output &+= written
+            clock.work &+= written
+        }
+        if !connection.isReady { markReady(connection) }
+    }
+
+    /// Writes a reply. It waits while changes before it have not been written.
+    @inline(__always)
+    func reply(to connection: Connection, _ body: (ByteWriter) -> Void) {
+        if connection.lagging == 0 { return write(to: connection, body) }
+        let writer = ByteWriter()
+        body(writer)
+        connection.heldReply = Array(writer.bytes)
+    }
+
+    /// Gives the reply that waited.
+    func releaseReply(to connection: Connection) {
+        guard let reply = connection.heldReply else { return }
+        connection.heldReply = nil
+        write(to: connection) { writer in reply.withUnsafeBytes { writer.append($0) } }
+    }
+
+    /// Writes a goodbye; what was written before is still sent, and nothing after it.
+    func close(_ connection: Connection, _ code: GoodbyeCode, _ message: String) {
+        write(to: connection) { $0.append(goodbye: code, message) }
+        close(connection)
+    }
+
+    func close(_ connection: Connection) {
+        connection.isClosing = true
+        markReady(connection)
+    }
+
+    // MARK: Shared runs
+
+    /// So many bytes have been written for so many connections at once.
+    @inline(__always)
+    func countShared(_ bytes: Int, for members: Int) {
+        outboxBytes &+= bytes &* members
+        clock.output &+= bytes &* members
+        sharedBytes &+= bytes &* members
+    }
+
+    /// Puts into the outbox what was written for a connection in its shared run since it was last given something.
+    @inline(__always)
+    func takeShared(_ connection: Connection) {
+        guard let run = connection.sharedRun.map(Unmanaged.passUnretained) else { return }
+        run._withUnsafeGuaranteedRef { give($0.bytes, to: connection) }
+    }
+
+    /// Puts what is new in a run into a member's outbox.
+    @inline(__always)
+    func give(_ run: ByteWriter, to connection: Connection) {
+        let (start, end) = (connection.sharedStart, run.count)
+        if start == end { return }
+        connection.outbox.append(shared: run, from: start, to: end)
+        connection.sharedStart = end
+        markReady(connection)
+    }
+
+    /// Everybody has been given all of a run.
+    func retire(_ run: ByteWriter) { retiredRuns.append(run) }
+
+    /// Between turns: runs that were sent to everybody are used again, others are lent until whoever has them has sent them.
+    func recycleRuns() {
+        for index in retiredRuns.indices {
+            if isKnownUniquelyReferenced(&retiredRuns[index]) {
+                pool.recycle(retiredRuns[index])
+            } else {
+                lentBytes += retiredRuns[index].reserved
+                lentRuns.append(retiredRuns[index])
+            }
+        }
+        retiredRuns.removeAll(keepingCapacity: true)
+        if !lentRuns.isEmpty, clock.now - lentRunsSeenAt >= DaemonLimits.lentRunsInterval { reclaimRuns() }
+    }
+
+    /// Runs that nobody else has any more are used again.
+    private func reclaimRuns() {
+        lentRunsSeenAt = clock.now
+        var lent: [ByteWriter] = []
+        lentBytes = 0
+        for index in lentRuns.indices {
+            if isKnownUniquelyReferenced(&lentRuns[index]) {
+                pool.recycle(lentRuns[index])
+            } else {
+                lentBytes += lentRuns[index].reserved
+                lent.append(lentRuns[index])
+            }
+        }
+        lentRuns = lent
+    }
+
+    // MARK: Sending
+
+    @inline(__always)
+    func markReady(_ connection: Connection) {
+        if connection.isReady { return }
+        connection.isReady = true
+        ready.append(connection.id)
+    }
+
+    /// Hands on the connections that have new output or a new status since the last call.
+    @inline(__always)
+    func takeReady(_ body: (Connection) -> Void) {
+        if ready.isEmpty { return }
+        var taken: [ConnectionID] = []
+        swap(&taken, &ready)
+        swap(&ready, &spareReady)
+        for id in taken {
+            // It may be gone, and its number in use again by one that is not ready.
+            if all[id] == nil { continue }
+            Unmanaged.passUnretained(all[id]!)._withUnsafeGuaranteedRef { connection in
+                guard connection.isReady else { return }
+                connection.isReady = false
+                body(connection)
+            }
+        }
+        taken.removeAll(keepingCapacity: true)
+        swap(&taken, &spareReady)
+    }
+
+    /// Takes away what was sent.
+    @inline(__always)
+    func sent(_ bytes: Int, on connection: Connection) {
+        let shared = connection.outbox.sharedCount
+        connection.outbox.sent(bytes, pool)
+        sharedBytes &-= shared &- connection.outbox.sharedCount
+        if bytes > 0 { connection.stuckSince = nil }
+        outboxBytes -= bytes
+        bytesOut += bytes
+    }
+
+    /// Takes back what may not leave, and gives it.
+    func retract(_ connection: Connection) -> [UInt8] {
+        let shared = connection.outbox.sharedCount
+        let held = connection.outbox.takeBackHeld()
+        sharedBytes -= shared - connection.outbox.sharedCount
+        outboxBytes -= held.count
+        return held
+    }
+}

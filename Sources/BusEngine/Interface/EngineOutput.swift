@@ -1,0 +1,64 @@
+import BusMachine
+
+/// What the engine wants of the world. It calls nobody: its owner takes these after every turn and does them.
+package enum EngineOutput {
+    /// Something for the operator's log.
+    case diagnostic(Diagnostic)
+    /// The log is asked; `answer(_:with:)` brings what it said.
+    case query(LogQuery)
+    /// Definitions and limits are to be read anew; `finishReload` brings them.
+    case reload(ReloadRequest)
+}
+
+/// Somebody wants definitions and limits to be read anew.
+package struct ReloadRequest: Sendable {
+    let connection: ConnectionID
+    let number: Int
+}
+
+/// Why definitions could not be loaded anew; the old ones stay.
+package struct ReloadFailure: Error {
+    package var message: String
+    package init(message: String) { self.message = message }
+}
+
+/// Something for the operator's log.
+package struct Diagnostic: Sendable {
+    package enum Level: Sendable, Comparable { case debug, info, notice, warning, error }
+    /// What it is about, for logs that number their messages.
+    package enum Kind: Sendable {
+        case reloaded, reloadRefused, definitionKept, willRejected, slowConsumer
+        case storeCreated, storeDropped, committed
+    }
+    package var kind: Kind
+    package var level: Level
+    package var message: String
+    /// The client concerned, if one is: it may be gone already.
+    package var peer: Peer?
+    /// The type, the store and the action concerned, where there is one.
+    package var type: String?
+    package var store: String?
+    package var action: String?
+    package var revision: Int?
+}
+
+/// Outputs that wait for the engine's owner.
+final class Outputs {
+    @exclusivity(unchecked) private var waiting: [EngineOutput] = []
+    /// The least level of diagnostics that somebody reads: those about every store or commit are made only then.
+    let reportsFrom: Diagnostic.Level
+
+    init(reportsFrom: Diagnostic.Level) { self.reportsFrom = reportsFrom }
+
+    @inline(__always)
+    var isEmpty: Bool { waiting.isEmpty }
+
+    func add(_ output: EngineOutput) { waiting.append(output) }
+
+    func report(_ diagnostic: Diagnostic) { waiting.append(.diagnostic(diagnostic)) }
+
+    func take() -> [EngineOutput] {
+        defer { waiting = [] }
+        return waiting
+    }
+}

@@ -1,0 +1,103 @@
+import BusJSON
+import BusMachine
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// What has been committed and does not stand on disk yet: the log's entries, and the connections whose output has
+/// to wait for them.
+///
+/// An entry is one line of JSON without an end, and one commit; commits in a row that differ in nothing but the
+/// revision share one, which counts them in `times`.
+final class CommitBatch {
+    /// Whole entries, with newlines between them.
+    let entries = ByteWriter(capacity: 4096)
+    /// The revision before its first commit, and the last.
+    @exclusivity(unchecked) private(set) var before = 0
+    @exclusivity(unchecked) private(set) var last = 0
+    /// The turn of its last entry, in milliseconds since 1970.
+    @exclusivity(unchecked) private(set) var time = 0
+    /// Whose output waits for it, beginning with `Connection.outbox.released`.
+    @exclusivity(unchecked) var connections: [Connection] = []
+
+    /// Sessions whose end it holds.
+    @exclusivity(unchecked) var ends: [Session] = []
+
+    /// The last commit, behind its revision, and how often it came in a row; 0 when there is none.
+    @exclusivity(unchecked) private var latest = ByteWriter(capacity: 256)
+    @exclusivity(unchecked) private var times = 0
+    /// Where the next one is written, to be compared.
+    @exclusivity(unchecked) private var next = ByteWriter(capacity: 256)
+
+    var isEmpty: Bool { times == 0 && entries.isEmpty }
+
+    /// What it takes in memory, about.
+    var size: Int { entries.count + latest.count }
+
+    func begin(after revision: Int) {
+        entries.clear()
+        if entries.reserved > 1 << 20 { entries.shrink() }
+        times = 0
+        if !ends.isEmpty { ends = [] }
+        before = revision
+        last = revision
+    }
+
+    /// Adds the next commit; `body` writes what follows its revision, each member with a comma before it. One that is
+    /// `alone` is more than its actions, and shares its entry with no other.
+    @inline(__always)
+    func add(at time: Int, alone: Bool, _ body: (ByteWriter) -> Void) {
+        next.clear()
+        body(next)
+        self.time = time
+        if times > 0, !alone, Self.areEqual(next.bytes, latest.bytes) {
+            last += 1
+            times += 1
+            return
+        }
+        close()
+        last += 1
+        swap(&latest, &next)
+        times = 1
+    }
+
+    private static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+        one.count == other.count && memcmp(one.baseAddress!, other.baseAddress!, one.count) == 0
+    }
+
+    /// Adds a line that is no commit.
+    func addNote(at time: Int, _ body: (ByteWriter) -> Void) {
+        close()
+        self.time = time
+        if !entries.isEmpty { entries.append(UInt8(ascii: "\n")) }
+        body(entries)
+    }
+
+    /// Everything that was added stands in `entries` after this.
+    func close() {
+        if times == 0 { return }
+        if !entries.isEmpty { entries.append(UInt8(ascii: "\n")) }
+        entries.append("{\"revision\":")
+        entries.append(decimal: last - times + 1)
+        if times > 1 {
+            entries.append(",\"times\":")
+            entries.append(decimal: times)
+        }
+        entries.append(latest.bytes)
+        entries.append(UInt8(ascii: "}"))
+        times = 0
+    }
+}
+
+/// A batch that is to be written: its entries, which stay as they are until the engine hears what came of it.
+package struct SealedBatch {
+    package let entries: ByteWriter
+    /// Its first and last revision; a batch of notes only has `first == last + 1`.
+    package let first: Int
+    package let last: Int
+    /// Milliseconds since 1970.
+    package let time: Int
+}

@@ -1,0 +1,109 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// What had been said of commits that did not happen is retracted, before anybody has heard it.
+extension Engine {
+    /// What was about to leave on one connection, looked through.
+    private struct Retraction {
+        /// Replies as they now are, and the goodbye: what follows their newline, in order.
+        var lines: [(place: Int, bytes: [UInt8])] = []
+        /// Subscriptions whose reply was among it.
+        var made: Set<Int> = []
+        /// Subscriptions that will not hear what they were told, and the first revision of it.
+        var unheard: [Int: Int] = [:]
+        /// Something could not be read, and may have been for any of them.
+        var isUnclear = false
+    }
+
+    func retract(_ connection: Connection) {
+        connection.isHeld = false
+        let held = connections.retract(connection)
+        var retraction = look(through: held, from: connection.outbox.total)
+        // Those that wanted no answer, in their places: one that stands where a reply does came before it.
+        for dispatch in connection.unacknowledged where dispatch.revision > machine.revision {
+            let refusal = refusal(try? JSON(parsing: dispatch.id))
+            let place = retraction.lines.firstIndex { $0.place >= dispatch.place } ?? retraction.lines.count
+            // The place after this one's own, so that the next with the same place comes behind it.
+            retraction.lines.insert((dispatch.place - 1, refusal), at: place)
+        }
+        connection.unacknowledged = []
+        retractReply(of: connection, &retraction)
+        for subscription in connection.subscriptions where retraction.made.contains(subscription.number) {
+            hub.detach(subscription)
+        }
+        connection.subscriptions.removeAll { retraction.made.contains($0.number) }
+        for line in retraction.lines {
+            connections.write(to: connection) { writer in
+                line.bytes.withUnsafeBytes { writer.append($0) }
+                writer.append(UInt8(ascii: "\n"))
+            }
+        }
+        for subscription in connection.subscriptions {
+            let unheard = retraction.unheard[subscription.number] ?? (retraction.isUnclear ? 0 : nil)
+            if subscription.group.key.actions {
+                hub.rewindActions(subscription, from: unheard)
+            } else {
+                hub.restart(subscription, hasMissed: unheard != nil)
+            }
+        }
+    }
+
+    private func look(through held: [UInt8], from start: Int) -> Retraction {
+        var retraction = Retraction()
+        held.withUnsafeBytes { bytes in
+            LogLines.forEach(in: bytes) { line in
+                if line.isEmpty { return }
+                guard let message = (try? JSON(parsing: line, depthLimit: Self.depthOfOutput))?.object else {
+                    retraction.isUnclear = true
+                    return
+                }
+                let place = start + (line.baseAddress! - bytes.baseAddress!)
+                if message["ok"] != nil {
+                    retraction.lines.append(
+                        (place, Self.isBare(message) ? Array(line) : refusal(message["id"])))
+                    if let sub = message["sub"]?.int { retraction.made.insert(sub) }
+                } else if let sub = message["sub"]?.int {
+                    let told = message["revision"]?.int ?? 0
+                    retraction.unheard[sub] = min(retraction.unheard[sub] ?? told, told)
+                } else if message["event"] == "goodbye" {
+                    retraction.lines.append((place, Array(line)))
+                }
+            }
+        }
+        return retraction
+    }
+
+    /// States nest less than this, and so do requests.
+    private static let depthOfOutput = 1024
+
+    /// The reply that waited for changes before it, or for the log.
+    private func retractReply(of connection: Connection, _ retraction: inout Retraction) {
+        if let reply = connection.heldReply {
+            connection.heldReply = nil
+            let message = (try? JSON(parsing: reply, depthLimit: Self.depthOfOutput))?.object
+            if let sub = message?["sub"]?.int { retraction.made.insert(sub) }
+            retraction.lines.append((.max, refusal(message?["id"])))
+        }
+        guard let query = connection.query else { return }
+        connection.query = nil
+        if case .actions = query.purpose { return }
+        retraction.lines.append((.max, refusal(query.id.isEmpty ? nil : try? JSON(parsing: query.id))))
+    }
+
+    /// Told nothing that hangs on a commit: `ping`, `will`, `unsubscribe`.
+    private static func isBare(_ reply: JSONObject) -> Bool {
+        reply["ok"] == true && reply.members.allSatisfy { $0.key == "ok" || $0.key == "id" }
+    }
+
+    /// Without its newline.
+    private func refusal(_ id: JSON?) -> [UInt8] {
+        var reply = JSONObject()
+        if let id { reply["id"] = id }
+        reply["ok"] = false
+        let message = log.unavailableReason ?? ""
+        reply["error"] = ["code": .string(ErrorCode.unavailable.rawValue), "message": .string(message)]
+        totals.errors[ErrorCode.unavailable.rawValue, default: 0] += 1
+        return Array(reply.encoded.utf8)
+    }
+}

@@ -1,0 +1,209 @@
+import BusJSON
+import BusMachine
+
+/// What was committed and does not stand on disk yet, and whose output has to wait for it.
+///
+/// Batches of commits go to disk, one at a time; the next is open meanwhile. Nothing that tells of a commit leaves before
+/// that commit is durable. Without a log everything is.
+final class LogGate {
+    private let connections: Connections
+
+    /// Whether there is a log, and nothing leaves before it is written.
+    @exclusivity(unchecked) private(set) var isOn = false
+    @exclusivity(unchecked) private var open = CommitBatch()
+    @exclusivity(unchecked) private var inFlight: CommitBatch?
+    /// What was written last, for whoever is about to catch up with it.
+    @exclusivity(unchecked) private var written: [CommitBatch] = []
+    /// The last revision that stands on disk.
+    @exclusivity(unchecked) private(set) var durableRevision = 0
+    /// Connections that are not read because too much waits for the disk.
+    @exclusivity(unchecked) private var waiting: [Connection] = []
+    /// Why nothing can be committed now; nil while everything can.
+    @exclusivity(unchecked) private(set) var unavailableReason: String?
+
+    /// How much may be gathered while a batch is being written; then nothing more is read.
+    private static let openLimit = 32 << 20
+    /// How many commits may be, since equal ones take no room in the log, but each may take some elsewhere.
+    private static let openCommits = 1 << 18
+
+    init(_ connections: Connections) { self.connections = connections }
+
+    /// From now on commits are gathered, and what tells of them waits until they are written.
+    func begin(at revision: Int) {
+        isOn = true
+        durableRevision = revision
+        open.begin(after: revision)
+        for case let connection? in connections.all {
+            connection.outbox.release(through: connection.outbox.total)
+        }
+    }
+
+    /// Whether everything that was committed stands on disk, or need not.
+    var isDurable: Bool { !isOn || (inFlight == nil && open.isEmpty) }
+
+    /// Whether too much waits for the disk to take in more.
+    @inline(__always)
+    var isFull: Bool {
+        isOn && (open.size > Self.openLimit || open.last - open.before >= Self.openCommits)
+    }
+
+    // MARK: Commits
+
+    /// Takes the commit that a state machine is making. `details`: what it is besides its actions.
+    @inline(__always)
+    func append(
+        _ machine: StateMachine, by principal: Principal, actions: Bool, _ details: CommitDetails?
+    ) {
+        open.add(at: machine.time, alone: details != nil) { line in
+            machine.appendEntry(to: line, by: principal, actions: actions, details)
+        }
+    }
+
+    /// Takes a note: the will of a session.
+    func appendWill(of session: Session, _ machine: StateMachine) {
+        guard isOn else { return }
+        open.addNote(at: machine.time) { machine.appendWillNote(of: session, to: $0) }
+    }
+
+    /// The end of a session without a commit.
+    func appendEnd(of session: Session, _ machine: StateMachine) {
+        guard isOn else { return }
+        open.addNote(at: machine.time) { StateMachine.appendEndNote(of: session.id, to: $0) }
+    }
+
+    /// A session ends with what is gathered now; should that be lost, it has still to be ended.
+    func noteEnd(of session: Session) { if isOn { open.ends.append(session) } }
+
+    // MARK: Output
+
+    /// The output that was written for a connection leaves when everything it could tell of is on disk.
+    @inline(__always)
+    func hold(_ connection: Connection) {
+        if isDurable {
+            connection.outbox.release(through: connection.outbox.total)
+        } else if !connection.isHeld {
+            connection.isHeld = true
+            open.connections.append(connection)
+        }
+    }
+
+    // MARK: Batches
+
+    /// The next batch to write, if there is one and none is being written. What came of it must be told with `confirm` or
+    /// `fail`.
+    func seal() -> SealedBatch? {
+        guard isOn, inFlight == nil, !open.isEmpty else { return nil }
+        let batch = open
+        batch.close()
+        for connection in batch.connections {
+            connection.isHeld = false
+            connection.sealed = connection.outbox.total
+        }
+        inFlight = batch
+        open = spareBatch() ?? CommitBatch()
+        open.begin(after: batch.last)
+        return SealedBatch(
+            entries: batch.entries, first: batch.before + 1, last: batch.last, time: batch.time)
+    }
+
+    /// The batch that was sealed stands on disk. Gives the connections that waited for room and may go on.
+    func confirm() -> [Connection] {
+        guard let batch = inFlight else { preconditionFailure("No batch is being written.") }
+        inFlight = nil
+        durableRevision = batch.last
+        for connection in batch.connections {
+            connection.outbox.release(through: connection.sealed)
+            connections.markReady(connection)
+        }
+        batch.connections.removeAll(keepingCapacity: true)
+        written.append(batch)
+        if open.isEmpty { releaseOpen() }
+        return waiting.isEmpty || isFull ? [] : takeWaiting().filter(connections.holds)
+    }
+
+    private func takeWaiting() -> [Connection] {
+        for connection in waiting { connection.waitsForLog = false }
+        defer { waiting = [] }
+        return waiting
+    }
+
+    /// The oldest of the written batches, to be used again; some stay, as whoever catches up may need them.
+    private func spareBatch() -> CommitBatch? {
+        let size = written.reduce(0) { $0 + $1.size }
+        guard written.count > 8 || size > Self.openLimit / 8, !written.isEmpty else { return nil }
+        return written.removeFirst()
+    }
+
+    /// Nothing was committed while the disk was busy, so what was said meanwhile needs no further batch.
+    private func releaseOpen() {
+        for connection in open.connections {
+            connection.isHeld = false
+            connection.outbox.release(through: connection.outbox.total)
+            connections.markReady(connection)
+        }
+        open.connections.removeAll(keepingCapacity: true)
+    }
+
+    /// The batches could not be written: everything after `revision` has not happened, and nothing can be committed until
+    /// `resume`. Gives the sessions that had ended after it.
+    func fail(at revision: Int, _ reason: String) -> [Session] {
+        let ended = (inFlight?.ends ?? []) + open.ends
+        inFlight = nil
+        open.begin(after: revision)
+        open.connections = []
+        _ = takeWaiting()
+        durableRevision = revision
+        unavailableReason = reason
+        return ended
+    }
+
+    /// The log takes commits again; false if it did all the time.
+    func resume() -> Bool {
+        defer { unavailableReason = nil }
+        return unavailableReason != nil
+    }
+
+    // MARK: Waiting
+
+    /// A connection is not read before there is room again.
+    func wait(_ connection: Connection) {
+        connection.isBlocked = true
+        if isFull, !connection.waitsForLog {
+            connection.waitsForLog = true
+            waiting.append(connection)
+        }
+    }
+
+    /// A dispatch that wants no answer must get one if its commit can't be written; also one that was sent again.
+    func noteUnacknowledged(_ connection: Connection, committedAt revision: Int, id: UnsafeRawBufferPointer) {
+        guard isOn, revision > durableRevision else { return }
+        connections.takeShared(connection)
+        // What is written already is of no interest any more; looked for each time the list has doubled, because a slow
+        // disk lets it grow long.
+        if connection.unacknowledged.count >= connection.unacknowledgedRoom {
+            let durable = durableRevision
+            connection.unacknowledged.removeAll { $0.revision <= durable }
+            connection.unacknowledgedRoom = max(64, 2 * connection.unacknowledged.count)
+        }
+        connection.unacknowledged.append(
+            UnacknowledgedDispatch(place: connection.outbox.total, revision: revision, id: Array(id)))
+    }
+
+    // MARK: What is still in memory
+
+    /// Hands on the entries after a revision, batch by batch, with the last revision of each, until `body` gives false. False,
+    /// with nothing handed on, where they begin before what is in memory; else whether all were handed on.
+    func forEachBatch(
+        after revision: Int, _ body: (UnsafeRawBufferPointer, _ last: Int) -> Bool
+    ) -> Bool {
+        let batches = written + (inFlight.map { [$0] } ?? []) + [open]
+        guard let first = batches.first(where: { $0.last > revision }), first.before <= revision else {
+            return false
+        }
+        open.close()
+        for batch in batches where batch.last > revision {
+            if !body(batch.entries.bytes, batch.last) { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,50 @@
+import BusMachine
+
+/// Asks the log what only it knows; the connection waits, the others go on.
+final class LogQueries {
+    private let machine: StateMachine
+    private let connections: Connections
+    private let outputs: Outputs
+    /// Counts what was asked.
+    @exclusivity(unchecked) private var count = 0
+
+    init(_ machine: StateMachine, _ connections: Connections, _ outputs: Outputs) {
+        self.machine = machine
+        self.connections = connections
+        self.outputs = outputs
+    }
+
+    /// Asks for a connection; `id` is that of its request, as it stood there.
+    func ask(
+        _ subject: LogQuery.Subject, for purpose: PendingQuery.Purpose, id: [UInt8], _ connection: Connection
+    ) {
+        let number = wait(for: purpose, id: id, connection)
+        outputs.add(
+            .query(
+                LogQuery(
+                    connection: connection.id, number: number, subject: subject, peer: connection.peer,
+                    needed: machine.revision, room: connections.limits.line - id.count - 64)))
+    }
+
+    /// A connection wants everything to be read anew.
+    func askReload(id: [UInt8], _ connection: Connection) {
+        let number = wait(for: .reload, id: id, connection)
+        outputs.add(.reload(ReloadRequest(connection: connection.id, number: number)))
+    }
+
+    private func wait(for purpose: PendingQuery.Purpose, id: [UInt8], _ connection: Connection) -> Int {
+        count += 1
+        connection.query = PendingQuery(number: count, id: id, purpose: purpose)
+        connection.isBlocked = true
+        return count
+    }
+
+    /// What a connection waits for, if it is what has been answered; it waits no longer.
+    func take(_ number: Int, of id: ConnectionID) -> (Connection, PendingQuery)? {
+        guard let connection = connections.find(id), let pending = connection.query,
+            pending.number == number
+        else { return nil }
+        connection.query = nil
+        return (connection, pending)
+    }
+}

@@ -1,0 +1,170 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Requests about the past: only the log knows it, so it is asked, and the connection waits.
+extension Engine {
+    /// Reads the commits of the past.
+    func history(_ connection: Connection) throws(RequestError) {
+        try admission.requireLog()
+        let since = try request.integer(.since)
+        let until = try request.integer(.until)
+        let limit = try request.integer(.limit, least: 1) ?? 100
+        guard limit <= DaemonLimits.history else {
+            throw .invalid(
+                "limit", "A reply tells at most \(DaemonLimits.history) commits; ask for more with `since`.")
+        }
+        var (type, store): (String?, String?)
+        if request.present.contains(.type) {
+            guard Names.isTypeName(request.type) else { _ = try machine.requireType(request.type); return }
+            type = String(decoding: request.type, as: UTF8.self)
+        }
+        if request.present.contains(.store) {
+            _ = try machine.requireAddress(request.store)
+            store = String(decoding: request.store, as: UTF8.self)
+        }
+        guard type == nil || store == nil else {
+            throw .invalid("type", "Give one of `type` and `store`, not both.")
+        }
+        // What happens while the answer is looked for is not part of it.
+        let last = min(until ?? machine.revision, machine.revision)
+        ask(.history(since: since, until: last, limit: limit, type: type, store: store), connection)
+    }
+
+    /// The past revision that a request speaks of; nil for the present.
+    func requestedPast() throws(RequestError) -> Int? {
+        guard let past = try request.integer(.revision), past != machine.revision else { return nil }
+        try requireHappened(past)
+        try admission.requireLog()
+        return past
+    }
+
+    private func requireHappened(_ past: Int) throws(RequestError) {
+        guard past <= machine.revision else {
+            throw RequestError(
+                .conflict,
+                "The bus is at revision \(machine.revision); revision \(past) has not happened.")
+        }
+    }
+
+    /// Gives a store the state it had, as a new commit.
+    func revert(_ connection: Connection) throws(RequestError) {
+        guard request.present.contains(.store) else {
+            throw .invalid("store", "Say in `store` which store to revert.")
+        }
+        guard let past = try request.integer(.revision) else {
+            throw .invalid("revision", "Say in `revision` to which one to go back.")
+        }
+        let expected = try request.integer(.ifRevision)
+        try admission.requireLog()
+        try admission.requireCommits()
+        let (_, index) = try machine.requireStore(request.store)
+        try admission.requireOwnership(of: index, connection.principal!)
+        try machine.require(expected, of: index)
+        try requireHappened(past)
+        let store = String(decoding: request.store, as: UTF8.self)
+        ask(
+            .state(revision: past, store: store), for: .revert(store: store, to: past, expected: expected),
+            connection)
+    }
+
+    /// Asks the log what a request wants to know.
+    func ask(
+        _ subject: LogQuery.Subject, for purpose: PendingQuery.Purpose = .reply, _ connection: Connection
+    ) {
+        queries.ask(subject, for: purpose, id: Array(request.id), connection)
+    }
+
+    // MARK: Answers
+
+    /// The log has answered; the connection goes on.
+    package func answer(_ query: LogQuery, with answer: LogAnswer) {
+        guard let (connection, pending) = queries.take(query.number, of: query.connection) else { return }
+        switch pending.purpose {
+        case .reply: reply(answer, pending.id, connection)
+        case .revert(let store, let to, let expected):
+            finish(pending.id, connection) { () throws(RequestError) in
+                try self.revert(store, to: to, expected, answer, by: connection.principal!)
+            }
+        case .actions(let subscription): hub.deliverPast(answer, to: subscription)
+        case .reload: break
+        }
+        connections.markReady(connection)
+        proceed(connection)
+    }
+
+    /// Does what a connection waited for, and answers with the revision it made, or with why it can't be done.
+    func finish(
+        _ id: [UInt8], _ connection: Connection, _ body: () throws(RequestError) -> Void
+    ) {
+        do throws(RequestError) {
+            try body()
+            id.withUnsafeBytes { id in
+                answer(connection, id: id) { $0.append(revision: machine.revision) }
+            }
+        } catch {
+            id.withUnsafeBytes { refuse(error, for: connection, id: $0) }
+        }
+    }
+
+    private func reply(_ answer: LogAnswer, _ id: [UInt8], _ connection: Connection) {
+        id.withUnsafeBytes { id in
+            switch answer {
+            case .members(let members):
+                self.answer(connection, id: id) { writer in members.withUnsafeBytes { writer.append($0) } }
+            case .refused(let code, let message, let details):
+                refuse(Self.error(code, message, details), for: connection, id: id)
+            case .state, .entries, .gap:
+                refuse(
+                    RequestError(
+                        .internal, "The log gave another answer than was asked for; report this."),
+                    for: connection, id: id)
+            }
+        }
+    }
+
+    private static func error(_ code: String, _ message: String, _ details: JSONObject) -> RequestError {
+        var error = RequestError(ErrorCode(rawValue: code) ?? .internal, message)
+        for member in details.members { error = error.with(member.key, member.value) }
+        return error
+    }
+
+    private func revert(
+        _ store: String, to past: Int, _ expected: Int?, _ answer: LogAnswer, by principal: Principal
+    ) throws(RequestError) {
+        guard case .state(let old) = answer else {
+            guard case .refused(let code, let message, let details) = answer else { return }
+            throw Self.error(code, message, details)
+        }
+        try admission.requireCommits()
+        let (_, index) = try machine.requireStore(store)
+        try machine.require(expected, of: index)
+        let details = CommitDetails()
+        details.replaced = [(index, try machine.state(old, of: past, for: index))]
+        details.reverted = .init(store: store, to: past)
+        machine.plan.clear()
+        commit(by: principal, actions: false, details)
+    }
+
+    /// Nobody will answer any more: whoever waits for a reply hears that, before the daemon goes. True if somebody did; then
+    /// others may have gone on, and asked in their turn.
+    package func refuseQueries() -> Bool {
+        var isAny = false
+        for case let connection? in connections.all {
+            // Behind a query there may be another one.
+            while let query = connection.query {
+                // What is still to be told of past actions is told by the daemon that follows.
+                if case .actions = query.purpose { break }
+                connection.query = nil
+                isAny = true
+                query.id.withUnsafeBytes {
+                    refuse(
+                        RequestError(.unavailable, "The bus restarts; ask again."), for: connection, id: $0)
+                }
+                connections.markReady(connection)
+                serve(connection)
+            }
+        }
+        return isAny
+    }
+}

@@ -1,0 +1,132 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+import BusState
+
+/// `subscribe` and `unsubscribe`, and what requests say of stores.
+extension Engine {
+    func subscribe(_ connection: Connection) throws(RequestError) {
+        try admission.requireSubscription(connection)
+        let pattern = try requestedPattern(required: true)!
+        try machine.requireTypes(of: pattern)
+        let pointers = try requestedPointers()
+        let format = try requestedFormat()
+        let initial = try request.flag(.initial, default: true)
+        let cause = try request.flag(.cause, default: false)
+        let actions = try request.flag(.actions, default: false)
+        let since = try request.integer(.since)
+        let epoch = try request.string(.epoch)
+        guard (since == nil) == (epoch == nil) else {
+            throw .invalid(
+                since == nil ? "since" : "epoch", "`since` and `epoch` go together; give both or neither.")
+        }
+        let filter = SubscriptionFilter(
+            pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions)
+        try admission.require(filter, connection)
+        let group = hub.group(filter, pointers)
+        if group.subscribers.isEmpty, memory.isOver {
+            hub.removeIfEmpty(group)
+            throw admission.overMemory
+        }
+        let subscription = hub.add(to: group, for: connection)
+        clock.work += Work.subscription + Work.pointer * (pointers?.count ?? 0)
+        answer(connection) { writer in
+            writer.append(",\"sub\":")
+            writer.append(decimal: subscription.number)
+            writer.append(revision: machine.revision)
+            writer.append(",\"epoch\":")
+            writer.append(quoted: machine.epoch)
+        }
+        hub.begin(subscription, start(of: filter, initial: initial, since: since, epoch: epoch))
+    }
+
+    private func start(
+        of filter: SubscriptionFilter, initial: Bool, since: Int?, epoch: String?
+    ) -> SubscriptionHub.Start {
+        let isOurs = epoch == machine.epoch
+        if filter.actions {
+            guard let since, !isOurs || since != machine.revision else { return .live }
+            // Whoever asks for past actions that nobody can tell any more hears of the gap.
+            return log.isOn && isOurs && since < machine.revision ? .past(after: since) : .gap
+        }
+        if let since, isOurs, since <= machine.revision, machine.dropLog.reaches(back: since) {
+            return .resume(after: since)
+        }
+        return initial || since != nil ? .reset : .live
+    }
+
+    func unsubscribe(_ connection: Connection) throws(RequestError) {
+        guard let number = try request.integer(.sub, least: 1) else {
+            throw .invalid("sub", "Say in `sub` which subscription to end.")
+        }
+        guard let index = connection.subscriptions.firstIndex(where: { $0.number == number }) else {
+            throw .invalid("sub", "This connection has no subscription \(number).")
+        }
+        hub.detach(connection.subscriptions.remove(at: index))
+        answer(connection) { _ in }
+    }
+
+    // MARK: What a request speaks of
+
+    /// The stores named by `store`, `type` or `match`.
+    func requestedPattern(required: Bool) throws(RequestError) -> AddressPattern? {
+        let match = try request.string(.match)
+        let given = [request.present.contains(.store), request.present.contains(.type), match != nil]
+        guard given.filter({ $0 }).count <= 1 else {
+            throw .invalid("match", "Give one of `store`, `type` and `match`, not several.")
+        }
+        if request.present.contains(.store) {
+            _ = try machine.requireAddress(request.store)
+            return AddressPattern(request.store)
+        }
+        if request.present.contains(.type) {
+            return AddressPattern(type: try machine.requireType(request.type).name)
+        }
+        if let match {
+            var text = match
+            guard let pattern = text.withUTF8({ AddressPattern(UnsafeRawBufferPointer($0)) }) else {
+                throw .invalid(
+                    "match",
+                    "\"\(match.prefix(200))\" is no pattern of addresses; it has exactly one slash, as counter/* has."
+                )
+            }
+            return pattern
+        }
+        if required { throw .invalid("store", "Name what is meant with one of `store`, `type` and `match`.") }
+        return nil
+    }
+
+    func requestedPointers() throws(RequestError) -> [[String]]? {
+        guard let list = try request.array(.select) else { return nil }
+        guard !list.isEmpty else {
+            throw .invalid("select", "`select` is empty; leave it out to get whole states.")
+        }
+        guard list.count <= DaemonLimits.pointers else {
+            throw RequestError(
+                .limit, "`select` takes at most \(DaemonLimits.pointers) pointers; select their parent.")
+        }
+        var pointers: [[String]] = []
+        for element in list {
+            guard case .string(let text) = element, let pointer = try? JSONPointer(text) else {
+                throw .invalid(
+                    "select",
+                    "`select` holds JSON Pointers such as \"/target\"; \(element.encoded.prefix(80)) is none."
+                )
+            }
+            if !pointers.contains(where: {
+                $0.count == pointer.tokens.count && zip($0, pointer.tokens).allSatisfy(UTF8Order.equal)
+            }) {
+                pointers.append(pointer.tokens)
+            }
+        }
+        return Selection(pointers).pointers
+    }
+
+    private func requestedFormat() throws(RequestError) -> SubscriptionFilter.Format {
+        guard let name = try request.string(.format) else { return .merge }
+        guard let format = SubscriptionFilter.Format(rawValue: name) else {
+            throw .invalid("format", "`format` is merge, patch or state.")
+        }
+        return format
+    }
+}

@@ -1,0 +1,45 @@
+/// The time of a turn, and the work done in it: what everything that costs something counts on.
+///
+/// Work is nanoseconds or so, as `Work` estimates them. The same requests cost the same everywhere, so who waits for whom can be
+/// tested without a clock.
+final class TurnClock {
+    /// The turn's time, in milliseconds since 1970.
+    @exclusivity(unchecked) var now = 0
+    /// The work done in this turn.
+    @exclusivity(unchecked) var work = 0
+    /// Where on that clock the slice that is under way ends; 0 outside of one.
+    @exclusivity(unchecked) var sliceEnd = 0
+    /// What of the slice's work went into delivery: nobody waits longer because many want to hear of what it dispatches.
+    @exclusivity(unchecked) var deliveredWork = 0
+    /// The bytes that this turn has made for clients.
+    @exclusivity(unchecked) var output = 0
+    /// The work of all turns before.
+    @exclusivity(unchecked) private(set) var earlierWork = 0
+    @exclusivity(unchecked) var limits: DaemonLimits
+
+    init(_ limits: DaemonLimits) { self.limits = limits }
+
+    /// Begins a turn. Time never goes back.
+    func begin(at milliseconds: Int) {
+        now = max(now, milliseconds)
+        earlierWork &+= work
+        work = 0
+        output = 0
+    }
+
+    /// All the work that was ever done.
+    var totalWork: Int { earlierWork &+ work }
+
+    /// The turn has taken as long as it may, whatever was counted.
+    func close() { work = max(work, limits.turnWork) }
+
+    /// Whether this turn has room for more.
+    var hasRoom: Bool { work < limits.turnWork && output < DaemonLimits.turnOutput }
+
+    /// Whether what goes on now has used up its slice.
+    @inline(__always)
+    var isSliceUsedUp: Bool { work >= sliceEnd }
+
+    /// The work done in the present slice; outside of one, as much as a turn may take.
+    var workOfSlice: Int { sliceEnd == 0 ? limits.turnWork : work &- sliceEnd &+ limits.sliceWork }
+}

@@ -1,0 +1,78 @@
+import BusJSON
+
+/// The subscribers of a group that are told exactly the same in a turn: same number, same revision before.
+///
+/// Each event is written once for all of them, into a shared run. So the cost of a commit does not grow with them, only that
+/// of a turn.
+///
+/// Its subscriber group holds it, and holds the subscriptions in it for longer: it ends before one of them leaves. So none of
+/// these references is counted, which with many subscribers would be most of what a turn costs.
+final class MulticastGroup {
+    /// Runs are as long as this, and one event; then a new one begins.
+    static let runSize = 256 << 10
+
+    /// The bytes that members share.
+    let run: SharedRun
+    /// Stands in for the run's bytes where there are no members.
+    private let nothing = ByteWriter(capacity: 0)
+    /// What stands in the events as `sub` and `from`.
+    @exclusivity(unchecked) var number = -1
+    @exclusivity(unchecked) var from = -1
+    @exclusivity(unchecked) private(set) var members: ContiguousArray<Unmanaged<Subscription>> = []
+    /// The group's other subscribers, who are told one by one.
+    @exclusivity(unchecked) private(set) var others: ContiguousArray<Unmanaged<Subscription>> = []
+
+    init() { run = SharedRun(nothing) }
+
+    @inline(__always)
+    func add(_ subscription: Subscription, _ connection: Connection) {
+        members.append(.passUnretained(subscription))
+        connection.sharedRun = run
+        connection.sharedStart = 0
+    }
+
+    func addOther(_ subscription: Subscription) { others.append(.passUnretained(subscription)) }
+
+    /// Takes out who `leaves` says, to be told one by one.
+    func part(_ leaves: (Subscription, Connection) -> Bool) {
+        members.removeAll { member in
+            member._withUnsafeGuaranteedRef { subscription in
+                Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+                    guard leaves(subscription, connection) else { return false }
+                    leave(subscription, connection)
+                    others.append(member)
+                    return true
+                }
+            }
+        }
+    }
+
+    /// A member's revision before is what all were told last.
+    @inline(__always)
+    func leave(_ subscription: Subscription, _ connection: Connection) {
+        subscription.from = from
+        connection.sharedRun = nil
+    }
+
+    /// Does something with every member and its connection.
+    @inline(__always)
+    func forEachMember(_ body: (Subscription, Connection) -> Void) {
+        for place in members.indices {
+            members[place]._withUnsafeGuaranteedRef { subscription in
+                Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+                    body(subscription, connection)
+                }
+            }
+        }
+    }
+
+    /// Empties it, to be used again, and gives the bytes of its run.
+    func end() -> ByteWriter {
+        members.removeAll(keepingCapacity: true)
+        others.removeAll(keepingCapacity: true)
+        number = -1
+        from = -1
+        defer { run.bytes = nothing }
+        return run.bytes
+    }
+}

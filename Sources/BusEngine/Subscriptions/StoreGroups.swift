@@ -1,0 +1,56 @@
+/// The subscriber groups that name single stores, by store: pages that are made when the first group needs them.
+final class StoreGroups {
+    private static let pageSize = 1024
+
+    private var pages: [UnsafeMutablePointer<[SubscriberGroup]>?] = []
+    /// How often a group stands at a store.
+    private(set) var count = 0
+
+    deinit { removeAll() }
+
+    func removeAll() {
+        for case let page? in pages {
+            page.deinitialize(count: Self.pageSize)
+            page.deallocate()
+        }
+        pages = []
+        count = 0
+    }
+
+    /// The groups of a store in place; nil where it never had any. Valid until groups come or go.
+    @inline(__always)
+    subscript(store: Int32) -> UnsafeMutablePointer<[SubscriberGroup]>? {
+        let place = Int(truncatingIfNeeded: store)
+        guard place / Self.pageSize < pages.count, let page = pages[place / Self.pageSize] else { return nil }
+        return page + place % Self.pageSize
+    }
+
+    func add(_ group: SubscriberGroup, to store: Int32) {
+        let place = Int(store)
+        while pages.count <= place / Self.pageSize { pages.append(nil) }
+        if pages[place / Self.pageSize] == nil {
+            let page = UnsafeMutablePointer<[SubscriberGroup]>.allocate(capacity: Self.pageSize)
+            page.initialize(repeating: [], count: Self.pageSize)
+            pages[place / Self.pageSize] = page
+        }
+        self[store]!.pointee.append(group)
+        count += 1
+    }
+
+    /// Takes a group away from a store, looking from the end: a connection that goes takes its latest first.
+    func remove(_ group: SubscriberGroup, from store: Int32) {
+        guard let groups = self[store],
+            let place = groups.pointee.lastIndex(where: { $0 === group })
+        else { return }
+        groups.pointee.remove(at: place)
+        count -= 1
+    }
+
+    /// A store goes: takes all of its groups away and gives them.
+    func removeAll(from store: Int32) -> [SubscriberGroup] {
+        guard let groups = self[store], !groups.pointee.isEmpty else { return [] }
+        defer { groups.pointee = [] }
+        count -= groups.pointee.count
+        return groups.pointee
+    }
+}

@@ -1,0 +1,113 @@
+import BusState
+
+/// What several subscriptions have in common: the stores, the selection and the format. A change is encoded
+/// once per group and commit; its subscribers share the bytes.
+final class SubscriberGroup {
+    let key: SubscriptionFilter
+    let selection: Selection?
+    /// Counts groups: their order, where one is needed.
+    let number: Int
+    let hasSelection: Bool
+    /// Takes whole states as merge patches, and nothing besides: what most subscriptions ask for.
+    let isPlain: Bool
+
+    /// Wants every store of the types that the pattern names; else `members` are its stores.
+    let wantsWholeTypes: Bool
+    /// The stores that match, where the pattern names some of a type only.
+    @exclusivity(unchecked) private(set) var members: Set<Int32> = []
+    /// How many of them each type has.
+    @exclusivity(unchecked) private(set) var membersByType: [Int32: Int] = [:]
+
+    /// Each knows its place. Those that take live changes come first, in no order; the others lag behind.
+    @exclusivity(unchecked) private(set) var subscribers: ContiguousArray<Subscription> = []
+    /// How many take live changes.
+    @exclusivity(unchecked) private(set) var liveCount = 0
+    /// How far it has come with finding its stores; nil when it has.
+    @exclusivity(unchecked) var search: MemberSearch?
+    /// Nobody is in it any more: it only has to leave its stores, and this is how far it has come.
+    @exclusivity(unchecked) var isDeserted = false
+    @exclusivity(unchecked) var sweptTo: Set<Int32>.Index?
+    /// What changed of what it selects, while one of them does.
+    @exclusivity(unchecked) var selectedChanges: SelectedChanges?
+
+    /// The last commit that its subscribers were told of, and when, in milliseconds since 1970.
+    @exclusivity(unchecked) var lastNotified: Int
+    @exclusivity(unchecked) var lastNotifiedAt: Int
+
+    /// Where it stands among those that wait for a bookmark.
+    @exclusivity(unchecked) var bookmarkPlace: BookmarkQueue.Place?
+    /// The last action, of all that were ever published, that it has been found to want.
+    @exclusivity(unchecked) var lastAction = 0
+
+    /// What it tells of the commit being made, held by the publication; nil where that is nothing.
+    @exclusivity(unchecked) unowned(unsafe) var content: GroupContent?
+    /// Those of its subscribers that are told the same in this turn; nil before its first event.
+    @exclusivity(unchecked) var multicast: MulticastGroup?
+
+    init(key: SubscriptionFilter, selection: Selection?, number: Int, revision: Int, now: Int) {
+        self.key = key
+        self.number = number
+        self.selection = selection
+        hasSelection = selection != nil
+        isPlain = selection == nil && key.format == .merge && !key.cause && !key.actions
+        wantsWholeTypes = key.pattern.name.isAny
+        lastNotified = revision
+        lastNotifiedAt = now
+    }
+
+    @inline(__always)
+    var hasLiveSubscribers: Bool { liveCount > 0 }
+    var hasLaggingSubscribers: Bool { liveCount < subscribers.count }
+
+    /// True if the store was none of its members before.
+    func join(_ store: Int32, ofType type: Int32) -> Bool {
+        guard members.insert(store).inserted else { return false }
+        membersByType[type, default: 0] += 1
+        return true
+    }
+
+    func leave(_ store: Int32, ofType type: Int32) {
+        // Whoever sweeps has a place in the list.
+        if isDeserted { return }
+        if members.remove(store) != nil { membersByType[type]! -= 1 }
+    }
+
+    func removeAll() {
+        members = []
+        membersByType = [:]
+    }
+
+    func add(_ subscription: Subscription) {
+        subscription.place = subscribers.count
+        subscribers.append(subscription)
+        goLive(subscription)
+    }
+
+    func remove(_ subscription: Subscription) {
+        if subscription.place < liveCount { lag(subscription) }
+        swap(subscription.place, subscribers.count - 1)
+        subscribers.removeLast()
+    }
+
+    /// A subscription takes no live changes from here on.
+    func lag(_ subscription: Subscription) {
+        precondition(subscription.place < liveCount, "A subscription that lags can't begin to.")
+        liveCount -= 1
+        swap(subscription.place, liveCount)
+    }
+
+    /// A subscription takes live changes from here on.
+    func goLive(_ subscription: Subscription) {
+        precondition(
+            subscription.place >= liveCount, "A subscription that takes live changes can't begin to.")
+        swap(subscription.place, liveCount)
+        liveCount += 1
+    }
+
+    private func swap(_ one: Int, _ other: Int) {
+        if one == other { return }
+        subscribers.swapAt(one, other)
+        subscribers[one].place = one
+        subscribers[other].place = other
+    }
+}

@@ -1,0 +1,71 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Actions as events and as causes.
+extension SubscriptionHub {
+    /// Encodes the plan's actions for the groups that want actions.
+    func publishActions(by principal: Principal) {
+        let events = publication.actions
+        events.clear()
+        publication.actionEnds.removeAll(keepingCapacity: true)
+        let plan = machine.plan
+        for (index, action) in plan.actions.elements.enumerated() {
+            let wanting = groupsWanting(action)
+            if wanting.isEmpty { continue }
+            events.append(actionAt: machine.revision, index: plan.actions.count > 1 ? index : nil)
+            machine.append(action, to: events)
+            events.append(by: principal.by)
+            machine.appendTime(to: events)
+            publication.actionEnds.append(events.count)
+            for group in wanting { content(of: group)?.actions.append(publication.actionEnds.count - 1) }
+        }
+        clock.work += events.count * Work.encodedByte
+    }
+
+    /// The groups that are told of an action: those of every type it reaches, and those of the stores it
+    /// reached.
+    private func groupsWanting(_ action: DispatchPlan.Action) -> [SubscriberGroup] {
+        var wanting: [SubscriberGroup] = []
+        publishedActions += 1
+        func insert(_ group: SubscriberGroup) {
+            // Several types of one action may have the same groups.
+            guard group.key.actions, group.lastAction < publishedActions else { return }
+            group.lastAction = publishedActions
+            wanting.append(group)
+        }
+        for place in action.steps {
+            let step = machine.plan.steps[place]
+            for group in groupsByType[Int(step.type.index)] { insert(group) }
+            if step.store >= 0 {
+                let record = machine.stores.pointer(step.store)
+                for group in groupsByStore[step.store]?.pointee ?? [] { insert(group) }
+                for group in searchingActionGroups
+                where group.key.pattern.type.matches(step.type.name)
+                    && group.key.pattern.name.matches(record.pointee.name)
+                { insert(group) }
+            } else {
+                for group in partialActionGroups where group.membersByType[step.type.index] ?? 0 > 0 {
+                    insert(group)
+                }
+                // Those that are still looking for their stores may have one of this type.
+                for group in searchingActionGroups
+                where step.type.count > 0 && group.key.pattern.type.matches(step.type.name) { insert(group) }
+            }
+        }
+        return wanting
+    }
+
+    /// `,"cause":{…}` of the commit being published.
+    func cause(by principal: Principal, actions: Bool) -> ByteWriter {
+        if let cause = publication.cause { return cause }
+        let writer = ByteWriter()
+        writer.append(causeBy: principal.by) {
+            if actions { machine.appendActions(to: $0) }
+        } time: {
+            machine.appendTime(to: $0)
+        }
+        publication.cause = writer
+        return writer
+    }
+}

@@ -1,0 +1,327 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Telling subscriptions that are behind: first states, resumptions and merged changes of slow readers.
+///
+/// All three are one walk over the stores that changed after a point in the order of changes, a part of an
+/// event at a time while the outbox has room. Nothing is kept per missed commit: a reader that never reads
+/// costs nothing more, and what it has to be told in the end is what differs.
+extension SubscriptionHub {
+    @inline(__always)
+    func beginLagging(_ subscription: Subscription, _ catchUp: CatchUp) {
+        subscription.catchUp = catchUp
+        Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+            endMulticast(with: connection)
+            connection.lagging += 1
+            connection.isBlocked = true
+        }
+        Unmanaged.passUnretained(subscription.group)._withUnsafeGuaranteedRef { group in
+            beginNoting(group, after: machine.sequence)
+            group.lag(subscription)
+        }
+    }
+
+    func endLagging(_ subscription: Subscription) {
+        if let part = subscription.catchUp?.part { catchUpBytes -= part.countedBytes }
+        subscription.catchUp = nil
+        // One that was formed without it would tell it nothing of what comes next.
+        endMulticast(of: subscription.group)
+        subscription.group.goLive(subscription)
+        if !subscription.group.hasLaggingSubscribers { endNoting(subscription.group) }
+        subscription.connection.lagging -= 1
+    }
+
+    /// Tells a connection's subscriptions what they miss, in order, while there is room, as long as the slice lasts.
+    func catchUp(_ connection: Connection) {
+        if connection.lagging == 0 { return }
+        let rests = clock.now < connection.restsUntil
+        for subscription in connection.subscriptions where subscription.catchUp != nil {
+            while subscription.catchUp != nil {
+                if rests, subscription.catchUp!.isResting { break }
+                if connection.outbox.count >= connections.outboxLimit || connection.isClosing { return }
+                if clock.isSliceUsedUp {
+                    connection.isPaused = true
+                    return
+                }
+                deliverPart(to: subscription)
+            }
+        }
+        if rests, connection.lagging > 0 { rest(connection) }
+    }
+
+    // MARK: Resting
+
+    /// A subscription has fallen behind because there were too many to tell: going live at once would make the next commit
+    /// find it in its way again, so it is told what comes next after a pause. That grows with how many fall behind, up to
+    /// where a commit spends little on it.
+    func noteFall(of connection: Connection) {
+        let passed = (clock.now - fallsDecayedAt) / DaemonLimits.fallDecayInterval
+        if passed > 0 {
+            // After this many nothing is left that counts.
+            for _ in 0..<min(passed, 128) { falls -= falls >> 4 }
+            fallsDecayedAt = clock.now
+        }
+        falls += 1
+        connection.restsUntil = max(connection.restsUntil, clock.now + falls / DaemonLimits.fallsPerMillisecond)
+    }
+
+    private func rest(_ connection: Connection) {
+        if connection.isResting { return }
+        connection.isResting = true
+        resting.append(connection)
+        restDeadline = min(restDeadline ?? .max, connection.restsUntil)
+    }
+
+    /// Those whose pause is over are told what came meanwhile, and take live changes from there on.
+    func endRests() {
+        guard let due = restDeadline, due <= clock.now else { return }
+        let all = resting
+        resting = []
+        restDeadline = nil
+        for connection in all {
+            connection.isResting = false
+            if connection.isClosing || connection.lagging == 0 { continue }
+            if connection.restsUntil <= clock.now { scheduler.enqueue(connection) } else { rest(connection) }
+        }
+    }
+
+    /// Goes on with the next part of a subscription's event as long as the slice lasts: writes it when it is full, or the last.
+    func deliverPart(to subscription: Subscription) {
+        var catchUp = subscription.catchUp!
+        catchUp.isResting = false
+        clock.work += Work.part
+        if !machine.dropLog.reaches(back: catchUp.dropsAfter) {
+            // The drops since are forgotten: start from nothing, which says the same.
+            catchUp.reset = true
+            catchUp.isOpen = false
+            catchUp.dropsAfter = machine.revision
+            (catchUp.floor, catchUp.cursor, catchUp.type, catchUp.hint) = (0, 0, 0, -1)
+            catchUp.ceiling = machine.sequence
+            catchUp.part?.clear()
+            catchUp.nextDrop = nil
+        }
+        let part = catchUp.part ?? ItemList()
+        if !part.isEmpty, catchUp.dropsSeen < machine.dropLog.count {
+            // One of the stores in it may have gone since: what goes must not stand on the same line.
+            count(nil, of: &catchUp)
+            write(subscription, &catchUp, part, dropped: ItemList(), more: true)
+            subscription.catchUp = catchUp
+            return
+        }
+        catchUp.dropsSeen = machine.dropLog.count
+        let progress = gather(into: part, for: subscription.group, &catchUp)
+        count(progress == .hasMore ? part : nil, of: &catchUp)
+        switch progress {
+        case .hasMore:
+            subscription.catchUp = catchUp
+            subscription.connection.isPaused = true
+        case .isFull:
+            write(subscription, &catchUp, part, dropped: ItemList(), more: true)
+            subscription.catchUp = catchUp
+        case .isComplete:
+            let dropped = gatherDrops(for: subscription.group, &catchUp)
+            if catchUp.nextDrop! < machine.dropLog.count {
+                // A store that went may come back before the next slice, so what is known now is told now.
+                write(subscription, &catchUp, part, dropped: dropped, more: true)
+                subscription.catchUp = catchUp
+                subscription.connection.isPaused = true
+                return
+            }
+            let isEmpty = part.isEmpty && dropped.isEmpty
+            if !isEmpty || catchUp.isOpen || catchUp.evenIfEmpty {
+                write(subscription, &catchUp, part, dropped: dropped, more: false)
+                subscription.from = machine.revision
+            }
+            if clock.now < subscription.connection.restsUntil {
+                subscription.catchUp = CatchUp(
+                    reset: false, evenIfEmpty: false, dropsAfter: machine.revision,
+                    floor: machine.sequence, ceiling: machine.sequence)
+                subscription.catchUp!.isResting = true
+            } else {
+                endLagging(subscription)
+            }
+        }
+    }
+
+    /// Counts what is kept for the next slice.
+    private func count(_ part: ItemList?, of catchUp: inout CatchUp) {
+        catchUpBytes -= catchUp.part?.countedBytes ?? 0
+        part?.countedBytes = part?.bytes.reserved ?? 0
+        catchUpBytes += part?.countedBytes ?? 0
+        catchUp.part = part
+    }
+
+    private enum Progress {
+        /// The slice is used up.
+        case hasMore
+        /// The part is.
+        case isFull
+        /// Nothing is left to tell.
+        case isComplete
+    }
+
+    private func gather(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp) -> Progress {
+        while true {
+            let progress =
+                group.wantsWholeTypes || group.members.count > Self.fewMembers
+                ? gatherTypes(into: list, for: group, &catchUp)
+                : gatherMembers(into: list, for: group, &catchUp)
+            guard progress == .isComplete else { return progress }
+            if catchUp.ceiling == machine.sequence { return .isComplete }
+            // Something changed while earlier parts went out: another round. One line names no store twice.
+            if !list.isEmpty { return .isFull }
+            catchUp.floor = catchUp.ceiling
+            catchUp.ceiling = machine.sequence
+            catchUp.type = 0
+            catchUp.cursor = catchUp.floor
+            catchUp.hint = -1
+        }
+    }
+
+    private func gatherTypes(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp) -> Progress {
+        // However short the slice is, it goes on by one store.
+        var hasAdvanced = false
+        while catchUp.type < machine.types.count {
+            let entry = machine.types[catchUp.type]
+            if group.key.pattern.type.matches(entry.name) {
+                var index = next(in: entry, catchUp)
+                while index >= 0 {
+                    let record = machine.stores.pointer(index)
+                    if record.pointee.sequence > catchUp.ceiling { break }
+                    if clock.isSliceUsedUp, hasAdvanced { return .hasMore }
+                    hasAdvanced = true
+                    clock.work += Work.look
+                    if group.wantsWholeTypes || group.members.contains(index),
+                        !append(index, entry, for: group, catchUp, to: list)
+                    {
+                        return .isFull
+                    }
+                    catchUp.cursor = record.pointee.sequence
+                    catchUp.hint = index
+                    index = record.pointee.newer
+                }
+            }
+            catchUp.type += 1
+            catchUp.cursor = catchUp.floor
+            catchUp.hint = -1
+        }
+        return .isComplete
+    }
+
+    /// The store of a type that changed next after the cursor.
+    private func next(in entry: TypeEntry, _ catchUp: CatchUp) -> Int32 {
+        if catchUp.hint >= 0 {
+            // No two changes have one number, so a store that has the cursor's is still the one at which it stands.
+            let record = machine.stores.pointer(catchUp.hint)
+            if record.pointee.sequence == catchUp.cursor { return record.pointee.newer }
+        }
+        return entry.firstChanged(after: catchUp.cursor) { clock.work += $0 * Work.look / 4 }
+    }
+
+    /// With more members than this, what changed in their types is looked through, and not they.
+    private static let fewMembers = 1024
+
+    private func gatherMembers(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp) -> Progress {
+        clock.work += group.members.count * Work.look
+        let due = group.members
+            .map { (store: $0, record: machine.stores.pointer($0)) }
+            .filter { $1.pointee.sequence > catchUp.cursor && $1.pointee.sequence <= catchUp.ceiling }
+            .sorted { $0.record.pointee.sequence < $1.record.pointee.sequence }
+        for (number, (store, record)) in due.enumerated() {
+            if clock.isSliceUsedUp, number > 0 { return .hasMore }
+            let type = machine.types[Int(record.pointee.type)]
+            guard append(store, type, for: group, catchUp, to: list) else { return .isFull }
+            catchUp.cursor = record.pointee.sequence
+        }
+        return .isComplete
+    }
+
+    /// Appends one store's state, unless it is known to be what it was; false, with nothing appended, when the part is full.
+    private func append(
+        _ store: Int32, _ type: TypeEntry, for group: SubscriberGroup, _ catchUp: CatchUp, to list: ItemList
+    ) -> Bool {
+        if !catchUp.reset, isUntouched(store, for: group, after: catchUp.start) { return true }
+        let start = list.bytes.count
+        appendState(of: machine.stores.pointer(store), type, for: group, to: list)
+        clock.work += (list.bytes.count - start) * Work.encodedByte
+        if list.bytes.count > partLimit, start > 0 {
+            list.cutBack(to: start)
+            return false
+        }
+        return true
+    }
+
+    /// The addresses of stores that went and are not back, as many as the slice allows.
+    private func gatherDrops(for group: SubscriberGroup, _ catchUp: inout CatchUp) -> ItemList {
+        let list = ItemList()
+        var told: Set<String> = []
+        var number = catchUp.nextDrop ?? machine.dropLog.number(after: catchUp.dropsAfter)
+        defer { catchUp.nextDrop = number }
+        let first = number
+        while number < machine.dropLog.count {
+            if clock.isSliceUsedUp, number > first { break }
+            clock.work += Work.rememberedDrop
+            let drop = machine.dropLog[number]
+            number += 1
+            let type = machine.types[Int(drop.type)].name
+            guard group.key.pattern.type.matches(type), group.key.pattern.name.matches(drop.name) else {
+                continue
+            }
+            let address = "\(type)/\(drop.name)"
+            guard machine.state(at: address) == nil, told.insert(address).inserted else { continue }
+            let start = list.bytes.count
+            list.bytes.append(UInt8(ascii: ","))
+            list.bytes.append(quoted: address)
+            list.itemEnded(startingAt: start, limit: partLimit)
+        }
+        return list
+    }
+
+    /// Writes one part; `dropped` goes into parts of its own where it does not fit beside the states.
+    private func write(
+        _ subscription: Subscription, _ catchUp: inout CatchUp, _ states: ItemList, dropped: ItemList,
+        more: Bool
+    ) {
+        let apart = !dropped.isEmpty && states.bytes.count + dropped.bytes.count > partLimit
+        if apart {
+            writePart(subscription, &catchUp, states: states.whole, dropped: nil, more: true)
+            var parts: [UnsafeRawBufferPointer] = []
+            dropped.forEachPart { parts.append($0) }
+            for (index, part) in parts.enumerated() {
+                writePart(
+                    subscription, &catchUp, states: nil, dropped: part, more: more || index < parts.count - 1)
+            }
+        } else {
+            writePart(
+                subscription, &catchUp, states: states.isEmpty ? nil : states.whole,
+                dropped: dropped.isEmpty ? nil : dropped.whole, more: more)
+        }
+    }
+
+    private func writePart(
+        _ subscription: Subscription, _ catchUp: inout CatchUp, states: UnsafeRawBufferPointer?,
+        dropped: UnsafeRawBufferPointer?, more: Bool
+    ) {
+        let from = catchUp.reset ? 0 : subscription.from
+        let isFirst = !catchUp.isOpen
+        let isReset = catchUp.reset
+        connections.write(to: subscription.connection) { writer in
+            appendHead(subscription.number, from: isFirst ? from : nil, to: writer)
+            if isFirst && isReset { writer.appendReset() }
+            if !isReset, !more, states != nil || dropped != nil || !isFirst {
+                writer.append(coalesced: machine.revision - subscription.from)
+            }
+            let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+            if states != nil || isReset {
+                writer.append(.states, states ?? nothing)
+            } else if dropped == nil {
+                writer.append(.changes, nothing)
+            }
+            if let dropped { writer.append(.dropped, dropped) }
+            writer.appendEndOfChange(more: more)
+        }
+        catchUp.isOpen = true
+        totals.events += 1
+    }
+}

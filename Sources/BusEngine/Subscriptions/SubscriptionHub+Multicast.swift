@@ -1,0 +1,107 @@
+import BusJSON
+
+/// Many are told the same.
+extension SubscriptionHub {
+    /// Tells a group's subscribers, those that are told the same together. Action events and single subscribers are not for
+    /// here.
+    func deliverTogether(_ content: GroupContent, _ cause: ByteWriter?, to group: SubscriberGroup) {
+        let multicast = group.multicast ?? formMulticast(of: group)
+        if multicast.run.bytes.count >= MulticastGroup.runSize { beginRun(of: multicast) }
+        if !multicast.members.isEmpty {
+            let start = multicast.run.bytes.count
+            appendEvent(
+                content, cause, number: multicast.number, from: multicast.from, to: multicast.run.bytes)
+            noteEvent(of: multicast, from: start)
+        }
+        // From the end, as who begins to lag changes places with the last.
+        for place in multicast.others.indices.reversed() {
+            multicast.others[place]._withUnsafeGuaranteedRef { deliver(content, cause, toOneOf: $0) }
+        }
+    }
+
+    /// An event has been written for all members, behind the first `start` bytes of their run.
+    @inline(__always)
+    func noteEvent(of multicast: MulticastGroup, from start: Int) {
+        multicast.from = machine.revision
+        let bytes = multicast.run.bytes.count &- start
+        clock.work &+= bytes
+        connections.countShared(bytes, for: multicast.members.count)
+        totals.events += multicast.members.count
+    }
+
+    private func formMulticast(of group: SubscriberGroup) -> MulticastGroup {
+        let multicast = spareMulticasts.popLast() ?? MulticastGroup()
+        multicast.run.bytes = connections.pool.take()
+        for place in 0..<group.liveCount {
+            Unmanaged.passUnretained(group.subscribers[place])._withUnsafeGuaranteedRef { subscription in
+                Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+                    if multicast.members.isEmpty {
+                        (multicast.number, multicast.from) = (subscription.number, subscription.from)
+                    }
+                    if subscription.number == multicast.number, subscription.from == multicast.from,
+                        canShare(connection)
+                    {
+                        multicast.add(subscription, connection)
+                    } else {
+                        multicast.addOther(subscription)
+                    }
+                }
+            }
+        }
+        group.multicast = multicast
+        formedMulticasts.append(group)
+        multicastsFormed += 1
+        return multicast
+    }
+
+    /// Whether a connection has nothing to be told but one subscription's live events, and takes them as they come.
+    @inline(__always)
+    private func canShare(_ connection: Connection) -> Bool {
+        // Runs are held whole: somebody slow would hold many for little. Those get bytes of their own.
+        connection.subscriptions.count == 1 && connection.lagging == 0 && !connection.isClosing
+            && connection.outbox.count <= DaemonLimits.sharedWhileWaiting && hasRoom(connection)
+    }
+
+    /// Whether a whole run fits into the outbox, so that nobody has to look meanwhile.
+    @inline(__always)
+    private func hasRoom(_ connection: Connection) -> Bool {
+        connection.outbox.count + MulticastGroup.runSize < connections.outboxLimit
+    }
+
+    /// The run is full: everybody has it, and who takes no other is told one by one from here on.
+    private func beginRun(of multicast: MulticastGroup) {
+        multicast.forEachMember { connections.takeShared($1) }
+        multicast.part { !self.hasRoom($1) }
+        connections.retire(multicast.run.bytes)
+        multicast.run.bytes = connections.pool.take()
+        multicast.forEachMember { $1.sharedStart = 0 }
+    }
+
+    /// The group's subscribers are told one by one until a commit finds them anew.
+    func endMulticast(of group: SubscriberGroup) {
+        guard let multicast = group.multicast else { return }
+        group.multicast = nil
+        let bytes = multicast.run.bytes
+        multicast.forEachMember { subscription, connection in
+            connections.give(bytes, to: connection)
+            multicast.leave(subscription, connection)
+        }
+        connections.retire(multicast.end())
+        if spareMulticasts.count < DaemonLimits.spareMulticasts { spareMulticasts.append(multicast) }
+    }
+
+    /// Ends the multicast that a connection is in, because its subscription is no longer like the others.
+    func endMulticast(with connection: Connection) {
+        if connection.sharedRun != nil, let subscription = connection.subscriptions.first {
+            endMulticast(of: subscription.group)
+        }
+    }
+
+    /// At the end of a turn everybody gets what is theirs.
+    @inline(__always)
+    func endMulticasts() {
+        if formedMulticasts.isEmpty { return }
+        for group in formedMulticasts { endMulticast(of: group) }
+        formedMulticasts.removeAll(keepingCapacity: true)
+    }
+}

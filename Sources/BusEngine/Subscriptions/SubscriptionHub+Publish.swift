@@ -1,0 +1,212 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+import BusState
+
+/// A commit is told: to every subscription that it concerns, each group's change encoded once.
+extension SubscriptionHub {
+    /// Tells of the commit that the machine is making. `actions`: its plan holds the actions that caused it.
+    func publish(by principal: Principal, actions: Bool, _ details: CommitDetails?) {
+        noteRevision()
+        // As long as making the commit took, and a little more for small ones.
+        publication.liveUntil =
+            clock.work &+ DaemonLimits.liveWork &+ Work.commitStore &* machine.writeSet.count
+        publication.bytes = 0
+        if publication.cause != nil { publication.cause = nil }
+        if let details {
+            publishWrites(excluding: Set(details.dropped), isAlone: false)
+            publish(details)
+        } else {
+            publishWrites(excluding: [], isAlone: machine.writeSet.count == 1)
+        }
+        if actions, actionGroupCount > 0 { publishActions(by: principal) }
+        let tells = !publication.groups.isEmpty
+        let start = clock.work
+        if tells { deliver(by: principal, actions: actions) }
+        bookmarkDueGroups()
+        if !publication.ordered.isEmpty { deliverInOrder(by: principal, actions: actions) }
+        if tells { forgetContents() }
+        clock.deliveredWork &+= clock.work &- start
+    }
+
+    private func forgetContents() {
+        for index in publication.groups.indices {
+            publication.groups[index]._withUnsafeGuaranteedRef { $0.content = nil }
+            Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef {
+                if $0.size > DaemonLimits.usualContent { scheduleTrim() }
+            }
+        }
+        publication.groups.clear()
+    }
+
+    /// `isAlone`: the commit is about one store, so that who is told alone may be told while the change is encoded.
+    private func publishWrites(excluding dropped: Set<Int32>, isAlone: Bool) {
+        for place in machine.writeSet.indices {
+            let store = machine.writeSet[place].store
+            if !dropped.isEmpty, dropped.contains(store) {
+                machine.skipWrite(at: place)
+                continue
+            }
+            let change = machine.commitWrite(at: place)
+            if change == .none { continue }
+            let record = machine.stores.pointer(store)
+            // The machine holds its types, and the lists hold the groups; nothing here changes them.
+            let typeIndex = Int(record.pointee.type)
+            Unmanaged.passUnretained(machine.types[typeIndex])._withUnsafeGuaranteedRef { type in
+                let byMembers = change == .members
+                for index in 0..<groupsByType[typeIndex].count {
+                    Unmanaged.passUnretained(groupsByType[typeIndex][index])._withUnsafeGuaranteedRef {
+                        publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)
+                    }
+                }
+                guard let groups = groupsByStore[store] else { return }
+                for index in 0..<groups.pointee.count {
+                    Unmanaged.passUnretained(groups.pointee[index])._withUnsafeGuaranteedRef {
+                        publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Publishes a store's change for one group. Where its members are not enough, entries tell what changed, which are
+    /// gathered when the first group wants them.
+    @inline(__always)
+    private func publishWrite(
+        at place: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        for group: SubscriberGroup, byMembers: Bool, _ isAlone: Bool
+    ) {
+        if byMembers, group.isPlain {
+            if isAlone, notifyDirectly(record, type, to: group) { return }
+            guard let content = content(of: group) else { return }
+            return encodeMembers(of: record, type, for: group, into: content)
+        }
+        if group.key.actions { return }
+        if machine.entries.isEmpty { machine.gatherEntries(at: place) }
+        encodeEntries(of: machine.writeSet[place].store, record, type, for: group)
+    }
+
+    /// Publishes what a commit does beside its actions.
+    private func publish(_ details: CommitDetails) {
+        for (index, state) in details.replaced where machine.commitReplacement(of: index, by: state) {
+            publishState(of: index)
+        }
+        for index in details.created {
+            machine.commitCreation(of: index)
+            joinGroups(index)
+            publishState(of: index)
+        }
+        for index in details.dropped {
+            machine.commitDrop(of: index)
+            publishDrop(of: index)
+        }
+    }
+
+    /// A store that is new, or wholly new: its state goes out.
+    private func publishState(of index: Int32) {
+        let record = machine.stores.pointer(index)
+        let type = machine.types[Int(record.pointee.type)]
+        for group in groups(of: index, type) { encodeState(of: index, record, type, for: group) }
+    }
+
+    /// A store goes.
+    private func publishDrop(of index: Int32) {
+        let record = machine.stores.pointer(index)
+        let type = machine.types[Int(record.pointee.type)]
+        for group in groups(of: index, type) where !group.key.actions {
+            guard let content = content(of: group) else { continue }
+            let list = content.dropped
+            let start = list.bytes.count
+            list.bytes.write(atMost: addressRoom(record, type)) { pen in
+                pen.append(UInt8(ascii: ","))
+                pen.append(addressOf: record, type)
+            }
+            list.itemEnded(startingAt: start, limit: partLimit)
+            count(list.bytes.count - start, of: content, for: group)
+        }
+    }
+
+    /// All groups that a store is in.
+    func groups(of store: Int32, _ type: TypeEntry) -> [SubscriberGroup] {
+        groupsByType[Int(type.index)] + (groupsByStore[store]?.pointee ?? [])
+    }
+
+    /// Where the group's content of this commit is gathered; nil when nobody would take it live.
+    @inline(__always)
+    func content(of group: SubscriberGroup) -> GroupContent? {
+        if let content = group.content {
+            if content.isAbandoned { return nil }
+            // One group alone is told all, up to what is encoded at once.
+            if !isPublicationLong || publication.groups.count == 1 || group.key.actions { return content }
+            lag(group)
+            return nil
+        }
+        guard group.hasLiveSubscribers else { return nil }
+        if isPublicationLong, !group.key.actions {
+            lag(group)
+            return nil
+        }
+        clock.work &+= Work.group
+        let index = publication.groups.count
+        publication.groups.append(.passUnretained(group))
+        if index == publication.contents.count { publication.contents.append(GroupContent()) }
+        let content = publication.contents[index]
+        content.clear()
+        group.content = content
+        return content
+    }
+
+    // MARK: Too much to tell
+
+    /// Counts what has been encoded for a group; too much is not told live.
+    @inline(__always)
+    func count(_ bytes: Int, of content: GroupContent, for group: SubscriberGroup) {
+        clock.work &+= bytes
+        publication.bytes &+= bytes
+        if publication.bytes > DaemonLimits.liveBytes { lag(group) }
+    }
+
+    /// Whether so much has been done for this commit that whoever has not been told of it lags behind.
+    @inline(__always)
+    var isPublicationLong: Bool { clock.work > publication.liveUntil }
+
+    /// A group's subscribers are not told of this commit live: they lag behind, and are told when it is their turn.
+    func lag(_ group: SubscriberGroup) {
+        if let content = group.content {
+            publication.bytes -= content.size
+            content.clear()
+            content.isAbandoned = true
+        }
+        // It is as well to tell them more than need be.
+        endNoting(group)
+        let start = clock.work
+        // From the end: the last one changes places with nobody.
+        while group.hasLiveSubscribers {
+            Unmanaged.passUnretained(group.subscribers[group.liveCount - 1])._withUnsafeGuaranteedRef {
+                fallBehind($0)
+            }
+        }
+        clock.deliveredWork += clock.work - start
+    }
+
+    /// A subscription is told of this commit later, together with what comes until then.
+    @inline(__always)
+    func fallBehind(_ subscription: Subscription) {
+        clock.work &+= Work.fall
+        totals.coalesced += 1
+        Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
+            scheduler.bill(Work.fall, to: connection)
+            if isPublicationLong { noteFall(of: connection) }
+            beginLagging(
+                subscription,
+                CatchUp(
+                    reset: false, evenIfEmpty: false, dropsAfter: machine.revision - 1,
+                    floor: machine.sequenceBefore, ceiling: machine.sequence))
+            // To be told of a commit costs at most what making it did, about.
+            if !connection.isQueued {
+                scheduler.enqueue(
+                    connection, expecting: min(clock.workOfSlice, clock.limits.turnWork))
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+import BusState
+
+/// Subscriptions begin and end.
+extension SubscriptionHub {
+    /// How a subscription begins.
+    enum Start {
+        /// From nothing: with the states there are.
+        case reset
+        /// After a revision, with what changed since.
+        case resume(after: Int)
+        /// With what changes from now on.
+        case live
+        /// Action subscriptions: after a revision of which nobody can tell any more, or from the log.
+        case gap
+        case past(after: Int)
+    }
+
+    /// The group of all subscriptions with a filter, which is made if there is none. It may have to search for its stores.
+    func group(_ filter: SubscriptionFilter, _ pointers: [[String]]?) -> SubscriberGroup {
+        let group = groups[filter] ?? makeGroup(filter, pointers)
+        _ = search(for: group) { !clock.isSliceUsedUp }
+        return group
+    }
+
+    /// Adds a subscription to a group.
+    func add(to group: SubscriberGroup, for connection: Connection) -> Subscription {
+        let subscription = Subscription(
+            number: connection.nextSubscription, connection: connection, group: group, from: machine.revision)
+        connection.nextSubscription += 1
+        attach(subscription)
+        return subscription
+    }
+
+    /// Adds a subscription as it was with another daemon.
+    func attach(_ subscription: Subscription) {
+        endMulticast(with: subscription.connection)
+        endMulticast(of: subscription.group)
+        subscription.connection.subscriptions.append(subscription)
+        subscription.group.add(subscription)
+        subscriptionCount += 1
+    }
+
+    /// Lets a subscription begin.
+    func begin(_ subscription: Subscription, _ start: Start) {
+        let connection = subscription.connection
+        switch start {
+        case .live: break
+        case .gap: writeGap(to: subscription, at: machine.revision)
+        case .past(let revision): beginPast(subscription, after: revision)
+        case .resume(let revision):
+            subscription.from = revision
+            beginLagging(
+                subscription,
+                CatchUp(
+                    reset: false, evenIfEmpty: true, dropsAfter: revision,
+                    floor: floor(of: revision, subscription.group.key.pattern), ceiling: machine.sequence))
+        case .reset:
+            beginLagging(
+                subscription,
+                CatchUp(
+                    reset: true, evenIfEmpty: true, dropsAfter: machine.revision, floor: 0,
+                    ceiling: machine.sequence))
+        }
+        waitForStores(of: subscription.group, connection, subscription)
+        // The first event follows directly, before what other subscriptions of the connection may miss.
+        if connection.searches.isEmpty, subscription.catchUp != nil, !connection.isClosing {
+            deliverPart(to: subscription)
+        }
+        if connection.searches.isEmpty { catchUp(connection) }
+    }
+
+    /// A group that has not found all its stores can't tell of them: its subscribers lag behind until it has.
+    private func waitForStores(
+        of group: SubscriberGroup, _ connection: Connection, _ subscription: Subscription
+    ) {
+        if search(for: group, while: { !clock.isSliceUsedUp }) { return }
+        connection.searches.append(group)
+        connection.isBlocked = true
+        connection.isPaused = true
+        guard !group.key.actions, subscription.catchUp == nil else { return }
+        beginLagging(
+            subscription,
+            CatchUp(
+                reset: false, evenIfEmpty: false, dropsAfter: machine.revision, floor: machine.sequence,
+                ceiling: machine.sequence))
+    }
+
+    /// The point in the order of changes behind which all changes after a revision lie.
+    private func floor(of revision: Int, _ pattern: AddressPattern) -> Int {
+        var floor = machine.sequence
+        for entry in machine.types where pattern.type.matches(entry.name) {
+            var index = entry.newest
+            while index >= 0, machine.stores.pointer(index).pointee.revision > revision {
+                floor = min(floor, machine.stores.pointer(index).pointee.sequence - 1)
+                index = machine.stores.pointer(index).pointee.older
+            }
+        }
+        return floor
+    }
+
+    /// Takes a subscription out of its group, and the group away with its last one.
+    func detach(_ subscription: Subscription) {
+        let group = subscription.group
+        endMulticast(of: group)
+        endPast(subscription)
+        if subscription.catchUp != nil { endLagging(subscription) }
+        group.remove(subscription)
+        subscriptionCount -= 1
+        removeIfEmpty(group)
+    }
+
+    // MARK: Groups
+
+    private func makeGroup(_ filter: SubscriptionFilter, _ pointers: [[String]]?) -> SubscriberGroup {
+        groupsMade += 1
+        let group = SubscriberGroup(
+            key: filter, selection: filter.actions ? nil : pointers.map { Selection($0) },
+            number: groupsMade, revision: machine.revision, now: clock.now)
+        groups[filter] = group
+        groupBytes += filter.memory
+        if filter.actions { actionGroupCount += 1 }
+        if group.wantsWholeTypes {
+            for entry in machine.types where filter.pattern.type.matches(entry.name) {
+                groupsByType[Int(entry.index)].append(group)
+            }
+        } else {
+            findMembers(of: group)
+        }
+        if !filter.actions { bookmarkQueue.add(group) }
+        return group
+    }
+
+    /// A dictionary has no order that could be relied on; what clients are told has.
+    var groupsInOrder: [SubscriberGroup] { groups.values.sorted { $0.number < $1.number } }
+
+    private func findMembers(of group: SubscriberGroup) {
+        let pattern = group.key.pattern
+        if group.key.actions { partialActionGroups.append(group) }
+        if let address = pattern.literalAddress {
+            exactGroups[address, default: []].append(group)
+        } else {
+            globGroups.add(group)
+        }
+        beginSearch(for: group)
+    }
+
+    func removeIfEmpty(_ group: SubscriberGroup) {
+        guard group.subscribers.isEmpty else { return }
+        groups[group.key] = nil
+        groupBytes -= group.key.memory
+        bookmarkQueue.remove(group)
+        if group.key.actions { actionGroupCount -= 1 }
+        if group.wantsWholeTypes {
+            for index in groupsByType.indices { groupsByType[index].removeAll { $0 === group } }
+            return
+        }
+        if group.key.actions {
+            partialActionGroups.removeAll { $0 === group }
+            searchingActionGroups.removeAll { $0 === group }
+        }
+        if let address = group.key.pattern.literalAddress {
+            exactGroups[address]?.removeAll { $0 === group }
+            if exactGroups[address]?.isEmpty == true { exactGroups[address] = nil }
+        } else {
+            globGroups.remove(group)
+        }
+        desert(group)
+    }
+
+    // MARK: Another past
+
+    /// The machine holds other stores now, those of an earlier revision: all groups find theirs again.
+    func rejoin() {
+        groupsByStore.removeAll()
+        groupsByType = []
+        deserted = []
+        for group in groupsInOrder {
+            group.removeAll()
+            endNoting(group)
+            if !group.key.actions { group.lastNotified = min(group.lastNotified, machine.revision) }
+            if group.wantsWholeTypes { continue }
+            beginSearch(for: group)
+            _ = search(for: group) { true }
+        }
+        noteTypes()
+    }
+
+    /// A subscription to actions: those of commits that stand are delivered again, from the log; the others did not happen.
+    /// `unheard`: the first revision that it was about to hear of and will not.
+    func rewindActions(_ subscription: Subscription, from unheard: Int?) {
+        if subscription.deliveredThrough == nil {
+            guard let unheard, unheard <= machine.revision else { return }
+            subscription.connection.behind += 1
+        }
+        let delivered = min(
+            subscription.deliveredThrough ?? machine.revision, (unheard ?? .max) - 1, machine.revision)
+        subscription.deliveredThrough = max(0, delivered)
+        subscription.connection.isBlocked = true
+    }
+
+    /// A subscription to states that was told, or was about to be told, of what has not happened.
+    func restart(_ subscription: Subscription, hasMissed: Bool) {
+        guard hasMissed || subscription.from > machine.revision || subscription.catchUp != nil else { return }
+        if subscription.catchUp != nil { endLagging(subscription) }
+        subscription.from = min(subscription.from, machine.revision)
+        beginLagging(
+            subscription,
+            CatchUp(
+                reset: true, evenIfEmpty: true, dropsAfter: machine.revision, floor: 0,
+                ceiling: machine.sequence))
+    }
+}

@@ -1,0 +1,55 @@
+import BusJSON
+
+/// What a commit is besides its actions.
+package final class CommitDetails {
+    /// The request's key, by which it is known again.
+    package var key: KeyedRequest?
+    /// Stores that the commit makes, puts another state into, and drops.
+    package var created: [Int32] = []
+    package var replaced: [(store: Int32, state: JSONObject)] = []
+    package var dropped: [Int32] = []
+    /// The session whose end it is.
+    package var ended: SessionID?
+    package var reverted: Reversion?
+    /// Definitions that come into force, and names of those that go.
+    package var definitions: [JSON] = []
+    package var undefined: [String] = []
+
+    package struct Reversion {
+        package let store: String
+        package let to: Int
+
+        package init(store: String, to: Int) {
+            self.store = store
+            self.to = to
+        }
+    }
+
+    package init() {}
+
+    package convenience init(key: KeyedRequest?) {
+        self.init()
+        self.key = key
+    }
+
+    /// Whether it replaces states instead of carrying out actions.
+    var isReplacement: Bool { !replaced.isEmpty || !definitions.isEmpty || !undefined.isEmpty || reverted != nil }
+}
+
+/// A request that may be sent again: recognised by its key, committed once.
+package struct KeyedRequest {
+    package let id: DeduplicationTable.ID
+    package let digest: DeduplicationTable.Digest
+    /// What the client had seen when it first sent the request.
+    package let after: Int?
+    package let epoch: String?
+
+    package init(
+        id: DeduplicationTable.ID, digest: DeduplicationTable.Digest, after: Int? = nil, epoch: String? = nil
+    ) {
+        self.id = id
+        self.digest = digest
+        self.after = after
+        self.epoch = epoch
+    }
+}

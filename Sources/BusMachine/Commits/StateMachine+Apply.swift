@@ -1,0 +1,217 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+import BusState
+
+/// A plan is applied to the states, all of it or nothing.
+extension StateMachine {
+    /// Applies the plan and gives how many stores saw it. Everything can be rolled back until it is committed; after an error
+    /// everything has been. `most`: the operations that it may spend, if fewer than every commit may.
+    package func apply(by principal: Principal, spending most: Int = .max) throws(RequestError) -> Int {
+        let operations = min(limits.commit, most)
+        let facts = context.facts
+        facts.pointee.time = Double(time) / 1000
+        facts.pointee.revision = revision + 1
+        facts.pointee.uid = principal.uid
+        facts.pointee.budget.operations = operations
+        facts.pointee.budget.bytes = BusLimits.commitBytes
+        let before = stateBytes
+        do throws(RequestError) {
+            defer { operationsSpent = operations &- facts.pointee.budget.operations }
+            if plan.actions.count == 1, plan.steps.count == 1 {
+                try apply(plan.steps.elements.baseAddress!, facts)
+            } else {
+                try applyBatch(facts)
+            }
+            if stateBytes > before, stateMemory > limits.memory { throw memoryUsedUp }
+        } catch {
+            rollback()
+            throw error
+        }
+        return writeSet.count
+    }
+
+    /// What would grow past the memory that the states may take.
+    var memoryUsedUp: RequestError {
+        RequestError(
+            .limit, "The bus holds \(limits.memory) bytes, its memory limit; drop what is not needed.")
+    }
+
+    private func applyBatch(_ facts: CommitContext.Place) throws(RequestError) {
+        let several = plan.actions.count > 1
+        for (index, action) in plan.actions.elements.enumerated() {
+            for step in action.steps {
+                do throws(RequestError) {
+                    try apply(plan.steps.elements.baseAddress! + step, facts)
+                } catch {
+                    throw several ? error.with("index", .int(index)) : error
+                }
+            }
+        }
+    }
+
+    private func apply(
+        _ step: UnsafePointer<DispatchPlan.Step>, _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        let result = Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { entry in
+            Result { () throws(RequestError) in try self.apply(step, of: entry, facts) }
+        }
+        try result.get()
+    }
+
+    @inline(__always)
+    private func apply(
+        _ step: UnsafePointer<DispatchPlan.Step>, of entry: TypeEntry, _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        guard let plain = entry.plainWrites(of: step.pointee.action) else {
+            return try apply(step, nil, of: entry, facts)
+        }
+        let result = plain._withUnsafeGuaranteedRef { plain in
+            defer { plain.letGo() }
+            let writes = plain.take(step.pointer(to: \.payload)!) ? PreparedWrites(plain) : nil
+            return Result { () throws(RequestError) in
+                try self.apply(step, writes, of: entry, facts)
+            }
+        }
+        try result.get()
+    }
+
+    /// Applies a step to its store or to all stores of the type. `writes` are what it writes to each, if that is
+    /// the same for all.
+    @inline(__always)
+    private func apply(
+        _ step: UnsafePointer<DispatchPlan.Step>, _ writes: PreparedWrites?, of entry: TypeEntry,
+        _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        if step.pointee.store >= 0 { return try apply(step, writes, to: step.pointee.store, facts) }
+        // A commit neither makes stores nor drops any, so each is looked up where it stands.
+        for place in 0..<entry.members.count where entry.members[place] >= 0 {
+            try apply(step, writes, to: entry.members[place], facts)
+        }
+    }
+
+    /// Applies a step to one store: the writes that are the same for all, if there are any and they work out,
+    /// else what the type makes of its state.
+    @inline(__always)
+    private func apply(
+        _ step: UnsafePointer<DispatchPlan.Step>, _ writes: PreparedWrites?, to index: Int32,
+        _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        let record = stores.pointer(index)
+        let mark = undoLog.records.count
+        var draft = Draft(&record.pointee.state, size: Int(record.pointee.size), journal: undoLog)
+        if let writes, writes.operations <= facts.pointee.budget.operations, draft.carryOut(writes.list) {
+            facts.pointee.budget.operations &-= writes.operations
+        } else {
+            try mutate(step, index, &draft)
+        }
+        if record.pointee.write >= 0 { facts.pointee.budget.operations &-= BusLimits.operationsPerReturn }
+        noteWrite(index, record, mark..<undoLog.records.count)
+        facts.pointee.budget.operations &-=
+            BusLimits.operationsPerStore &+ BusLimits.operationsPerWrite &* (undoLog.records.count &- mark)
+            &+ draft.work
+        facts.pointee.budget.bytes &-= 16 &* draft.copied
+        guard facts.pointee.budget.operations >= 0, facts.pointee.budget.bytes >= 0 else {
+            throw budgetUsedUp(step.pointee.action, index)
+        }
+        stateBytes += draft.size - Int(record.pointee.size)
+        record.pointee.size = Int32(truncatingIfNeeded: draft.size)
+        if draft.size > limits.state { throw tooLarge(index) }
+    }
+
+    /// Asks the type to commit to one store.
+    private func mutate(
+        _ step: UnsafePointer<DispatchPlan.Step>, _ index: Int32, _ draft: inout Draft
+    ) throws(RequestError) {
+        let mark = undoLog.records.count
+        context.facts.pointee.store = Int(index)
+        do throws(Rejection) {
+            _ = try step.pointee.type.type.commit(
+                step.pointee.action, payload: step.pointee.payload, to: &draft, in: context!)
+        } catch {
+            noteWrite(index, stores.pointer(index), mark..<undoLog.records.count)
+            throw RequestError(.rejected, error.message).with("store", .string(error.store))
+                .with("action", .string(error.action)).with("path", error.path.map(JSON.string))
+        }
+    }
+
+    private func tooLarge(_ index: Int32) -> RequestError {
+        let (store, limit) = (address(of: Int(index)), limits.state)
+        return RequestError(
+            .tooLarge, "\(store) would grow past the state limit of \(limit) bytes; keep less in it."
+        ).with("store", .string(store))
+    }
+
+    private func budgetUsedUp(_ action: Int, _ index: Int32) -> RequestError {
+        let type = types[Int(stores.pointer(index).pointee.type)]
+        let (store, action) = (address(of: Int(index)), type.actionName(action))
+        return RequestError(
+            .rejected, "\(store) refused \(action): the commit's budget is used up; do less in one dispatch."
+        ).with("store", .string(store)).with("action", .string(action))
+    }
+
+    /// Remembers which records of the undo log belong to which store.
+    @inline(__always)
+    private func noteWrite(
+        _ index: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ records: Range<Int>
+    ) {
+        let known = record.pointee.write
+        if known < 0 {
+            record.pointee.write = Int32(truncatingIfNeeded: writeSet.count)
+            writeSet.append(StoreWrite(store: index, size: record.pointee.size, records: records))
+        } else if !records.isEmpty {
+            if writeSet[Int(known)].records.isEmpty {
+                writeSet[Int(known)].records = records
+            } else {
+                furtherRecords.append(
+                    FurtherRecords(write: known, records: records, before: writeSet[Int(known)].further))
+                writeSet[Int(known)].further = Int32(truncatingIfNeeded: furtherRecords.count - 1)
+            }
+        }
+    }
+
+    /// Undoes everything that was applied and not committed.
+    package func rollback() {
+        for further in furtherRecords.elements.reversed() {
+            let record = stores.pointer(writeSet[Int(further.write)].store)
+            undoLog.undo(further.records, in: &record.pointee.state)
+        }
+        for write in writeSet.elements {
+            let record = stores.pointer(write.store)
+            undoLog.undo(write.records, in: &record.pointee.state)
+            stateBytes += Int(write.size) - Int(record.pointee.size)
+            record.pointee.size = write.size
+            record.pointee.write = -1
+        }
+        forgetWrites()
+    }
+
+    @inline(__always)
+    func forgetWrites() {
+        if writeSet.count > BusLimits.usualWrites { largeWriteSets += 1 }
+        writeSet.clear()
+        furtherRecords.clear()
+        undoLog.clear()
+    }
+
+    /// Gives back the storage that only large commits needed.
+    package func trimStorage() {
+        writeSet.relax()
+        furtherRecords.relax()
+        undoLog.relax()
+        entries.relax()
+    }
+}
+
+/// What a step writes to each of its stores, while it is applied.
+private struct PreparedWrites {
+    let list: UnsafeBufferPointer<PlannedWrite>
+    /// How many operations their values take for each store.
+    let operations: Int
+
+    @inline(__always)
+    init(_ plain: PlainWrites) {
+        list = UnsafeBufferPointer(plain.writes)
+        operations = plain.operations
+    }
+}

@@ -1,0 +1,79 @@
+import BusJSON
+import BusProtocol
+
+/// Requests that may be sent again: recognised by their key, committed once.
+extension StateMachine {
+    /// The request's key and what it stands for; nil when it has none.
+    package func keyed(_ request: RequestReader, by principal: Principal) throws(RequestError) -> KeyedRequest? {
+        let after = try request.integer(.after)
+        let epoch = try request.string(.epoch)
+        guard let key = try request.string(.key) else {
+            if after != nil || epoch != nil {
+                throw .invalid(
+                    after != nil ? "after" : "epoch", "`after` and `epoch` go with `key`; give all three.")
+            }
+            return nil
+        }
+        guard !key.isEmpty, key.utf8.count <= BusLimits.key else {
+            throw .invalid("key", "`key` must be 1 to \(BusLimits.key) bytes of text made by the client.")
+        }
+        guard (after == nil) == (epoch == nil) else {
+            throw .invalid(
+                after == nil ? "after" : "epoch", "`after` and `epoch` go together; give both or neither.")
+        }
+        return KeyedRequest(
+            id: .init(identity: principal.number, key: Array(key.utf8)), digest: digest(of: request),
+            after: after, epoch: epoch)
+    }
+
+    /// The earlier commit with this key, if there was one; throws when the answer can't be known or differs.
+    package func duplicate(of key: KeyedRequest) throws(RequestError) -> DeduplicationTable.Entry? {
+        if let seen = key.epoch, seen != epoch {
+            throw RequestError(
+                .conflict,
+                "The bus began a new epoch since; whether this was committed is unknown. Look, then decide.")
+        }
+        if let earlier = keys[key.id] {
+            guard earlier.digest == key.digest else {
+                throw RequestError(.conflict, "This key was used for another request; make a new one.")
+            }
+            return earlier
+        }
+        if let after = key.after, after < keys.forgottenThrough || after > revision {
+            throw RequestError(
+                .conflict,
+                "Keys are no longer remembered back to revision \(after); whether this was committed is unknown. Look, then decide."
+            )
+        }
+        return nil
+    }
+
+    /// What the request asks for, without what may differ when it is sent again.
+    private func digest(of request: RequestReader) -> DeduplicationTable.Digest {
+        let writer = keyScratch
+        writer.clear()
+        for text in [request.op, request.type, request.store, request.action] {
+            writer.append(decimal: text.count)
+            writer.append(UInt8(ascii: ":"))
+            writer.append(text)
+        }
+        // No payload is an empty one.
+        writer.append(jsonObject: request.present.contains(.payload) ? request.payload : JSONObject())
+        for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision, .dryRun] {
+            writer.append(UInt8(ascii: "|"))
+            // Every flag is false when it is left out.
+            if let value = request.value(member), value != false { writer.append(json: value) }
+        }
+        return DeduplicationTable.digest(of: writer.bytes)
+    }
+
+    /// Remembers what came of a keyed request.
+    package func remember(_ key: KeyedRequest, matched: Int, changed: Int) {
+        keys.remember(
+            .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)
+    }
+}
+
+extension DeduplicationTable.Digest {
+    package static let none = DeduplicationTable.Digest(first: 0, second: 0)
+}

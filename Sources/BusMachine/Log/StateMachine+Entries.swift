@@ -1,0 +1,136 @@
+import BusJSON
+
+/// Commits and notes as lines of the log, for `replay` to read.
+extension StateMachine {
+    /// Writes the commit being made, behind its revision, while its plan and its stores are still there.
+    package func appendEntry(
+        to line: ByteWriter, by principal: Principal, actions: Bool, _ details: CommitDetails?
+    ) {
+        appendTime(to: line)
+        line.append(",\"by\":")
+        principal.by.withUnsafeBytes { line.append($0) }
+        line.append(",\"actions\":[")
+        if actions { appendActions(to: line) }
+        line.append(UInt8(ascii: "]"))
+        if let details { append(details, to: line) }
+    }
+
+    /// The plan's actions, each an object, with commas between them.
+    package func appendActions(to line: ByteWriter) {
+        for (index, action) in plan.actions.elements.enumerated() {
+            line.append(index == 0 ? "{" : ",{")
+            append(action, to: line)
+            line.append(UInt8(ascii: "}"))
+        }
+    }
+
+    /// `"type":…,"action":…,"payload":…`, or with `store`.
+    package func append(_ action: DispatchPlan.Action, to writer: ByteWriter) {
+        let step = plan.steps[action.steps.lowerBound]
+        if action.payloadForEveryType != nil {
+            writer.append("\"type\":\"*\"")
+        } else if step.store >= 0 {
+            writer.append("\"store\":")
+            writer.append(quoted: address(of: Int(step.store)))
+        } else {
+            writer.append("\"type\":")
+            writer.append(quoted: step.type.name)
+        }
+        writer.append(",\"action\":")
+        writer.append(quoted: step.type.actionName(step.action))
+        writer.append(",\"payload\":")
+        writer.append(jsonObject: action.payloadForEveryType ?? step.payload)
+    }
+
+    /// `,"time":1795219985.072`: seconds since 1970 with three decimals, written once per turn.
+    package func appendTime(to line: ByteWriter) {
+        if timeText.milliseconds != time {
+            timeText.milliseconds = time
+            timeText.text.clear()
+            timeText.text.append(",\"time\":")
+            timeText.text.append(double: Double(time) / 1000)
+        }
+        line.append(timeText.text.bytes)
+    }
+
+    private func append(_ details: CommitDetails, to line: ByteWriter) {
+        if let key = details.key { append(key, to: line) }
+        if let created = details.created.first {
+            append(",\"created\":{", [created], to: line)
+            let owner = stores.pointer(created).pointee.owner
+            if owner >= 0 {
+                line.append(",\"connection\":")
+                line.append(decimal: owner)
+            }
+        }
+        if !details.replaced.isEmpty { append(",\"states\":{", details.replaced.map(\.store), to: line) }
+        if !details.dropped.isEmpty { append(dropped: details.dropped, to: line) }
+        if let reverted = details.reverted {
+            line.append(",\"reverted\":{\"store\":")
+            line.append(quoted: reverted.store)
+            line.append(",\"to\":")
+            line.append(decimal: reverted.to)
+            line.append(UInt8(ascii: "}"))
+        }
+        if !details.definitions.isEmpty {
+            line.append(",\"definitions\":")
+            line.append(jsonArray: details.definitions)
+        }
+        if !details.undefined.isEmpty {
+            line.append(",\"undefined\":")
+            line.append(jsonArray: details.undefined.map(JSON.string))
+        }
+        if let ended = details.ended {
+            line.append(",\"ended\":")
+            line.append(decimal: ended)
+        }
+    }
+
+    private func append(_ key: KeyedRequest, to line: ByteWriter) {
+        line.append(",\"key\":")
+        line.append(quoted: String(decoding: key.id.key, as: UTF8.self))
+        line.append(",\"digest\":\"")
+        line.append(raw: StateTransfer.text(of: key.digest))
+        line.append(UInt8(ascii: "\""))
+    }
+
+    private func append(_ opening: StaticString, _ indices: [Int32], to line: ByteWriter) {
+        line.append(opening)
+        for (place, index) in indices.enumerated() {
+            if place > 0 { line.append(UInt8(ascii: ",")) }
+            line.append(quoted: address(of: Int(index)))
+            line.append(UInt8(ascii: ":"))
+            line.append(jsonObject: stores.pointer(index).pointee.state)
+        }
+        line.append(UInt8(ascii: "}"))
+    }
+
+    private func append(dropped: [Int32], to line: ByteWriter) {
+        line.append(",\"dropped\":[")
+        for (place, index) in dropped.enumerated() {
+            if place > 0 { line.append(UInt8(ascii: ",")) }
+            line.append(quoted: address(of: Int(index)))
+        }
+        line.append(UInt8(ascii: "]"))
+    }
+
+    // MARK: Notes
+
+    /// A will has been left or cleared; whoever comes after a crash carries it out.
+    package func appendWillNote(of session: Session, to line: ByteWriter) {
+        line.append("{\"will\":")
+        line.append(jsonArray: session.will.map(\.json))
+        line.append(",\"connection\":")
+        line.append(decimal: session.id)
+        line.append(",\"by\":")
+        session.principal.by.withUnsafeBytes { line.append($0) }
+        line.append(UInt8(ascii: "}"))
+    }
+
+    /// A session has ended without a commit.
+    package static func appendEndNote(of session: SessionID, to line: ByteWriter) {
+        line.append("{\"ended\":")
+        line.append(decimal: session)
+        line.append(UInt8(ascii: "}"))
+    }
+}

@@ -1,0 +1,284 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Why an entry of the log can't be applied.
+package struct ReplayFailure: Error, Sendable {
+    /// The revision at which it stopped: everything up to here was applied.
+    package let revision: Int
+    /// One sentence.
+    package let message: String
+}
+
+/// Entries of the log are applied again: the same states come out, because mutations are pure.
+extension StateMachine {
+    /// A machine for that: it has no types but those of the log, and nothing is too large for it, as it was not when it was
+    /// committed. `known` are types that need not be compiled from their definitions; those in code can't be.
+    package convenience init(replayingWith known: [any StateType], epoch: String, hashSeed: UInt64) {
+        self.init(types: [], epoch: epoch, limits: .none, hashSeed: hashSeed)
+        knownTypes = known
+    }
+
+    /// Applies the entries of a batch up to a revision. Those that this machine has seen already are passed over.
+    package func replay(
+        _ entries: UnsafeRawBufferPointer, through last: Int = .max
+    ) throws(ReplayFailure) {
+        // Behind which commit the line stands; at the beginning of a batch its first commit says so.
+        var place: Int?
+        var early: [JSONObject] = []
+        try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
+            if let alike = entryReader.readAlike(line), let meaning = entryReader.meaning {
+                if place == nil, alike.first == revision + 1 { for note in early { try replay(note: note) } }
+                early = []
+                let count = try due(alike.first, alike.first + alike.times - 1, behind: &place, through: last)
+                if count > 0 { try replay(alike, meaning, count: count) }
+                return
+            }
+            guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
+                throw failure("is no JSON object")
+            }
+            guard entry["revision"] != nil else {
+                // A note that belongs to another moment than the one this machine has come to is not for it.
+                if let place { if place == revision { try replay(note: entry) } } else { early.append(entry) }
+                return
+            }
+            guard let (first, end) = LogLines.revisions(of: entry) else { throw failure("has no revision") }
+            if place == nil, first == revision + 1 { for note in early { try replay(note: note) } }
+            early = []
+            let count = try due(first, end, behind: &place, through: last)
+            if count > 0 {
+                try replay(entry, count: count)
+                learn(from: line, entry)
+            }
+        }
+        for note in early { try replay(note: note) }
+    }
+
+    /// How often an entry has still to be applied.
+    private func due(
+        _ first: Int, _ end: Int, behind place: inout Int?, through last: Int
+    ) throws(ReplayFailure) -> Int {
+        guard first >= 1, end >= first, first == place.map({ $0 + 1 }) ?? first,
+            first <= revision + 1 || revision >= last
+        else { throw failure("has no fitting revision") }
+        place = end
+        return max(0, min(end, last) - revision)
+    }
+
+    /// Entries like this one are to be read faster.
+    private func learn(from line: UnsafeRawBufferPointer, _ entry: JSONObject) {
+        entryReader.forget()
+        // Whatever is more than an action may have changed what names mean.
+        guard plan.actions.count == 1, plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil,
+            let by = entry["by"]?.object, let principal = principal(by: by), let alike = entryReader.read(line)
+        else { return }
+        let step = plan.steps[0]
+        entryReader.remember(
+            alike.head, .init(type: step.type, action: step.action, store: step.store, principal: principal))
+    }
+
+    /// Applies an entry that is like the one before, so and so often.
+    private func replay(
+        _ entry: EntryReader.Entry, _ meaning: EntryReader.Meaning, count: Int
+    ) throws(ReplayFailure) {
+        // As it was then, also where a later history began at an earlier time.
+        time = entry.time
+        do throws(RequestError) {
+            let payload = try accept(entry.payload, for: meaning.action, of: meaning.type)
+            plan.clear()
+            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.steps.append(
+                .init(
+                    type: meaning.type, action: meaning.action, payload: payload, store: meaning.store))
+            for _ in 0..<count {
+                let matched = try apply(by: meaning.principal)
+                commit()
+                if !entry.key.isEmpty {
+                    try rememberKey(
+                        Array(entry.key), entry.digest, of: meaning.principal, matched: matched,
+                        changed: changed)
+                }
+            }
+        } catch {
+            throw failure("can't be carried out: \(error.message)")
+        }
+    }
+
+    /// In seconds since 1970; no clock tells a later one.
+    private static let latestTime = 1e12
+
+    private func failure(_ what: String) -> ReplayFailure {
+        ReplayFailure(
+            revision: revision, message: "The log's entry behind revision \(revision) \(what).")
+    }
+
+    /// Applies one entry, so and so often.
+    private func replay(_ entry: JSONObject, count: Int) throws(ReplayFailure) {
+        guard let by = entry["by"]?.object, let actions = entry["actions"]?.array,
+            let seconds = entry["time"]?.double, 0...Self.latestTime ~= seconds
+        else { throw failure("lacks by, actions or time") }
+        time = Int((seconds * 1000).rounded())
+        let principal = try requirePrincipal(by)
+        do throws(RequestError) {
+            try plan(actions)
+            if entry.members.count <= (entry["times"] == nil ? 4 : 5) {
+                for _ in 0..<count {
+                    if !actions.isEmpty { _ = try apply(by: principal) }
+                    commit()
+                }
+            } else {
+                guard count == 1 else {
+                    throw RequestError(.internal, "it is counted though it is not alike")
+                }
+                try replay(entry, by: principal, actions: !actions.isEmpty)
+            }
+        } catch {
+            throw failure("can't be carried out: \(error.message)")
+        }
+        guard revision > 0 else { throw failure("did nothing") }
+    }
+
+    private func requirePrincipal(_ by: JSONObject) throws(ReplayFailure) -> Principal {
+        guard let principal = principal(by: by) else { throw failure("names nobody in by") }
+        return principal
+    }
+
+    /// A commit that is more than one without a key: its stores come and go, its states are set.
+    private func replay(
+        _ entry: JSONObject, by principal: Principal, actions: Bool
+    ) throws(RequestError) {
+        let isReplacement =
+            entry["states"] != nil || entry["definitions"] != nil || entry["undefined"] != nil
+        guard !isReplacement || !actions && entry["created"] == nil && entry["dropped"] == nil else {
+            throw RequestError(.internal, "it sets states beside its actions")
+        }
+        let matched = actions ? try apply(by: principal) : 0
+        try redefine(by: entry)
+        let details = CommitDetails()
+        for (address, state) in entry["created"]?.object?.members.map({ ($0.key, $0.value) }) ?? [] {
+            guard let state = state.object else { throw RequestError(.internal, "a store has no state") }
+            details.created.append(
+                try replayCreation(address, state, by: principal, session: entry["connection"]?.int))
+        }
+        details.dropped = try (entry["dropped"]?.array ?? []).map { (address) throws(RequestError) in
+            try requireStore(address.string ?? "").1
+        }
+        guard Set(details.dropped).count == details.dropped.count else {
+            throw RequestError(.internal, "it drops a store twice")
+        }
+        details.replaced = try (entry["states"]?.object?.members.map { ($0.key, $0.value) } ?? []).map {
+            (address, state) throws(RequestError) in
+            (store: try requireStore(address).1, state: state.object ?? [:])
+        }
+        commit(details)
+        if let ended = entry["ended"]?.int { closeSession(ended) }
+        let isDispatch = details.created.isEmpty && details.dropped.isEmpty
+        try replayKey(
+            entry, by: principal, matched: isDispatch ? matched : 1, changed: isDispatch ? changed : 1)
+    }
+
+    private func replayKey(
+        _ entry: JSONObject, by principal: Principal, matched: Int, changed: Int
+    ) throws(RequestError) {
+        guard let key = entry["key"]?.string else { return }
+        let digest = Array((entry["digest"]?.string ?? "").utf8)
+        let outcome = digest.withUnsafeBytes { digest in
+            Result { () throws(RequestError) in
+                try self.rememberKey(
+                    Array(key.utf8), digest, of: principal, matched: matched, changed: changed)
+            }
+        }
+        try outcome.get()
+    }
+
+    private func rememberKey(
+        _ key: [UInt8], _ digest: UnsafeRawBufferPointer, of principal: Principal, matched: Int,
+        changed: Int
+    ) throws(RequestError) {
+        guard principal.identity != nil, let digest = StateTransfer.digest(of: digest) else {
+            throw RequestError(.internal, "its key has no digest")
+        }
+        remember(
+            KeyedRequest(id: .init(identity: principal.number, key: key), digest: digest), matched: matched,
+            changed: changed)
+    }
+
+    private func replayCreation(
+        _ address: String, _ state: JSONObject, by principal: Principal, session number: SessionID?
+    ) throws(RequestError) -> Int32 {
+        var address = address
+        let made = address.withUTF8 { bytes in
+            Result { () throws(RequestError) in
+                let parts = try self.requireAddress(UnsafeRawBufferPointer(bytes))
+                let entry = try self.requireType(parts.type)
+                guard self.stores.find(type: entry.index, name: parts.name) == nil else {
+                    throw RequestError(.internal, "it makes a store that exists")
+                }
+                let owner = try number.map { (number) throws(RequestError) in
+                    guard Self.isSession(number) else {
+                        throw RequestError(.internal, "it names no connection")
+                    }
+                    return self.replayedSession(number, of: principal)
+                }
+                return self.insert(
+                    parts.name, of: entry, state, creator: principal.number, owner: owner)
+            }
+        }
+        return try made.get()
+    }
+
+    private func redefine(by entry: JSONObject) throws(RequestError) {
+        let definitions = entry["definitions"]?.array ?? []
+        let undefined = (entry["undefined"]?.array ?? []).compactMap(\.string)
+        if definitions.isEmpty, undefined.isEmpty { return }
+        for definition in definitions { try define(definition) }
+        for name in undefined {
+            guard typesByName[name]?.count ?? 0 == 0 else {
+                throw RequestError(.internal, "it takes away a type that has stores")
+            }
+            undefine(name)
+        }
+        lastType = nil
+        orderTypes()
+    }
+
+    /// Puts a definition of the log in force.
+    func define(_ definition: JSON) throws(RequestError) {
+        if let known = knownTypes.first(where: { $0.definition == definition }) { return define(known) }
+        do {
+            define(try DeclaredType(definition: definition))
+        } catch {
+            throw RequestError(.internal, "it has a definition that this version can't read (\(error))")
+        }
+    }
+
+    // MARK: - Sessions
+
+    /// The session with a number of the log. One that has left nothing may have gone without a word.
+    private func replayedSession(_ number: SessionID, of principal: Principal) -> Session {
+        if let known = sessions[number], !known.isEmpty { return known }
+        return openSession(number, principal)
+    }
+
+    /// A session of a snapshot: somebody who left a will, or whose stores are to come.
+    func restoreSession(_ record: JSONObject) throws(ReplayFailure) {
+        guard let will = record["will"]?.array, let number = record["connection"]?.int,
+            Self.isSession(number), let by = record["by"]?.object
+        else { throw failure("is no session") }
+        replayedSession(number, of: try requirePrincipal(by)).will = will.compactMap { WillAction($0) }
+    }
+
+    private func replay(note: JSONObject) throws(ReplayFailure) {
+        if let ended = note["ended"]?.int {
+            closeSession(ended)
+        } else if let will = note["will"]?.array, let number = note["connection"]?.int,
+            Self.isSession(number), let by = note["by"]?.object
+        {
+            let session = replayedSession(number, of: try requirePrincipal(by))
+            session.will = will.compactMap { WillAction($0) }
+            if session.isEmpty { closeSession(number) }
+        } else {
+            throw failure("is neither a commit nor a note that this version knows")
+        }
+    }
+}

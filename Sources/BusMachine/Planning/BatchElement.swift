@@ -1,0 +1,49 @@
+import BusJSON
+import BusProtocol
+
+/// One action of a batch or a will, its members checked.
+package struct BatchElement {
+    package let isStore: Bool
+    package let target: String
+    package let action: String
+    package let payload: JSONObject
+
+    package init(_ element: JSON, place: String) throws(RequestError) {
+        guard case .object(let object) = element else {
+            throw .invalid(place, "\(place) must be an object with type or store, action and payload.")
+        }
+        var (type, store, action, payload): (String?, String?, String?, JSONObject) = (
+            nil, nil, nil, JSONObject()
+        )
+        for member in object.members {
+            let name = "\(place).\(member.key)"
+            switch (member.key, member.value) {
+            case ("type", .string(let text)): type = text
+            case ("store", .string(let text)): store = text
+            case ("action", .string(let text)): action = text
+            case ("payload", .object(let members)): payload = members
+            case ("type", _), ("store", _), ("action", _): throw .invalid(name, "`\(name)` must be a string.")
+            case ("payload", _): throw .invalid(name, "`\(name)` must be an object.")
+            default: throw .invalid(name, "`\(name)` is not a member of an action; leave it out.")
+            }
+        }
+        guard let action else { throw .invalid("\(place).action", "\(place) names no `action`.") }
+        guard (type == nil) != (store == nil) else {
+            throw .invalid(
+                "\(place).store", "\(place) needs either `type` or `store`, not both and not neither.")
+        }
+        isStore = store != nil
+        target = store ?? type ?? ""
+        self.action = action
+        self.payload = payload
+    }
+}
+
+extension BatchElement {
+    init(_ action: WillAction) {
+        isStore = action.store != nil
+        target = action.store ?? action.type ?? ""
+        self.action = action.action
+        payload = action.payload
+    }
+}

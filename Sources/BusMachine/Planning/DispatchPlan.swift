@@ -1,0 +1,48 @@
+import BusJSON
+import BusLogic
+import BusState
+
+/// What a dispatch is going to do: names resolved, payloads checked. Its storage serves all dispatches.
+public final class DispatchPlan {
+    /// One action as it was asked for, for events and the log.
+    public struct Action {
+        /// Its steps, one per state type it reaches.
+        public let steps: Range<Int>
+        /// For an action to every type that declares it: the payload as it was sent.
+        public let payloadForEveryType: JSONObject?
+    }
+
+    /// One action on one store, or on all stores of one type.
+    public struct Step {
+        public unowned(unsafe) let type: TypeEntry
+        public let action: Int
+        /// With defaults filled in.
+        public let payload: JSONObject
+        /// The store; -1 for all of the type.
+        public let store: Int32
+    }
+
+    public let actions = Stack<Action>()
+    public let steps = Stack<Step>()
+
+    @inlinable @inline(__always)
+    public func clear() {
+        if actions.isEmpty && steps.isEmpty { return }
+        actions.clear()
+        steps.clear()
+    }
+
+    /// Whether it reaches more than one store.
+    package var isWide: Bool {
+        guard steps.count == 1 else { return steps.count > 1 }
+        // In place: a copy of a step would count references.
+        let step = steps.elements.baseAddress!
+        if step.pointee.store >= 0 { return false }
+        return Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count > 1 }
+    }
+
+    /// How many stores it reaches; a store counts again with each action.
+    package var reach: Int {
+        steps.elements.reduce(0) { $0 + ($1.store >= 0 ? 1 : $1.type.count) }
+    }
+}

@@ -1,0 +1,122 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Names of types, actions and stores, and what to say where there is none.
+extension StateMachine {
+    @inline(__always)
+    func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
+        if let lastType,
+            Unmanaged.passUnretained(lastType)._withUnsafeGuaranteedRef({ $0.name.hasBytes(name) })
+        {
+            return lastType
+        }
+        // A dictionary finds text that only looks the same, too.
+        guard let entry = typesByName[String(decoding: name, as: UTF8.self)], entry.name.hasBytes(name)
+        else { return nil }
+        lastType = entry
+        return entry
+    }
+
+    /// The store at an address; nil when there is none.
+    package func find(_ address: String) -> Int32? {
+        var address = address
+        return address.withUTF8 { bytes in
+            guard let parts = AddressParts(UnsafeRawBufferPointer(bytes)), let entry = type(named: parts.type)
+            else {
+                return nil
+            }
+            return stores.find(type: entry.index, name: parts.name)
+        }
+    }
+
+    /// The type with a name, or the error that says what there is instead.
+    package func requireType(_ name: UnsafeRawBufferPointer) throws(RequestError) -> TypeEntry {
+        if let entry = type(named: name) { return entry }
+        let text = String(decoding: name.prefix(80), as: UTF8.self)
+        guard Names.isTypeName(name) else {
+            throw .invalid(
+                "type",
+                "\"\(text)\" is no type name; it is a lower-case letter, then letters, digits, _ or -."
+            )
+        }
+        throw RequestError(
+            .unknownType,
+            "There is no state type \"\(text)\"; \(suggestion(for: text, among: typesByName.keys.sorted()))")
+    }
+
+    package func requireType(_ name: String) throws(RequestError) -> TypeEntry {
+        var name = name
+        let found = name.withUTF8 { text in
+            Result { () throws(RequestError) in try self.requireType(UnsafeRawBufferPointer(text)) }
+        }
+        return try found.get()
+    }
+
+    func requireAction(_ name: UnsafeRawBufferPointer, of entry: TypeEntry) throws(RequestError) -> Int {
+        if let index = entry.action(named: name) { return index }
+        let text = String(decoding: name.prefix(80), as: UTF8.self)
+        throw RequestError(
+            .unknownAction,
+            "\(entry.name) has no action \"\(text)\"; \(suggestion(for: text, among: entry.type.actionNames))"
+        )
+    }
+
+    /// An address cut in two; `member` is the member it came in.
+    package func requireAddress(
+        _ text: UnsafeRawBufferPointer, member: String = "store"
+    ) throws(RequestError) -> AddressParts {
+        guard let parts = AddressParts(text) else {
+            let shown = String(decoding: text.prefix(200), as: UTF8.self)
+            throw .invalid(
+                member, "\"\(shown)\" is no address; write type/name, for example counter/kitchen.")
+        }
+        return parts
+    }
+
+    /// An existing store.
+    package func requireStore(_ text: UnsafeRawBufferPointer) throws(RequestError) -> (TypeEntry, Int32) {
+        let parts = try requireAddress(text)
+        let entry = try requireType(parts.type)
+        guard let index = stores.find(type: entry.index, name: parts.name) else {
+            throw RequestError(
+                .unknownStore,
+                "There is no store \(String(decoding: text, as: UTF8.self)); create it, or list what there is with stores."
+            )
+        }
+        return (entry, index)
+    }
+
+    package func requireStore(_ address: String) throws(RequestError) -> (TypeEntry, Int32) {
+        var address = address
+        let found = address.withUTF8 { text in
+            Result { () throws(RequestError) in try self.requireStore(UnsafeRawBufferPointer(text)) }
+        }
+        return try found.get()
+    }
+
+    /// A pattern's type must exist when it is named outright.
+    package func requireTypes(of pattern: AddressPattern) throws(RequestError) {
+        guard pattern.type.isLiteral else { return }
+        let outcome = pattern.type.pattern.withUnsafeBytes { name in
+            Result { () throws(RequestError) in _ = try self.requireType(name) }
+        }
+        try outcome.get()
+    }
+}
+
+extension StateMachine: StoreReader {
+    package func address(of store: Int) -> String {
+        let record = stores.pointer(Int32(store))
+        return "\(types[Int(record.pointee.type)].name)/\(record.pointee.name)"
+    }
+
+    package func state(at address: String) -> JSONObject? {
+        find(address).map { stores.pointer($0).pointee.state }
+    }
+
+    package func addresses(ofType type: String) -> [String] {
+        guard let entry = typesByName[type] else { return [] }
+        return entry.inOrder.map { address(of: Int($0)) }
+    }
+}

@@ -1,0 +1,187 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Requests are resolved into a plan: what they name, and what their payloads are with defaults filled in.
+extension StateMachine {
+    /// Plans a dispatch like one before, where its names still stand for the same and its payload is accepted as it is;
+    /// false for any other.
+    package func planAgain(_ request: RequestReader) -> Bool {
+        guard let meaning = request.meaning, meaning.names == nameChanges else { return false }
+        // The machine holds its types, and nothing here changes them.
+        return Unmanaged.passUnretained(types[Int(meaning.type)])._withUnsafeGuaranteedRef { entry in
+            let action = Int(meaning.action)
+            guard meaning.definition == entry.definitions else { return false }
+            let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
+            guard entry.takes(payload, for: action) else {
+                request.returnPayload(payload)
+                return false
+            }
+            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.steps.append(.init(type: entry, action: action, payload: payload, store: meaning.store))
+            return true
+        }
+    }
+
+    /// Keeps what the names of a plain dispatch stand for, for the next one like it.
+    package func rememberPlan(in request: RequestReader) {
+        guard plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil else { return }
+        let step = plan.steps[0]
+        request.meaning = DispatchMeaning(
+            type: step.type.index, action: Int32(step.action), store: step.store,
+            definition: step.type.definitions, names: nameChanges)
+    }
+
+    /// Plans a dispatch; `expected` is the revision that its store must have.
+    package func planDispatch(_ request: RequestReader, expecting expected: Int?) throws(RequestError) {
+        guard let actions = try request.array(.actions) else { return try planOne(request, expected) }
+        for member in [Member.type, .store, .action, .payload, .ifRevision]
+        where request.present.contains(member) {
+            throw .invalid(member.name, "`\(member.name)` belongs inside `actions` here; leave it out.")
+        }
+        guard !actions.isEmpty else {
+            throw .invalid("actions", "`actions` is empty; name at least one action.")
+        }
+        guard actions.count <= limits.batch else {
+            throw RequestError(
+                .limit, "A dispatch takes at most \(limits.batch) actions; send several dispatches.")
+        }
+        for (index, element) in actions.enumerated() {
+            do throws(RequestError) {
+                try planElement(try BatchElement(element, place: "actions[\(index)]"))
+            } catch {
+                throw error.with("index", .int(index))
+            }
+        }
+    }
+
+    private func planOne(_ request: RequestReader, _ expected: Int?) throws(RequestError) {
+        guard request.present.contains(.action) else {
+            throw .invalid("action", "Name the `action` to dispatch, or list several in `actions`.")
+        }
+        let hasStore = request.present.contains(.store)
+        guard hasStore != request.present.contains(.type) else {
+            throw .invalid(
+                hasStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
+        }
+        let payload = request.present.contains(.payload) ? request.payload : JSONObject()
+        if hasStore {
+            let index = try planInstance(request.store, request.action, payload)
+            return try require(expected, of: index)
+        }
+        guard expected == nil else {
+            throw .invalid(
+                "ifRevision", "`ifRevision` goes with `store`; a type has no revision of its own.")
+        }
+        try planGlobal(request.type, request.action, payload)
+    }
+
+    /// Plans actions as the log has them.
+    package func plan(_ actions: [JSON]) throws(RequestError) {
+        plan.clear()
+        for (index, action) in actions.enumerated() {
+            try planElement(try BatchElement(action, place: "actions[\(index)]"))
+        }
+    }
+
+    /// Plans one action of a batch or a will.
+    func planElement(_ element: BatchElement) throws(RequestError) {
+        var (target, action) = (element.target, element.action)
+        let planned = target.withUTF8 { target in
+            action.withUTF8 { action in
+                let (target, action) = (UnsafeRawBufferPointer(target), UnsafeRawBufferPointer(action))
+                return Result { () throws(RequestError) in
+                    if element.isStore {
+                        try self.planInstance(target, action, element.payload)
+                    } else {
+                        try self.planGlobal(target, action, element.payload)
+                    }
+                }
+            }
+        }
+        try planned.get()
+    }
+
+    @discardableResult
+    private func planInstance(
+        _ address: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
+    ) throws(RequestError) -> Int32 {
+        let parts = try requireAddress(address)
+        let entry = try requireType(parts.type)
+        let actionIndex = try requireAction(action, of: entry)
+        let accepted = try accept(payload, for: actionIndex, of: entry)
+        let (_, index) = try requireStore(address)
+        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
+        plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: index))
+        return index
+    }
+
+    private func planGlobal(
+        _ type: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
+    ) throws(RequestError) {
+        if type.count == 1, type[0] == UInt8(ascii: "*") { return try planEveryType(action, payload) }
+        let entry = try requireType(type)
+        let actionIndex = try requireAction(action, of: entry)
+        let accepted = try accept(payload, for: actionIndex, of: entry)
+        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
+        plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: -1))
+    }
+
+    /// The classic Flux dispatcher: every type that declares the action, those waited for first.
+    private func planEveryType(_ action: UnsafeRawBufferPointer, _ payload: JSONObject) throws(RequestError) {
+        let first = plan.steps.count
+        for entry in commitOrder {
+            guard let actionIndex = entry.action(named: action) else { continue }
+            let accepted = try accept(payload, for: actionIndex, of: entry)
+            plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: -1))
+        }
+        guard plan.steps.count > first else {
+            let name = String(decoding: action.prefix(80), as: UTF8.self)
+            throw RequestError(
+                .unknownAction, "No state type has an action \"\(name)\"; see what there is with types.")
+        }
+        // Types may fill in different defaults, so the event holds the payload as it was sent.
+        plan.actions.append(.init(steps: first..<plan.steps.count, payloadForEveryType: payload))
+    }
+
+    @inline(__always)
+    func accept(
+        _ payload: JSONObject, for action: Int, of entry: TypeEntry
+    ) throws(RequestError) -> JSONObject {
+        do throws(PayloadFailure) {
+            return try entry.type.accept(payload, for: action)
+        } catch {
+            throw RequestError(.invalidPayload, error.message).with(
+                "action", .string(entry.actionName(action)))
+        }
+    }
+
+    /// Throws unless a store has the revision that somebody expects, if one is.
+    package func require(_ expected: Int?, of store: Int32) throws(RequestError) {
+        guard let expected, stores.pointer(store).pointee.revision != expected else { return }
+        let actual = stores.pointer(store).pointee.revision
+        throw RequestError(
+            .conflict,
+            "\(address(of: Int(store))) is at revision \(actual), not \(expected); read it again and decide anew."
+        ).with("revision", .int(actual))
+    }
+
+    /// Throws if the plan reaches so many stores that the operations can't do: it is not begun.
+    package func requireBudget(_ operations: Int) throws(RequestError) {
+        var reached = 0
+        // In place: a copy of a step would count references.
+        let steps = plan.steps.elements
+        for index in steps.indices {
+            let step = steps.baseAddress! + index
+            reached &+=
+                step.pointee.store >= 0
+                ? 1 : Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count }
+            if reached &* BusLimits.operationsPerStore <= operations { continue }
+            let bound = operations == limits.commit ? "limits.commit is" : "a will has"
+            throw RequestError(
+                .rejected,
+                "The dispatch reaches more stores than one commit may: \(bound) \(operations) operations, \(BusLimits.operationsPerStore) for each store and more for what is written; dispatch to fewer at a time."
+            ).with("action", .string(step.pointee.type.actionName(step.pointee.action)))
+        }
+    }
+}

@@ -1,0 +1,295 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+import BusState
+
+/// What a `get` or `stores` asks for.
+package struct StoreSelection: Sendable {
+    package enum Answer: Sendable {
+        /// States, or the selected parts of them.
+        case states(Selection?)
+        /// Addresses and revisions.
+        case list
+    }
+
+    package let answer: Answer
+    package let pattern: AddressPattern
+    /// Only stores behind this address.
+    package let after: String?
+    package let limit: Int
+    /// The one store that must be there.
+    package let required: String?
+
+    package init(
+        _ answer: Answer, of pattern: AddressPattern, after: String?, limit: Int, required: String? = nil
+    ) {
+        self.answer = answer
+        self.pattern = pattern
+        self.after = after
+        self.limit = limit
+        self.required = required
+    }
+}
+
+/// A `get` or `stores` under way: it looks for the stores that match, as many as somebody allows at a time, then answers with
+/// what they are at that moment.
+///
+/// Between two steps stores may come and go: whoever makes or removes one tells the queries that are under way. So the answer
+/// is what it would have been in one go at the revision that it names.
+package final class StoreQuery {
+    /// What a step of looking has done, for whoever counts it.
+    package enum Step {
+        /// Looked through so many types.
+        case types(Int)
+        /// Put a store in its place in the order of names.
+        case ordered
+        /// Looked at a store, with a pattern of so many bytes.
+        case looked(Int)
+    }
+
+    private let machine: StateMachine
+    private let selection: StoreSelection
+    /// What all names that match begin with.
+    private let prefix: String
+    /// How many bytes an answer may have: who has found more need not look on.
+    private let room: Int
+
+    /// The types that match, in the order of their addresses, and the one that is being looked through.
+    private var types: [Int32] = []
+    private var type = 0
+    /// The last name that was looked at in it.
+    private var lastName: String?
+    /// The stores that match, in order, and how many bytes they will take at least.
+    private var found: ContiguousArray<Int32> = []
+    private var bytes = 0
+    /// There are more than were asked for.
+    private var hasMore = false
+
+    /// Throws if a type or store that is named outright is not there.
+    package init(
+        _ selection: StoreSelection, in machine: StateMachine, room: Int
+    ) throws(RequestError) {
+        self.selection = selection
+        self.machine = machine
+        self.room = room
+        prefix = String(decoding: selection.pattern.name.literalPrefix, as: UTF8.self)
+        if case .states = selection.answer { try machine.requireTypes(of: selection.pattern) }
+        if let required = selection.required { _ = try machine.requireStore(required) }
+    }
+
+    /// How many stores have been found so far.
+    package var count: Int { found.count }
+
+    /// Begins from the beginning, as what there is has changed as a whole.
+    package func restart() {
+        types = []
+        type = 0
+        lastName = nil
+        found = []
+        bytes = 0
+        hasMore = false
+    }
+
+    // MARK: Looking
+
+    /// Looks for stores while `mayGoOn`, which hears of each step; true when all that match, or as many as were asked for,
+    /// are found.
+    package func advance(_ mayGoOn: (Step) -> Bool) -> Bool {
+        if let address = selection.pattern.literalAddress {
+            if let after = selection.after, !UTF8Order.precedes(after, address) { return true }
+            if let index = machine.find(address) { take(index) }
+            return true
+        }
+        if types.isEmpty {
+            // The slash sorts before all that may follow a type's name but the hyphen.
+            types = machine.types.filter { selection.pattern.type.matches($0.name) }
+                .sorted { UTF8Order.precedes($0.name + "/", $1.name + "/") }.map(\.index)
+            _ = mayGoOn(.types(machine.types.count))
+        }
+        while type < types.count {
+            let entry = machine.types[Int(types[type])]
+            entry.ordered.prepare(entry.members)
+            entry.ordered.putInPlace { mayGoOn(.ordered) }
+            guard entry.ordered.isComplete, look(through: entry, mayGoOn) else { return false }
+            if hasMore { return true }
+            type += 1
+            lastName = nil
+        }
+        return true
+    }
+
+    /// Looks through the stores of one type; false if it must not go on before the end.
+    private func look(through entry: TypeEntry, _ mayGoOn: (Step) -> Bool) -> Bool {
+        guard let start = start(in: entry) else { return true }
+        let step = Step.looked(selection.pattern.name.pattern.count)
+        let seen = lastName
+        var isDone = true
+        // However little is allowed, it goes on by one store.
+        var mayLook = true
+        entry.ordered.forEach(from: start) { index in
+            let name = machine.stores.pointer(index).pointee.name
+            guard prefix.isEmpty || name.utf8.starts(with: prefix.utf8) else { return false }
+            if let seen, !UTF8Order.precedes(seen, name) { return true }
+            guard mayLook else {
+                isDone = false
+                return false
+            }
+            mayLook = mayGoOn(step)
+            lastName = name
+            guard isBehind(name, entry), selection.pattern.name.isAny || selection.pattern.name.matches(name)
+            else { return true }
+            if found.count == selection.limit || bytes > room {
+                hasMore = true
+                return false
+            }
+            take(index)
+            return true
+        }
+        return isDone
+    }
+
+    /// Where to begin in a type: behind what was seen, and where names begin like the pattern; nil: not at all.
+    private func start(in entry: TypeEntry) -> String? {
+        var start = lastName ?? prefix
+        if let after = selection.after {
+            let own = entry.name + "/"
+            if after.utf8.starts(with: own.utf8) {
+                let name = String(after.dropFirst(own.count))
+                if UTF8Order.precedes(start, name) { start = name }
+            } else if UTF8Order.precedes(own, after) {
+                return nil
+            }
+        }
+        return start
+    }
+
+    private func isBehind(_ name: String, _ entry: TypeEntry) -> Bool {
+        guard let after = selection.after else { return true }
+        return UTF8Order.precedes(after, "\(entry.name)/\(name)")
+    }
+
+    private func take(_ index: Int32) {
+        found.append(index)
+        bytes += size(of: index)
+    }
+
+    /// What a store takes on the line, at least.
+    private func size(of index: Int32) -> Int {
+        let record = machine.stores.pointer(index)
+        let address =
+            machine.types[Int(record.pointee.type)].name.utf8.count + record.pointee.name.utf8.count + 5
+        if case .states(nil) = selection.answer { return address + Int(record.pointee.size) }
+        return address
+    }
+
+    // MARK: Meanwhile
+
+    /// A store has been made: a query that has come past its place takes it in. Gives at how many stores it looked.
+    package func noteCreated(_ index: Int32) -> Int {
+        let record = machine.stores.pointer(index)
+        let entry = machine.types[Int(record.pointee.type)]
+        guard let place = types.firstIndex(of: entry.index), place <= type,
+            isBehind(record.pointee.name, entry), selection.pattern.name.matches(record.pointee.name)
+        else { return 1 }
+        if place == type {
+            guard let lastName, UTF8Order.precedes(record.pointee.name, lastName) else { return 1 }
+        }
+        let address = machine.address(of: Int(index))
+        let position =
+            found.firstIndex { UTF8Order.precedes(address, machine.address(of: Int($0))) } ?? found.count
+        let looked = found.count
+        found.insert(index, at: position)
+        bytes += size(of: index)
+        if found.count > selection.limit { dropLast() }
+        return 1 + looked
+    }
+
+    /// There are more than were asked for now: the last one comes with the next page.
+    private func dropLast() {
+        guard let last = found.popLast() else { return }
+        bytes -= size(of: last)
+        hasMore = true
+        // All that was asked for is found.
+        type = types.count
+    }
+
+    /// A store goes, whose record is still there: a query that has found it forgets it.
+    package func noteDropped(_ index: Int32) {
+        guard let place = found.firstIndex(of: index) else { return }
+        bytes -= size(of: index)
+        found.remove(at: place)
+        // Those behind the last one that was asked for have not been looked at.
+        if hasMore, !found.isEmpty { lookAgain() } else if hasMore { restart() }
+    }
+
+    /// A page has become too short: it goes on behind its last store.
+    private func lookAgain() {
+        let record = machine.stores.pointer(found.last!)
+        guard let place = types.firstIndex(of: record.pointee.type) else { return restart() }
+        type = place
+        lastName = record.pointee.name
+        hasMore = false
+    }
+
+    // MARK: The answer
+
+    /// Writes the members of the reply, each behind a comma; false as soon as there is no room for more.
+    package func appendAnswer(to writer: ByteWriter) -> Bool {
+        switch selection.answer {
+        case .states(let selected):
+            writer.append(",\"revision\":")
+            writer.append(decimal: machine.revision)
+            writer.append(",\"states\":{")
+            for (place, index) in found.enumerated() {
+                if place > 0 { writer.append(UInt8(ascii: ",")) }
+                writer.append(quoted: machine.address(of: Int(index)))
+                writer.append(UInt8(ascii: ":"))
+                let state = machine.stores.pointer(index).pointee.state
+                writer.append(jsonObject: selected?.project(state) ?? state)
+                if writer.count > room { return false }
+            }
+            writer.append("}")
+        case .list:
+            writer.append(",\"stores\":[")
+            for (place, index) in found.enumerated() {
+                let record = machine.stores.pointer(index)
+                writer.append(place == 0 ? "{\"store\":" : ",{\"store\":")
+                writer.append(quoted: machine.address(of: Int(index)))
+                writer.append(",\"revision\":")
+                writer.append(decimal: record.pointee.revision)
+                writer.append(record.pointee.owner >= 0 ? ",\"ephemeral\":true}" : ",\"ephemeral\":false}")
+                if writer.count > room { return false }
+            }
+            writer.append("]")
+        }
+        if hasMore, let last = found.last {
+            writer.append(",\"next\":")
+            writer.append(quoted: machine.address(of: Int(last)))
+        }
+        return writer.count <= room
+    }
+}
+
+extension StateMachine {
+    /// Writes `,"types":[…]`: the definition of one type, or of all; false as soon as there is no room for more.
+    package func appendTypes(
+        _ wanted: TypeEntry?, to writer: ByteWriter, room: Int
+    ) -> Bool {
+        writer.append(",\"types\":[")
+        for (place, entry) in (wanted.map { [$0] } ?? typesInOrder).enumerated() {
+            if place > 0 { writer.append(UInt8(ascii: ",")) }
+            writer.append(entry.definitionText.bytes)
+            if writer.count > room { return false }
+        }
+        writer.append("]")
+        return writer.count <= room
+    }
+}
+
+extension AddressPattern {
+    /// The one address it names; nil when it has wildcards.
+    package var literalAddress: String? {
+        guard type.isLiteral, name.isLiteral else { return nil }
+        return String(decoding: type.pattern + [UInt8(ascii: "/")] + name.pattern, as: UTF8.self)
+    }
+}

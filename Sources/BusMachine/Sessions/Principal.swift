@@ -1,0 +1,98 @@
+import BusJSON
+
+/// Who is at the other end of a connection.
+package enum Peer: Sendable, Equatable {
+    /// A Unix socket: the kernel's word. `unit` is the one of the service manager that the process belongs to, where that
+    /// is known: `ssh.service`, or `user@1000.service/editor.service` for one of a user's own.
+    case unix(uid: Int, pid: Int, unit: String? = nil)
+    /// TCP: nobody until a `hello` with a token came. `address` is `HOST:PORT`.
+    case tcp(address: String)
+}
+
+/// Who a client is, for everything that outlives its connection.
+package enum Identity: Hashable, Sendable {
+    case uid(Int)
+    case token(String)
+}
+
+/// On whose behalf something is committed, as rules, keys and the log know it. It never changes.
+public final class Principal: Sendable {
+    /// Nil for the daemon itself.
+    package let identity: Identity?
+    /// The identity's number in the state machine: the creator of stores, the owner of keys.
+    package let number: Int32
+    /// The user id, where the kernel told it.
+    package let uid: Int?
+    /// Where it came from; nil for the daemon itself.
+    package let peer: Peer?
+    /// `by` in events and in the log, encoded.
+    package let by: [UInt8]
+
+    init(_ identity: Identity?, number: Int32, peer: Peer?, by: [UInt8]) {
+        self.identity = identity
+        self.number = number
+        self.peer = peer
+        self.by = by
+        if case .uid(let uid)? = identity { self.uid = uid } else { uid = nil }
+    }
+
+    /// The daemon itself: configured stores, definitions at the start, wills of nobody.
+    package static let daemon = Principal(
+        nil, number: StoreRecord.configured, peer: nil, by: Array("{\"daemon\":true}".utf8))
+}
+
+extension StateMachine {
+    /// The principal with an identity, which gets a number if it is new; `by` is how events and the log show it.
+    package func principal(_ identity: Identity, peer: Peer, by: [UInt8]) -> Principal {
+        let number = identities[identity] ?? Int32(identities.count)
+        identities[identity] = number
+        return Principal(identity, number: number, peer: peer, by: by)
+    }
+
+    /// A client on a Unix socket.
+    package func principal(uid: Int, pid: Int, unit: String?) -> Principal {
+        var by: JSONObject = ["uid": .int(uid), "pid": .int(pid)]
+        if let unit { by["unit"] = .string(unit) }
+        return principal(
+            .uid(uid), peer: .unix(uid: uid, pid: pid, unit: unit), by: Array(by.encoded.utf8))
+    }
+
+    /// A client that has shown a token.
+    package func principal(token name: String, address: String) -> Principal {
+        let by: JSONObject = ["token": .string(name), "address": .string(address)]
+        return principal(.token(name), peer: .tcp(address: address), by: Array(by.encoded.utf8))
+    }
+
+    /// The same principal as another state machine knew it.
+    package func principal(known other: Principal) -> Principal {
+        guard let identity = other.identity, let peer = other.peer else { return other }
+        return principal(identity, peer: peer, by: other.by)
+    }
+
+    /// The one that `by` names in the log; nil if it names nobody.
+    package func principal(by: JSONObject) -> Principal? {
+        if by["daemon"] != nil { return .daemon }
+        let text = by.encoded
+        if let known = principals[text] { return known }
+        let principal: Principal
+        if let uid = by["uid"]?.int {
+            principal = self.principal(
+                .uid(uid), peer: .unix(uid: uid, pid: by["pid"]?.int ?? 0, unit: by["unit"]?.string),
+                by: Array(text.utf8))
+        } else if let token = by["token"]?.string {
+            principal = self.principal(
+                .token(token), peer: .tcp(address: by["address"]?.string ?? ""), by: Array(text.utf8))
+        } else {
+            return nil
+        }
+        // Processes come and go; one that comes back is made again.
+        if principals.count > 4096 { principals.removeAll() }
+        principals[text] = principal
+        return principal
+    }
+
+    /// The identity with a number; nil if there is none.
+    package func identity(number: Int) -> Identity? {
+        identities.first { Int($0.value) == number }?.key
+    }
+}

@@ -1,0 +1,45 @@
+import BusJSON
+
+/// A session's number. It is never used again.
+package typealias SessionID = Int
+
+/// What a client has left with the bus for the time when it is gone: its will, and the stores that go with it.
+///
+/// It begins with the first of them, since that is when the log has to know of it, and ends with an entry of its own.
+package final class Session {
+    package let id: SessionID
+    package let principal: Principal
+    package internal(set) var will: [WillAction] = []
+    package internal(set) var ephemeralStores: Set<Int32> = []
+
+    init(_ id: SessionID, _ principal: Principal) {
+        self.id = id
+        self.principal = principal
+    }
+
+    /// Whether its end has nothing to do.
+    package var isEmpty: Bool { will.isEmpty && ephemeralStores.isEmpty }
+}
+
+/// One action of a will, checked when it was made; its stores are looked up when it is applied.
+package struct WillAction {
+    package let store: String?
+    package let type: String?
+    package let action: String
+    package let payload: JSONObject
+
+    /// As it stood in the request.
+    package var json: JSON {
+        var object: JSONObject = ["action": .string(action), "payload": .object(payload)]
+        if let store { object["store"] = .string(store) }
+        if let type { object["type"] = .string(type) }
+        return .object(object)
+    }
+}
+
+extension WillAction {
+    package init?(_ json: JSON) {
+        guard let action = json["action"]?.string, let payload = json["payload"]?.object else { return nil }
+        self.init(store: json["store"]?.string, type: json["type"]?.string, action: action, payload: payload)
+    }
+}

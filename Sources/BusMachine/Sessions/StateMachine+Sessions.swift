@@ -1,0 +1,92 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Sessions begin and end; the end is a commit.
+extension StateMachine {
+    /// Begins a session.
+    package func openSession(_ principal: Principal) -> Session { openSession(nextSession, principal) }
+
+    /// Begins the session with a number that was given before, by this state machine or in the log.
+    package func openSession(_ number: SessionID, _ principal: Principal) -> Session {
+        let session = Session(number, principal)
+        sessions[number] = session
+        nextSession = max(nextSession, number + 1)
+        return session
+    }
+
+    package func session(_ number: SessionID) -> Session? { sessions[number] }
+
+    /// In the order in which they began.
+    package var sessionsInOrder: [Session] { sessions.values.sorted { $0.id < $1.id } }
+
+    /// Forgets a session that has ended, or that has left nothing.
+    package func closeSession(_ number: SessionID) { sessions[number] = nil }
+
+    /// The same session as this machine has it, which may know less of it than another did: its stores are those that there
+    /// are, its will is the one that was left last.
+    package func adopt(_ session: Session) -> Session {
+        let own = sessions[session.id] ?? openSession(session.id, principal(known: session.principal))
+        own.will = session.will
+        return own
+    }
+
+    /// Puts a will in the place of the one before.
+    package func setWill(_ will: [WillAction], of session: Session) { session.will = will }
+
+    /// Whether a number can be one of a session: a store remembers it.
+    static func isSession(_ number: Int) -> Bool { 0...(1 << 53) ~= number }
+
+    // MARK: Wills
+
+    /// Checks what can be known of a will's action now: names and payload.
+    package func willAction(_ element: BatchElement) throws(RequestError) -> WillAction {
+        var (target, action) = (element.target, element.action)
+        let checked = target.withUTF8 { target in
+            action.withUTF8 { action in
+                Result { () throws(RequestError) in
+                    let (target, action) = (UnsafeRawBufferPointer(target), UnsafeRawBufferPointer(action))
+                    if !element.isStore, target.count == 1, target[0] == UInt8(ascii: "*") {
+                        self.plan.clear()
+                        defer { self.plan.clear() }
+                        return try self.planElement(element)
+                    }
+                    let name = element.isStore ? try self.requireAddress(target).type : target
+                    let entry = try self.requireType(name)
+                    let index = try self.requireAction(action, of: entry)
+                    do throws(PayloadFailure) {
+                        _ = try entry.type.accept(element.payload, for: index)
+                    } catch {
+                        throw RequestError(.invalidPayload, error.message)
+                    }
+                }
+            }
+        }
+        try checked.get()
+        return WillAction(
+            store: element.isStore ? element.target : nil, type: element.isStore ? nil : element.target,
+            action: element.action, payload: element.payload)
+    }
+
+    /// Plans a will. Throws where it can't be planned any more, with nothing planned.
+    package func planWill(of session: Session) throws(RequestError) {
+        plan.clear()
+        do throws(RequestError) {
+            for action in session.will { try planElement(BatchElement(action)) }
+        } catch {
+            plan.clear()
+            throw error
+        }
+    }
+
+    /// What a session's end drops: its stores by type, in the order in which they were made. Each is looked up once, and
+    /// not for every comparison.
+    package func drops(of session: Session) -> [Int32] {
+        var places = session.ephemeralStores.map { index in
+            let record = stores.pointer(index)
+            return (Int(record.pointee.type) << 32 | Int(record.pointee.place), index)
+        }
+        places.sort { $0.0 < $1.0 }
+        return places.map(\.1)
+    }
+}

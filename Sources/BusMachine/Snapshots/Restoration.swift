@@ -1,0 +1,235 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Records become a state machine again: those of a snapshot, and those of a hand-over that are the machine's.
+///
+/// Where the machine has types already, they stay if the states fit them; a type whose stores do not fit, or that is gone,
+/// keeps the definition of the records. After a failure the machine must be thrown away.
+package final class Restoration {
+    private let machine: StateMachine
+    private let bus: TransferRecord
+
+    /// What can be put in its place only when everything before it is known.
+    private var definitions: [String: JSON] = [:]
+    private var definitionsInOrder: [JSON] = []
+    private var stores: [TransferRecord] = []
+    private var drops: [TransferRecord] = []
+    /// Types that kept the definition of the records.
+    private var kept: [String] = []
+
+    package init(of bus: TransferRecord, in machine: StateMachine) throws(TransferFailure) {
+        self.machine = machine
+        self.bus = bus
+        machine.epoch = try bus.string("epoch")
+        machine.revision = try bus.integer("revision")
+        machine.time = max(machine.time, try bus.integer("now"))
+        machine.nextSession = bus.members["nextSession"]?.int ?? 0
+    }
+
+    /// Takes a record; false if it is none of a state machine.
+    package func take(_ record: TransferRecord) throws(TransferFailure) -> Bool {
+        switch record.kind {
+        case "type": try takeDefinition(record)
+        case "identity": try takeIdentity(record)
+        case "session": try takeSession(record)
+        case "store": stores.append(record)
+        case "drop": drops.append(record)
+        case "key": try takeKey(record)
+        default: return false
+        }
+        return true
+    }
+
+    /// What came of it: stores whose states have to be made anew for a definition that has changed, and types that kept the
+    /// definition of the records.
+    package struct Outcome {
+        package let replaced: [(store: Int32, state: JSONObject)]
+        package let kept: [String]
+    }
+
+    /// Puts everything in its place once all records are there.
+    package func finish() throws(TransferFailure) -> Outcome {
+        // Where a log tells which definitions hold, a new machine begins without any.
+        if machine.types.isEmpty {
+            for definition in definitionsInOrder { try define(definition) }
+        }
+        let replaced = try takeStores()
+        machine.keys.forgottenThrough = try bus.integer("keysForgotten")
+        machine.sequence = try bus.integer("sequence")
+        try takeDrops(forgottenThrough: bus.integer("dropsForgotten"))
+        return Outcome(replaced: replaced, kept: kept)
+    }
+
+    // MARK: Types
+
+    private func takeDefinition(_ record: TransferRecord) throws(TransferFailure) {
+        guard let definition = record.members["definition"], let name = definition["type"]?.string else {
+            throw record.missing("definition")
+        }
+        definitions[name] = definition
+        definitionsInOrder.append(definition)
+    }
+
+    private func define(_ definition: JSON) throws(TransferFailure) {
+        do throws(RequestError) {
+            try machine.define(definition)
+        } catch {
+            throw TransferFailure("What was handed over can't be used: \(error.message).")
+        }
+    }
+
+    private func keepDefinition(_ definition: JSON, _ name: String) throws(TransferFailure) {
+        do throws(RequestError) {
+            try machine.define(definition)
+        } catch {
+            throw TransferFailure(
+                "The type \(name) has stores but no definition that fits them (\(error.message)); give it one."
+            )
+        }
+        kept.append(name)
+    }
+
+    // MARK: Who is known
+
+    private func takeIdentity(_ record: TransferRecord) throws(TransferFailure) {
+        let identity: Identity
+        if let uid = record.members["uid"]?.int {
+            identity = .uid(uid)
+        } else {
+            identity = .token(try record.string("token"))
+        }
+        machine.identities[identity] = Int32(machine.identities.count)
+    }
+
+    private func takeSession(_ record: TransferRecord) throws(TransferFailure) {
+        let session: JSONObject = [
+            "will": record.members["will"] ?? [], "connection": .int(try record.integer("connection")),
+            "by": .object(try record.object("by")),
+        ]
+        do throws(ReplayFailure) {
+            try machine.restoreSession(session)
+        } catch {
+            throw TransferFailure(error.message)
+        }
+    }
+
+    private func takeKey(_ record: TransferRecord) throws(TransferFailure) {
+        let digest = DeduplicationTable.Digest(
+            first: UInt64(bitPattern: Int64(try record.anyInteger("first"))),
+            second: UInt64(bitPattern: Int64(try record.anyInteger("second"))))
+        let id = DeduplicationTable.ID(
+            identity: Int32(truncatingIfNeeded: try record.integer("identity")),
+            key: Array(try record.string("key").utf8))
+        machine.keys.remember(
+            .init(
+                digest: digest, revision: try record.integer("revision"),
+                matched: try record.integer("matched"),
+                changed: try record.integer("changed")), as: id)
+    }
+
+    // MARK: Stores
+
+    private func takeStores() throws(TransferFailure) -> [(store: Int32, state: JSONObject)] {
+        var byType: [String: [TransferRecord]] = [:]
+        for record in stores { byType[try record.string("type"), default: []].append(record) }
+        var replaced: [(store: Int32, state: JSONObject)] = []
+        for (name, records) in byType.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
+            guard let definition = definitions[name] else { throw records[0].missing("type") }
+            replaced += try takeStores(records, name, definition)
+        }
+        machine.orderTypes()
+        return replaced
+    }
+
+    private func takeStores(
+        _ records: [TransferRecord], _ name: String, _ definition: JSON
+    ) throws(TransferFailure) -> [(store: Int32, state: JSONObject)] {
+        var newStates: [JSONObject]?
+        if machine.typesByName[name]?.type.definition != definition {
+            newStates = fitted(records, to: machine.typesByName[name]?.type, old: definition)
+            if newStates == nil { try keepDefinition(definition, name) }
+        }
+        let taken = try takeStores(records, of: machine.typesByName[name]!)
+        guard let newStates else { return [] }
+        return zip(taken, newStates).map { (store: $0, state: $1) }
+    }
+
+    private func takeStores(
+        _ records: [TransferRecord], of entry: TypeEntry
+    ) throws(TransferFailure) -> [Int32] {
+        var taken: [Int32] = []
+        for record in records { taken.append(try takeStore(record, of: entry)) }
+        for index in taken.sorted(by: {
+            machine.stores.pointer($0).pointee.sequence < machine.stores.pointer($1).pointee.sequence
+        }) {
+            entry.moveToNewest(index)
+        }
+        return taken
+    }
+
+    /// The states as a changed definition has them; nil when one does not fit it.
+    private func fitted(
+        _ records: [TransferRecord], to type: (any StateType)?, old: JSON
+    ) -> [JSONObject]? {
+        guard let type else { return nil }
+        var states: [JSONObject] = []
+        for record in records {
+            var state = record.members["state"]?.object ?? [:]
+            for name in old["computed"]?.object?.keys ?? [] { state[name] = nil }
+            guard let fitting = try? type.initialState(replacing: state),
+                fitting.encodedSize <= machine.limits.state
+            else { return nil }
+            states.append(fitting)
+        }
+        return states
+    }
+
+    private func takeStore(_ record: TransferRecord, of entry: TypeEntry) throws(TransferFailure) -> Int32 {
+        let name = try record.string("name")
+        var address = "\(entry.name)/\(name)"
+        let isFree = address.withUTF8 { bytes in
+            AddressParts(UnsafeRawBufferPointer(bytes)).map {
+                machine.stores.find(type: entry.index, name: $0.name) == nil
+            }
+        }
+        guard isFree == true, try record.integer("revision") <= machine.revision else {
+            throw record.missing("name")
+        }
+        let state = try record.object("state")
+        let size = state.encodedSize
+        guard size < Int32.max else { throw record.missing("state") }
+        let sequence = try record.integer("sequence")
+        guard sequence > 0 else { throw record.missing("sequence") }
+        let owner = record.members["owner"]?.int ?? -1
+        let session = machine.session(owner)
+        guard owner == -1 || session != nil else { throw record.missing("owner") }
+        let index = machine.stores.insert(
+            StoreRecord(
+                name: name, state: state, revision: try record.integer("revision"),
+                sequence: sequence, owner: owner, older: -1, newer: -1, type: entry.index,
+                place: -1, size: Int32(size),
+                creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")), write: -1))
+        entry.add(index)
+        machine.stateBytes += size
+        session?.ephemeralStores.insert(index)
+        return index
+    }
+
+    private func takeDrops(forgottenThrough: Int) throws(TransferFailure) {
+        var known: [DropLog.Drop] = []
+        var forgottenThrough = forgottenThrough
+        for record in drops {
+            guard let entry = machine.typesByName[try record.string("type")] else {
+                // A mirror of all types may still hold the store: whoever resumes from before starts anew.
+                forgottenThrough = max(forgottenThrough, try record.integer("revision"))
+                continue
+            }
+            known.append(
+                .init(
+                    revision: try record.integer("revision"), type: entry.index,
+                    name: try record.string("name")))
+        }
+        machine.dropLog = DropLog(known, forgottenThrough: forgottenThrough)
+    }
+}

@@ -1,0 +1,103 @@
+import BusJSON
+
+/// The state machine as records.
+extension StateMachine {
+    /// Everything that commits have made.
+    package func snapshot() -> ByteWriter {
+        let writer = RecordWriter()
+        writeBus(to: writer, form: StateTransfer.snapshotForm)
+        writeSessions(to: writer)
+        writeStores(to: writer)
+        return writer.finished()
+    }
+
+    /// What is known of the bus as a whole: its place in history, its types, who is known.
+    package func writeBus(to writer: RecordWriter, form: Int) {
+        writer.record("bus") { record in
+            record("form", .int(form))
+            record("epoch", .string(epoch))
+            record("revision", .int(revision))
+            record("sequence", .int(sequence))
+            record("now", .int(time))
+            record("dropsForgotten", .int(dropLog.forgottenThrough))
+            record("keysForgotten", .int(keys.forgottenThrough))
+            record("nextSession", .int(nextSession))
+        }
+        for entry in liveTypes { writer.record("type") { $0("definition", entry.type.definition) } }
+        for (identity, _) in identities.sorted(by: { $0.value < $1.value }) {
+            writer.record("identity") { record in
+                switch identity {
+                case .uid(let uid): record("uid", .int(uid))
+                case .token(let name): record("token", .string(name))
+                }
+            }
+        }
+    }
+
+    /// Who has left a will, or stores that go with it.
+    package func writeSessions(to writer: RecordWriter) {
+        for session in sessionsInOrder where !session.isEmpty {
+            writer.record("session") { record in
+                record("connection", .int(session.id))
+                record("by", (try? JSON(parsing: session.principal.by)) ?? [:])
+                if !session.will.isEmpty { record("will", .array(session.will.map(\.json))) }
+            }
+        }
+    }
+
+    /// The stores, those that went, and the keys of commits.
+    package func writeStores(to writer: RecordWriter) {
+        for entry in types { writeStores(of: entry, to: writer) }
+        for number in dropLog.forgottenCount..<dropLog.count {
+            let drop = dropLog[number]
+            writer.record("drop") { record in
+                record("revision", .int(drop.revision))
+                record("type", .string(types[Int(drop.type)].name))
+                record("name", .string(drop.name))
+            }
+        }
+        keys.forEach { id, entry in write(id, entry, to: writer) }
+    }
+
+    private func writeStores(of entry: TypeEntry, to writer: RecordWriter) {
+        for index in entry.members where index >= 0 {
+            let store = stores.pointer(index)
+            writer.record("store") { record in
+                record("type", .string(entry.name))
+                record("name", .string(store.pointee.name))
+                record("state", .object(store.pointee.state))
+                record("revision", .int(store.pointee.revision))
+                record("sequence", .int(store.pointee.sequence))
+                record("creator", .int(Int(store.pointee.creator)))
+                if store.pointee.owner >= 0 { record("owner", .int(store.pointee.owner)) }
+            }
+        }
+    }
+
+    private func write(
+        _ id: DeduplicationTable.ID, _ entry: DeduplicationTable.Entry, to writer: RecordWriter
+    ) {
+        writer.record("key") { record in
+            record("identity", .int(Int(id.identity)))
+            record("key", .string(String(decoding: id.key, as: UTF8.self)))
+            record("first", .int(Int(bitPattern: UInt(entry.digest.first))))
+            record("second", .int(Int(bitPattern: UInt(entry.digest.second))))
+            record("revision", .int(entry.revision))
+            record("matched", .int(entry.matched))
+            record("changed", .int(entry.changed))
+        }
+    }
+
+    /// Takes up what a snapshot holds. The machine must be new, made with `init(replayingWith:)`.
+    package func restore(_ bytes: UnsafeRawBufferPointer) throws(TransferFailure) {
+        precondition(types.isEmpty && stores.count == 0, "Only a new machine can take up a snapshot.")
+        var records = RecordReader(bytes)
+        let restoration = try Restoration(of: try records.bus(), in: self)
+        while let record = try records.next() {
+            guard try restoration.take(record) else {
+                throw TransferFailure("The snapshot holds a \(record.kind), which is unknown.")
+            }
+        }
+        _ = try restoration.finish()
+    }
+}

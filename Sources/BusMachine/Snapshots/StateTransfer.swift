@@ -1,0 +1,101 @@
+import BusJSON
+
+/// A bus at rest, as bytes: what a log begins with, so that not all of it has to be applied again, and how a daemon gives
+/// everything it holds to the one that follows it, so that a restart is nothing a client could notice.
+///
+/// It is a sequence of records. Each is one line of JSON with a `kind`; where a record has bytes of its own (what a
+/// connection has sent or not taken yet), the line tells how many, and they follow its end. The first record names the
+/// form; a daemon takes only the forms it knows.
+///
+/// | kind | what it holds |
+/// |---|---|
+/// | `bus` | form, epoch, revision, the order of changes, the clock |
+/// | `type` | a definition, in the order in which types are known |
+/// | `identity` | a uid or token, in the order of their numbers |
+/// | `session` | its number, whose it is, its will |
+/// | `connection` | number, peer, session, unsent output, unread input; of a hand-over only |
+/// | `store` | address, state, revision, creator, session; of each type in the order of creation |
+/// | `drop` | a store that went, for whoever lags behind |
+/// | `key` | a remembered key and its reply |
+/// | `subscription` | connection, number, filter, position; of a hand-over only |
+/// | `end` | the number of records and the digest of all bytes before it, so that a torn or altered copy is seen |
+package enum StateTransfer {
+    /// The form of snapshots.
+    package static let snapshotForm = 1
+    /// The form of hand-overs. In form 1 connections were sessions, and had wills.
+    package static let form = 2
+
+    /// The same bytes with the count and digest that they should have, where they were altered on purpose.
+    package static func sealed(_ bytes: UnsafeRawBufferPointer, records: Int) -> [UInt8] {
+        let writer = ByteWriter(capacity: bytes.count + 128)
+        writer.append(bytes)
+        appendEnd(to: writer, records: records)
+        return Array(writer.bytes)
+    }
+
+    /// The last record.
+    static func appendEnd(to writer: ByteWriter, records: Int) {
+        let digest = DeduplicationTable.digest(of: writer.bytes)
+        writer.append("{\"kind\":\"end\",\"records\":")
+        writer.append(decimal: records)
+        writer.append(",\"digest\":\"")
+        writer.append(raw: text(of: digest))
+        writer.append("\"}\n")
+    }
+
+    /// A digest as the last record has it.
+    static func text(of digest: DeduplicationTable.Digest) -> String {
+        String(digest.first, radix: 16) + "-" + String(digest.second, radix: 16)
+    }
+
+    /// The digest that a text of `text(of:)` stands for.
+    static func digest(of text: UnsafeRawBufferPointer) -> DeduplicationTable.Digest? {
+        var halves: (UInt64, UInt64) = (0, 0)
+        var isSecond = false
+        guard (3...33).contains(text.count) else { return nil }
+        for byte in text {
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - 48
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - 87
+            case UInt8(ascii: "-") where !isSecond:
+                isSecond = true
+                continue
+            default: return nil
+            }
+            if isSecond {
+                halves.1 = halves.1 << 4 | UInt64(digit)
+            } else {
+                halves.0 = halves.0 << 4 | UInt64(digit)
+            }
+        }
+        return isSecond ? DeduplicationTable.Digest(first: halves.0, second: halves.1) : nil
+    }
+
+    /// Connections by number, so that their sockets can be matched before anything is taken over.
+    package struct Summary: Sendable {
+        package let epoch: String
+        package let revision: Int
+        package let connections: [Int]
+    }
+
+    /// Reads who is part of it.
+    package static func summary(of bytes: UnsafeRawBufferPointer) throws(TransferFailure) -> Summary {
+        var records = RecordReader(bytes)
+        let bus = try records.bus()
+        var connections: [Int] = []
+        while let record = try records.next() {
+            if record.kind == "connection" { connections.append(try record.integer("id")) }
+        }
+        return Summary(
+            epoch: try bus.string("epoch"), revision: try bus.integer("revision"), connections: connections)
+    }
+}
+
+/// Why a bus can't be taken over; nothing has been changed then.
+package struct TransferFailure: Error, Sendable {
+    /// One sentence.
+    package let message: String
+
+    package init(_ message: String) { self.message = message }
+}

@@ -1,0 +1,122 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+import BusState
+
+/// What a commit means: types, stores, and what becomes of them, the same wherever the same entries are applied.
+///
+/// It knows no connection, no subscription, no log and no clock. The daemon's engine stands in front of it and tells others;
+/// replay, snapshots, verification and looks at the past use it alone.
+///
+/// A commit comes about in three steps. Something is *planned* (`Planning`): names are resolved, payloads checked. Then it is
+/// *applied* (`Commits`): states change in place, and `rollback` undoes all of it. At last it is *committed*: the revision
+/// counts on, every store that differs takes it over, and whoever stands in front hears of each.
+public final class StateMachine {
+    @exclusivity(unchecked) package var limits: BusLimits
+    /// The name of this history: a UUID.
+    @exclusivity(unchecked) package var epoch: String
+
+    /// What whoever stands in front reads all the time.
+    @usableFromInline let place: UnsafeMutablePointer<Place>
+
+    // Types and stores; see `Place`.
+    @exclusivity(unchecked) var typesByName: [String: TypeEntry] = [:] {
+        didSet { nameChanges += 1 }
+    }
+    /// Counts what makes names of types and stores mean something else: types that come or go, and stores that go.
+    @exclusivity(unchecked) var nameChanges = 0
+    @exclusivity(unchecked) var lastType: TypeEntry?
+    /// Types in the order in which one action reaches them.
+    @exclusivity(unchecked) var commitOrder: [TypeEntry] = []
+    @exclusivity(unchecked) package internal(set) var dropLog = DropLog()
+
+    // Who acts, and what was asked before.
+    @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
+    /// Principals of the log, by `by`.
+    @exclusivity(unchecked) var principals: [String: Principal] = [:]
+    @exclusivity(unchecked) var sessions: [SessionID: Session] = [:]
+    @exclusivity(unchecked) package internal(set) var nextSession: SessionID = 0
+    @exclusivity(unchecked) package var keys: DeduplicationTable
+
+    // The commit being made, kept to reuse its storage.
+    public let plan = DispatchPlan()
+    public let writeSet = Stack<StoreWrite>()
+    let furtherRecords = Stack<FurtherRecords>()
+    let undoLog = Journal()
+    /// What a commit did to one store: member by member where that says it, else as entries.
+    package let memberChanges = MemberChanges()
+    package let entries = Stack<DeltaEntry>()
+    /// Made right after the machine, whose answers it needs.
+    @exclusivity(unchecked) private(set) var context: CommitContext!
+
+    // The log.
+    /// Types that need not be compiled from their definitions.
+    @exclusivity(unchecked) package var knownTypes: [any StateType] = []
+    @exclusivity(unchecked) var entryReader = EntryReader()
+    @exclusivity(unchecked) var timeText = (milliseconds: -1, text: ByteWriter(capacity: 64))
+    /// Where a keyed request is written down, to be told from others.
+    let keyScratch = ByteWriter(capacity: 1024)
+
+    /// `hashSeed` seeds the hashing of addresses and keys, so that nobody can choose ones that collide.
+    package init(
+        types: [any StateType], epoch: String, limits: BusLimits = BusLimits(), hashSeed: UInt64
+    ) {
+        self.epoch = epoch
+        self.limits = limits
+        place = .allocate(capacity: 1)
+        place.initialize(to: Place(stores: StoreTable(seed: hashSeed)))
+        keys = DeduplicationTable(seed: hashSeed)
+        for type in types { addType(type) }
+        orderTypes()
+        context = CommitContext(
+            reader: self,
+            budget: Budget(operations: limits.commit, bytes: BusLimits.commitBytes),
+            storeBudget: Budget(operations: BusLimits.storeOperations, bytes: BusLimits.storeBytes))
+    }
+
+    deinit {
+        place.deinitialize(count: 1)
+        place.deallocate()
+    }
+
+    package var storeCount: Int { stores.count }
+
+    /// What the stores count as, in bytes.
+    package var stateMemory: Int { stateBytes + stores.count * BusLimits.storeOverhead }
+
+    /// Sets the time of what comes next: milliseconds since 1970. Time never goes back within a history.
+    package func advance(to milliseconds: Int) { time = max(time, milliseconds) }
+
+    /// Lets time go back: where a new history begins.
+    package func turnBack(to milliseconds: Int) { time = milliseconds }
+
+    /// Makes the next commit the one after `revision`, so that what is applied again from a record gets the number
+    /// that it had, which expressions may read. The number may also go back by what one recorded commit took here in
+    /// several steps. Only for a machine that nobody is told of.
+    package func renumber(after revision: Int) {
+        precondition(revision >= 0, "Revisions count from 1.")
+        self.revision = revision
+    }
+
+    /// Takes the place of all that this machine held; the other one is used up.
+    package func become(_ other: StateMachine) {
+        stores = other.stores
+        types = other.types
+        typesByName = other.typesByName
+        commitOrder = other.commitOrder
+        lastType = nil
+        dropLog = other.dropLog
+        stateBytes = other.stateBytes
+        revision = other.revision
+        sequence = other.sequence
+        sequenceBefore = other.sequence
+        keys = other.keys
+        identities = other.identities
+        principals = [:]
+        sessions = other.sessions
+        nextSession = max(nextSession, other.nextSession)
+    }
+
+    /// Gives the kernel what can be given back.
+    package func giveBackMemory() { stores.giveBackMemory() }
+}

@@ -1,0 +1,66 @@
+/// The stores that went, for subscriptions that resume or lag behind. Bounded: what is older than the bound
+/// is forgotten, and whoever would need it gets an ordinary reset.
+package struct DropLog {
+    package struct Drop {
+        package let revision: Int
+        package let type: Int32
+        package let name: String
+    }
+
+    /// So many are forgotten at once: few enough that nobody waits for it.
+    private static let pageSize = 512
+
+    /// Whole pages, but for the last one.
+    private var pages: [ContiguousArray<Drop>] = []
+
+    /// Drops up to and including this revision are forgotten.
+    package private(set) var forgottenThrough = 0
+
+    init(_ drops: [Drop] = [], forgottenThrough: Int = 0) {
+        for drop in drops { append(drop) }
+        self.forgottenThrough = forgottenThrough
+    }
+
+    mutating func note(_ drop: Drop) {
+        append(drop)
+        if known > BusLimits.rememberedDrops + Self.pageSize {
+            forgottenThrough = pages[0].last!.revision
+            pages.removeFirst()
+            forgottenCount += Self.pageSize
+        }
+    }
+
+    private mutating func append(_ drop: Drop) {
+        if pages.last?.count ?? Self.pageSize == Self.pageSize {
+            pages.append([])
+            pages[pages.count - 1].reserveCapacity(Self.pageSize)
+        }
+        pages[pages.count - 1].append(drop)
+    }
+
+    /// Whether all drops after `revision` are still known.
+    package func reaches(back revision: Int) -> Bool { revision >= forgottenThrough }
+
+    /// How many there ever were, up to the oldest one known, and up to the newest.
+    package private(set) var forgottenCount = 0
+    package var count: Int { forgottenCount + known }
+
+    private var known: Int { pages.isEmpty ? 0 : (pages.count - 1) * Self.pageSize + pages.last!.count }
+
+    /// One of them, counted from the first there ever was.
+    package subscript(number: Int) -> Drop {
+        let place = number - forgottenCount
+        return pages[place / Self.pageSize][place % Self.pageSize]
+    }
+
+    /// The number of the first drop after `revision`.
+    package func number(after revision: Int) -> Int {
+        var low = forgottenCount
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].revision > revision { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

@@ -1,0 +1,123 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Stores come and go.
+extension StateMachine {
+    /// The state of a new store: members of the type's first state are replaced by `members`. Throws where the bus has no
+    /// room for one more, or the session none.
+    package func newState(
+        of entry: TypeEntry, replacing members: JSONObject?, in session: Session?
+    ) throws(RequestError) -> JSONObject {
+        guard stores.count < limits.stores else {
+            throw RequestError(
+                .limit, "The bus has \(limits.stores) stores, its limit; drop what is not needed.")
+        }
+        if let session { try requireRoom(in: session.ephemeralStores.count) }
+        let state = try initialState(of: entry, replacing: members)
+        let size = state.encodedSize
+        guard size <= limits.state else {
+            throw RequestError(
+                .tooLarge, "The state is larger than \(limits.state) bytes; begin with less.")
+        }
+        guard stateMemory + size <= limits.memory else { throw memoryUsedUp }
+        return state
+    }
+
+    /// Throws if an address is taken.
+    package func requireFree(_ address: String, _ parts: AddressParts, _ entry: TypeEntry) throws(RequestError) {
+        if stores.find(type: entry.index, name: parts.name) != nil {
+            throw RequestError(.exists, "\(address) exists already; use it, or say `ifMissing`.")
+        }
+    }
+
+    /// Makes a store that goes with no session, to be committed next.
+    package func create(
+        _ address: String, _ members: JSONObject?, by principal: Principal
+    ) throws(RequestError) -> Int32 {
+        var text = address
+        let made = text.withUTF8 { bytes in
+            Result { () throws(RequestError) in
+                let parts = try self.requireAddress(UnsafeRawBufferPointer(bytes))
+                let entry = try self.requireType(parts.type)
+                try self.requireFree(address, parts, entry)
+                let state = try self.newState(of: entry, replacing: members, in: nil)
+                return self.create(parts, of: entry, state, by: principal, in: nil)
+            }
+        }
+        return try made.get()
+    }
+
+    /// Makes a store, to be committed next.
+    package func create(
+        _ parts: AddressParts, of entry: TypeEntry, _ state: JSONObject, by principal: Principal,
+        in session: Session?
+    ) -> Int32 {
+        plan.clear()
+        return insert(parts.name, of: entry, state, creator: principal.number, owner: session)
+    }
+
+    /// Throws if a session has as many stores as it may.
+    package func requireRoom(in ephemeralStores: Int) throws(RequestError) {
+        guard ephemeralStores >= BusLimits.ephemeralStores else { return }
+        throw RequestError(
+            .limit,
+            "A connection has at most \(BusLimits.ephemeralStores) ephemeral stores; make the others to stay, or drop some."
+        )
+    }
+
+    /// Puts a new store among the others.
+    func insert(
+        _ name: UnsafeRawBufferPointer, of entry: TypeEntry, _ state: JSONObject, creator: Int32,
+        owner: Session?
+    ) -> Int32 {
+        let size = state.encodedSize
+        let index = stores.insert(
+            StoreRecord(
+                name: String(decoding: name, as: UTF8.self), state: state, revision: 0,
+                sequence: sequence + 1, owner: owner?.id ?? -1, older: -1, newer: -1, type: entry.index,
+                place: -1, size: Int32(size), creator: creator, write: -1))
+        entry.add(index)
+        stateBytes += size
+        owner?.ephemeralStores.insert(index)
+        return index
+    }
+
+    private func initialState(
+        of entry: TypeEntry, replacing members: JSONObject?
+    ) throws(RequestError) -> JSONObject {
+        guard let members else { return entry.type.initial }
+        do throws(PayloadFailure) {
+            return try entry.type.initialState(replacing: members)
+        } catch {
+            throw .invalid("state", error.message)
+        }
+    }
+
+    /// A state of the past as the type of now would have it, without the values that it computes.
+    package func state(
+        _ old: JSONObject, of revision: Int, for index: Int32
+    ) throws(RequestError) -> JSONObject {
+        let entry = types[Int(stores.pointer(index).pointee.type)]
+        do throws(PayloadFailure) {
+            return try entry.type.initialState(replacing: entry.withoutComputed(old))
+        } catch {
+            throw RequestError(
+                .rejected,
+                "\(address(of: Int(index))) can't go back: the state of revision \(revision) does not fit its definition of now (\(error.message))."
+            )
+        }
+    }
+
+    /// Forgets a store that its commit drops.
+    func remove(_ index: Int32) {
+        let record = stores.pointer(index)
+        let entry = types[Int(record.pointee.type)]
+        dropLog.note(.init(revision: revision, type: record.pointee.type, name: record.pointee.name))
+        if record.pointee.owner >= 0 { sessions[record.pointee.owner]?.ephemeralStores.remove(index) }
+        stateBytes -= Int(record.pointee.size)
+        entry.remove(index)
+        stores.remove(index)
+        nameChanges += 1
+    }
+}

@@ -1,0 +1,187 @@
+import BusJSON
+import Glibc
+
+/// All stores: records in slabs that never move, and an index from addresses to them.
+public final class StoreTable {
+    @usableFromInline static let slabSize = 1024
+
+    /// Behind a constant pointer, so that no access from other modules is checked at run time.
+    @usableFromInline let slabPlace: UnsafeMutablePointer<[UnsafeMutablePointer<StoreRecord>]>
+    private var slabs: [UnsafeMutablePointer<StoreRecord>] {
+        unsafeAddress { UnsafePointer(slabPlace) }
+        unsafeMutableAddress { slabPlace }
+    }
+    /// How many stores are in each slab.
+    @exclusivity(unchecked) private var residents: [Int] = []
+    @exclusivity(unchecked) private var free: [Int32] = []
+    @exclusivity(unchecked) private var used = 0
+    @exclusivity(unchecked) public private(set) var count = 0
+
+    /// From addresses to records. While it grows, what has not been moved yet is still in the index before.
+    @exclusivity(unchecked) private var index = SlotIndex(count: 64)
+    @exclusivity(unchecked) private var before: SlotIndex?
+    /// How far moving has come.
+    @exclusivity(unchecked) private var moved = 0
+    private let seed: UInt64
+
+    init(seed: UInt64) {
+        self.seed = seed | 1
+        slabPlace = .allocate(capacity: 1)
+        slabPlace.initialize(to: [])
+    }
+
+    deinit {
+        for index in 0..<Int32(used) where isThere(index) { pointer(index).deinitialize(count: 1) }
+        for slab in slabs { UnsafeMutableRawPointer(slab).deallocate() }
+        index.deallocate()
+        before?.deallocate()
+        slabPlace.deinitialize(count: 1)
+        slabPlace.deallocate()
+    }
+
+    /// The record with an index; it stays in its place for life.
+    @inlinable @inline(__always)
+    public func pointer(_ index: Int32) -> UnsafeMutablePointer<StoreRecord> {
+        let place = Int(truncatingIfNeeded: index)
+        return slabPlace.pointee[place / Self.slabSize] + place % Self.slabSize
+    }
+
+    /// The store with a type and name; nil when there is none.
+    public func find(type: Int32, name: UnsafeRawBufferPointer) -> Int32? {
+        let hash = hash(type, name)
+        if let found = find(hash, type, name, in: index) { return found }
+        guard let before else { return nil }
+        return find(hash, type, name, in: before)
+    }
+
+    @inline(__always)
+    private func find(
+        _ hash: Int, _ type: Int32, _ name: UnsafeRawBufferPointer, in slots: SlotIndex
+    ) -> Int32? {
+        var slot = hash & slots.mask
+        while slots[slot] != 0 {
+            let index = slots[slot] - 1
+            let record = pointer(index)
+            if record.pointee.type == type, record.pointee.name.hasBytes(name) { return index }
+            slot = (slot + 1) & slots.mask
+        }
+        return nil
+    }
+
+    /// Adds a store whose address is not taken and gives its index. Its sequence is at least 1: who is not there has none.
+    func insert(_ record: StoreRecord) -> Int32 {
+        if (count + 1) * 4 > self.index.count * 3 { grow() }
+        move(Self.movedAtOnce)
+        let index: Int32
+        if let reused = free.popLast() {
+            index = reused
+        } else {
+            index = Int32(used)
+            if used == slabs.count * Self.slabSize { addSlab() }
+            used += 1
+        }
+        pointer(index).initialize(to: record)
+        residents[Int(index) / Self.slabSize] += 1
+        count += 1
+        self.index.add(index, hash: hash(of: index))
+        return index
+    }
+
+    /// Removes a store.
+    func remove(_ index: Int32) {
+        let record = pointer(index)
+        let hash = hash(of: index)
+        if !self.index.remove(index, hash: hash, hashOf: self.hash(of:)) {
+            let isRemoved = before?.remove(index, hash: hash, hashOf: self.hash(of:))
+            precondition(isRemoved == true, "A store that is removed stands in the index.")
+        }
+        // Whoever has noted the index sees that nobody is there.
+        record.pointee.sequence = 0
+        record.deinitialize(count: 1)
+        residents[Int(index) / Self.slabSize] -= 1
+        free.append(index)
+        count -= 1
+    }
+
+    /// Whether there is a store with an index that was noted a while ago.
+    @inlinable @inline(__always)
+    public func isThere(_ index: Int32) -> Bool { pointer(index).pointee.sequence > 0 }
+
+    // MARK: Slabs
+
+    /// In whole pages, as memory is given back by the page.
+    private static let pageSize = 4096
+    private static var slabBytes: Int {
+        (slabSize * MemoryLayout<StoreRecord>.stride + pageSize - 1) / pageSize * pageSize
+    }
+
+    private func addSlab() {
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.slabBytes, alignment: Self.pageSize)
+        slabs.append(memory.bindMemory(to: StoreRecord.self, capacity: Self.slabSize))
+        residents.append(0)
+    }
+
+    /// Gives the kernel the memory of slabs in which there is no store. They stay where they are and read as zeros, which is a
+    /// record that is not there.
+    func giveBackMemory() {
+        for slab in slabs.indices where residents[slab] == 0 {
+            madvise(slabs[slab], Self.slabBytes, MADV_DONTNEED)
+        }
+    }
+
+    // MARK: The index grows
+
+    /// Entries that are moved with every store that is added: more than one, so that it ends before it has to grow again.
+    private static let movedAtOnce = 8
+
+    /// A larger index takes the place of this one, and what stands here is moved bit by bit, as all at once would take
+    /// a million stores a twentieth of a second.
+    private func grow() {
+        move(.max)
+        before = index
+        moved = 0
+        index = SlotIndex(count: 2 * index.count)
+    }
+
+    /// Moves what stands in so many slots of the index before.
+    private func move(_ slots: Int) {
+        guard let old = before else { return }
+        let end = slots < old.count - moved ? moved + slots : old.count
+        while moved < end {
+            while old[moved] != 0 {
+                let entry = old[moved] - 1
+                old.closeGap(at: moved, hashOf: hash(of:))
+                index.add(entry, hash: hash(of: entry))
+            }
+            moved += 1
+        }
+        guard moved == old.count else { return }
+        old.deallocate()
+        before = nil
+    }
+
+    private func hash(of index: Int32) -> Int {
+        let name = pointer(index).pointee.name
+        let type = pointer(index).pointee.type
+        return name.utf8Span.span.withUnsafeBytes { hash(type, $0) }
+    }
+
+    /// A seeded multiplicative hash, eight bytes at a time: who does not know the seed can't make collisions.
+    private func hash(_ type: Int32, _ name: UnsafeRawBufferPointer) -> Int {
+        var state = seed ^ UInt64(truncatingIfNeeded: type) &* 0x9e37_79b9_7f4a_7c15
+        var place = 0
+        while place + 8 <= name.count {
+            state = mix(state ^ name.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            place += 8
+        }
+        var tail = UInt64(name.count) << 56
+        for offset in place..<name.count { tail |= UInt64(name[offset]) << UInt64(8 * (offset - place)) }
+        return Int(truncatingIfNeeded: mix(state ^ tail))
+    }
+
+    @inline(__always)
+    private func mix(_ value: UInt64) -> UInt64 {
+        let product = value.multipliedFullWidth(by: seed ^ 0xa076_1d64_78bd_642f)
+        return product.high ^ product.low
+    }
+}

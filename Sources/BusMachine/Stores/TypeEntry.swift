@@ -1,0 +1,210 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// A state type on this bus: its definition, and its stores in order of creation and in order of change.
+public final class TypeEntry {
+    public let index: Int32
+    public let name: String
+    /// How the address of one of its stores begins in an event: `"name/`.
+    public let addressStart: String
+    /// The definition; a reload puts another in its place.
+    @exclusivity(unchecked) package private(set) var type: any StateType
+    /// Counts its definitions.
+    @exclusivity(unchecked) public private(set) var definitions = 0
+    /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
+    @exclusivity(unchecked) private var actions: [String: Int] = [:]
+    @exclusivity(unchecked) private var actionNames: [String] = []
+    @exclusivity(unchecked) private var lastAction = 0
+    /// What each action takes, where that says all; kept here so that the type is not asked each time.
+    @exclusivity(unchecked) private var schemas: [PayloadSchema?] = []
+
+    /// The stores in order of creation; -1 where one went. Compacted when half of it is holes.
+    @exclusivity(unchecked) public private(set) var members: ContiguousArray<Int32> = []
+    /// How far compacting has come: so many are together, and up to there is nothing else.
+    @exclusivity(unchecked) private var compacted: (end: Int, next: Int)?
+    @exclusivity(unchecked) public private(set) var count = 0
+
+    /// The ends of the list of changes.
+    @exclusivity(unchecked) public private(set) var oldest: Int32 = -1
+    @exclusivity(unchecked) public private(set) var newest: Int32 = -1
+
+    /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
+    @exclusivity(unchecked) private var plainWrites: [PlainWrites?] = []
+
+    /// The definition as it was told last.
+    @exclusivity(unchecked) private var encoded: ByteWriter?
+
+    /// What each action cost a store lately, where that was much.
+    @exclusivity(unchecked) private var workPerStore: [Int] = []
+
+    /// The stores in the order of their names, for whoever lists them.
+    package let ordered: OrderedStores
+    private let stores: StoreTable
+
+    init(index: Int32, type: any StateType, stores: StoreTable) {
+        self.index = index
+        name = type.name
+        addressStart = "\"\(type.name)/"
+        self.type = type
+        self.stores = stores
+        ordered = OrderedStores(ofType: index, stores)
+        remember()
+    }
+
+    /// Puts another definition in the place of the old one: between commits only, since the undo log refers to paths of
+    /// the old one.
+    func redefine(_ type: any StateType) {
+        self.type = type
+        remember()
+    }
+
+    private func remember() {
+        actionNames = type.actionNames
+        plainWrites = actionNames.indices.map { action in
+            type.plainWrites(of: action).flatMap { $0.operations <= BusLimits.storeOperations ? $0 : nil }
+        }
+        actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
+        lastAction = 0
+        workPerStore = Array(repeating: 0, count: actionNames.count)
+        encoded = nil
+        schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
+        definitions += 1
+    }
+
+    /// The index of the action with a name; nil when the type does not declare it.
+    func action(named name: UnsafeRawBufferPointer) -> Int? {
+        if lastAction < actionNames.count,
+            actionNames[lastAction].hasBytes(name)
+        {
+            return lastAction
+        }
+        guard let index = actions[String(decoding: name, as: UTF8.self)], actionNames[index].hasBytes(name)
+        else { return nil }
+        lastAction = index
+        return index
+    }
+
+    package func hasAction(named name: String) -> Bool { actions[name] != nil }
+
+    /// Whether an action surely takes a payload as it is; if not, the type has to be asked.
+    @inline(__always)
+    func takes(_ payload: borrowing JSONObject, for action: Int) -> Bool {
+        guard let schema = schemas[action].map(Unmanaged.passUnretained) else { return false }
+        return schema._withUnsafeGuaranteedRef { $0.isComplete(payload) }
+    }
+
+    package func actionName(_ index: Int) -> String { actionNames[index] }
+
+    /// What an action writes, where its payload alone says it; serves as long as the type is not redefined.
+    @inline(__always)
+    func plainWrites(of action: Int) -> Unmanaged<PlainWrites>? {
+        plainWrites[action].map { .passUnretained($0) }
+    }
+
+    /// The definition as it is told.
+    package var definitionText: ByteWriter {
+        if let encoded { return encoded }
+        let text = ByteWriter()
+        text.append(json: type.definition)
+        encoded = text
+        return text
+    }
+
+    /// What an action will cost a store, about; 0 where it never was notable.
+    public func workPerStore(of action: Int) -> Int { workPerStore[action] }
+
+    public func noteWork(_ work: Int, of action: Int) { workPerStore[action] = work }
+
+    // MARK: Stores
+
+    func add(_ index: Int32) {
+        stores.pointer(index).pointee.place = Int32(members.count)
+        members.append(index)
+        count += 1
+        ordered.add(index)
+        linkNewest(index)
+    }
+
+    func remove(_ index: Int32) {
+        unlink(index)
+        members[Int(stores.pointer(index).pointee.place)] = -1
+        count -= 1
+        ordered.remove(index)
+        compact()
+    }
+
+    /// Brings the stores together a few at a time once half of the places are empty, as a type may have a million of them.
+    private func compact() {
+        if compacted == nil, members.count > 64, count * 2 < members.count { compacted = (0, 0) }
+        guard var (end, next) = compacted else { return }
+        // More than one for each store that goes, so that it comes to an end.
+        for _ in 0..<16 where next < members.count {
+            let member = members[next]
+            if member >= 0, end < next {
+                members[next] = -1
+                members[end] = member
+                stores.pointer(member).pointee.place = Int32(end)
+            }
+            if member >= 0 { end += 1 }
+            next += 1
+        }
+        compacted = (end, next)
+        guard next == members.count else { return }
+        members.removeLast(members.count - end)
+        compacted = nil
+    }
+
+    /// Moves a store to the end of the list of changes.
+    @inline(__always)
+    func moveToNewest(_ index: Int32) {
+        if newest == index { return }
+        unlink(index)
+        linkNewest(index)
+    }
+
+    private func linkNewest(_ index: Int32) {
+        let record = stores.pointer(index)
+        record.pointee.older = newest
+        record.pointee.newer = -1
+        if newest >= 0 { stores.pointer(newest).pointee.newer = index } else { oldest = index }
+        newest = index
+    }
+
+    private func unlink(_ index: Int32) {
+        let record = stores.pointer(index)
+        let (older, newer) = (record.pointee.older, record.pointee.newer)
+        if older >= 0 { stores.pointer(older).pointee.newer = newer } else { oldest = newer }
+        if newer >= 0 { stores.pointer(newer).pointee.older = older } else { newest = older }
+    }
+
+    /// The first store, in order of change, whose change came after `sequence`; -1 when there is none. Looks from both ends,
+    /// as what is asked for mostly lies near one, and tells `charge` at how many stores.
+    package func firstChanged(after sequence: Int, _ charge: (Int) -> Void) -> Int32 {
+        var found: Int32 = -1
+        var (early, late) = (oldest, newest)
+        var looked = 0
+        defer { charge(looked) }
+        while early >= 0, late >= 0 {
+            looked += 1
+            if stores.pointer(early).pointee.sequence > sequence { return early }
+            guard stores.pointer(late).pointee.sequence > sequence else { return found }
+            found = late
+            early = stores.pointer(early).pointee.newer
+            late = stores.pointer(late).pointee.older
+        }
+        return found
+    }
+
+    /// All stores by the bytes of their names, however long that takes.
+    package var inOrder: [Int32] {
+        ordered.prepare(members)
+        ordered.putInPlace { true }
+        var all: [Int32] = []
+        ordered.forEach(from: nil) {
+            all.append($0)
+            return true
+        }
+        return all
+    }
+}

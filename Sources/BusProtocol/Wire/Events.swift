@@ -1,0 +1,159 @@
+import BusJSON
+
+/// Why the daemon ends a connection.
+package enum GoodbyeCode: String, Sendable {
+    case shutdown, restart
+    case slowConsumer = "slow_consumer"
+    case limit, `protocol`
+}
+
+/// Events as they stand on the wire, one per line.
+extension BytePen {
+    /// How a change begins: `{"event":"change","sub":1,"from":42,"revision":43`. Later parts of one have no `from`.
+    @inlinable @inline(__always)
+    public mutating func append(
+        changeFor subscription: Int, from: Int?, _ fromDigits: KeptDecimal, revision: Int,
+        _ revisionDigits: KeptDecimal
+    ) {
+        append("{\"event\":\"change\",\"sub\":")
+        append(decimal: subscription)
+        if let from {
+            append(",\"from\":")
+            append(decimal: from, kept: fromDigits)
+        }
+        append(",\"revision\":")
+        append(decimal: revision, kept: revisionDigits)
+    }
+
+    /// `,"changes":{`
+    @inlinable @inline(__always)
+    public mutating func appendStartOfChanges() { append(",\"changes\":{") }
+
+    /// A whole bookmark.
+    @inlinable @inline(__always)
+    public mutating func append(bookmarkFor subscription: Int, revision: Int, _ revisionDigits: KeptDecimal) {
+        append("{\"event\":\"bookmark\",\"sub\":")
+        append(decimal: subscription)
+        append(",\"revision\":")
+        append(decimal: revision, kept: revisionDigits)
+        append("}\n")
+    }
+}
+
+/// What a change says of stores.
+public enum ChangeMember {
+    case changes, states, dropped
+}
+
+extension ByteWriter {
+    /// A member of a change: items with commas between them.
+    @inlinable @inline(__always)
+    public func append(_ member: ChangeMember, _ items: UnsafeRawBufferPointer) {
+        switch member {
+        case .changes:
+            append(",\"changes\":{")
+            append(items)
+            append(UInt8(ascii: "}"))
+        case .states:
+            append(",\"states\":{")
+            append(items)
+            append(UInt8(ascii: "}"))
+        case .dropped:
+            append(",\"dropped\":[")
+            append(items)
+            append(UInt8(ascii: "]"))
+        }
+    }
+
+    /// The end of a change whose only member is open.
+    @inlinable @inline(__always)
+    public func appendEndOfChanges() { append("}}\n") }
+
+    /// The end of a change, or of one part of it.
+    @inlinable @inline(__always)
+    public func appendEndOfChange(more: Bool) { append(more ? ",\"more\":true}\n" : "}\n") }
+
+    /// `,"reset":true`
+    public func appendReset() { append(",\"reset\":true") }
+
+    /// `,"coalesced":7`
+    public func append(coalesced commits: Int) {
+        append(",\"coalesced\":")
+        append(decimal: commits)
+    }
+
+    /// `,"cause":{…}` around actions, each an object, with commas between them; `by` and `time` as they stand there.
+    package func append(causeBy by: [UInt8], _ actions: (ByteWriter) -> Void, time: (ByteWriter) -> Void) {
+        append(",\"cause\":{\"actions\":[")
+        actions(self)
+        append("],\"by\":")
+        by.withUnsafeBytes { append($0) }
+        time(self)
+        append("}")
+    }
+
+    /// A whole action event; `rest` is what all subscribers share, from the comma behind `sub` on.
+    public func append(actionFor subscription: Int, _ rest: UnsafeRawBufferPointer) {
+        append("{\"event\":\"action\",\"sub\":")
+        append(decimal: subscription)
+        append(rest)
+        append("}\n")
+    }
+
+    /// How the shared part of an action event begins; the action follows. `index` is its place in a batch.
+    public func append(actionAt revision: Int, index: Int?) {
+        append(revision: revision)
+        if let index {
+            append(",\"index\":")
+            append(decimal: index)
+        }
+        append(UInt8(ascii: ","))
+    }
+
+    /// `,"by":{…}`, as it stands there.
+    package func append(by: [UInt8]) {
+        append(",\"by\":")
+        by.withUnsafeBytes { append($0) }
+    }
+
+    /// A whole action event of an entry of the log.
+    package func append(
+        pastAction action: JSONObject, of entry: JSONObject, for subscription: Int, revision: Int, index: Int?
+    ) {
+        append("{\"event\":\"action\",\"sub\":")
+        append(decimal: subscription)
+        append(revision: revision)
+        if let index {
+            append(",\"index\":")
+            append(decimal: index)
+        }
+        for member in action.members { append(member.key, member.value) }
+        append("by", entry["by"] ?? .null)
+        append("time", entry["time"] ?? .null)
+        append("}\n")
+    }
+
+    private func append(_ name: String, _ value: JSON) {
+        append(UInt8(ascii: ","))
+        append(quoted: name)
+        append(UInt8(ascii: ":"))
+        append(json: value)
+    }
+
+    /// A whole gap: actions up to a revision can't be told any more.
+    package func append(gapOf subscription: Int, revision: Int) {
+        append("{\"event\":\"gap\",\"sub\":")
+        append(decimal: subscription)
+        append(revision: revision)
+        append("}\n")
+    }
+
+    /// A whole goodbye.
+    package func append(goodbye code: GoodbyeCode, _ message: String) {
+        append("{\"event\":\"goodbye\",\"code\":\"")
+        append(raw: code.rawValue)
+        append("\",\"message\":")
+        append(quoted: message)
+        append("}\n")
+    }
+}
