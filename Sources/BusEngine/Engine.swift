@@ -39,6 +39,8 @@ package final class Engine {
     let request: RequestReader
     /// Its line; valid while it is carried out.
     @exclusivity(unchecked) var currentLine = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// From here on a line may bring what makes an event longer than a line.
+    @exclusivity(unchecked) private(set) var longLine: Int
     /// Where an answer is put together that may prove too long.
     let scratch = ByteWriter(capacity: 4096)
 
@@ -48,6 +50,8 @@ package final class Engine {
     @exclusivity(unchecked) var relievedAt = 0
     @exclusivity(unchecked) var largeWriteSetsSeen = 0
     @exclusivity(unchecked) var totals = Totals()
+    /// Whether somebody reads of every commit.
+    let reportsCommits: Bool
 
     /// What has been done since the start, for `stats`.
     struct Totals {
@@ -76,11 +80,13 @@ package final class Engine {
         scheduler = Scheduler(clock)
         connections = Connections(clock, configuration.limits.daemon)
         log = LogGate(connections)
+        reportsCommits = configuration.reportsFrom == .debug
         outputs = Outputs(reportsFrom: configuration.reportsFrom)
         queries = LogQueries(machine, connections, outputs)
         hub = SubscriptionHub(machine, connections, scheduler, clock, log, outputs, queries)
         memory = MemoryMeter(machine, connections, hub, reads)
         admission = Admission(machine, connections, hub, log, memory, ownUID: configuration.ownUID)
+        longLine = configuration.limits.daemon.line / 4
         request = RequestReader(depth: configuration.limits.daemon.depth)
     }
 
@@ -91,11 +97,12 @@ package final class Engine {
     func apply(by principal: Principal, spending most: Int = .max) throws(RequestError) -> Int {
         let before = machine.stateBytes
         do throws(RequestError) {
-            defer { noteOperations(machine.operationsSpent) }
             let matched = try machine.apply(by: principal, spending: most)
-            try admission.requireMemory(ifGrownFrom: before)
+            if machine.stateBytes > before { try admission.requireMemory() }
+            noteOperations(machine.operationsSpent)
             return matched
         } catch {
+            noteOperations(machine.operationsSpent)
             machine.rollback()
             noteStorage()
             throw error
@@ -104,19 +111,20 @@ package final class Engine {
 
     /// Makes what was applied, and what `details` say besides, a commit: subscriptions hear of it, and the log.
     @inline(__always)
-    func commit(by principal: Principal, actions: Bool, _ details: CommitDetails? = nil) {
+    func commit(
+        by principal: Principal, actions: Bool, key: KeyedRequest? = nil, _ details: CommitDetails? = nil
+    ) {
         machine.beginCommit()
-        totals.commits += 1
+        totals.commits &+= 1
         if let details { noteStores(of: details) }
         hub.publish(by: principal, actions: actions, details)
-        if log.isOn { log.append(machine, by: principal, actions: actions, details) }
+        if log.isOn { log.append(machine, by: principal, actions: actions, key: key, details) }
         if let details {
             // A will may have acted on a store that goes in the same commit: its record serves until all is told.
             finish(details)
-        } else {
-            machine.endCommit()
+        } else if machine.endCommit() {
+            hub.scheduleTrim()
         }
-        noteStorage()
     }
 
     /// What a commit makes and drops costs work, and changes what reads under way find.
@@ -127,11 +135,10 @@ package final class Engine {
     private func finish(_ details: CommitDetails) {
         clock.work += reads.noteCreated(details.created) + reads.noteDropped(details.dropped)
         for index in details.dropped { hub.leaveGroups(index) }
-        machine.endCommit(dropping: details.dropped)
+        if machine.endCommit(dropping: details.dropped) { hub.scheduleTrim() }
     }
 
-    /// Storage that a large commit needed is given back some time later.
-    @inline(__always)
+    /// What was rolled back may have been large: the storage it needed is given back some time later.
     func noteStorage() {
         if machine.largeWriteSets == largeWriteSetsSeen { return }
         largeWriteSetsSeen = machine.largeWriteSets
@@ -165,6 +172,7 @@ package final class Engine {
         self.limits = limits
         machine.limits = limits.effective
         clock.limits = limits.daemon
+        longLine = limits.daemon.line / 4
         connections.adopt(limits.daemon)
         request.limit(depth: limits.daemon.depth)
     }

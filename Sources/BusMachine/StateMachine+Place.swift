@@ -67,6 +67,16 @@ extension StateMachine {
         set { place.pointee.largeWriteSets = newValue }
     }
 
+    /// Whether the plan reaches more than one store.
+    @inline(__always)
+    package var isPlanWide: Bool {
+        guard plan.steps.count == 1 else { return plan.steps.count > 1 }
+        // In place: a copy of a step would count references.
+        let step = plan.steps.elements.baseAddress!
+        if step.pointee.store >= 0 { return false }
+        return Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count > 1 }
+    }
+
     /// By index; never shrinks.
     public internal(set) var types: [TypeEntry] {
         @inlinable unsafeAddress { UnsafePointer(place.pointer(to: \.types)!) }

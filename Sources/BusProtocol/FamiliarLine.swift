@@ -19,7 +19,7 @@ struct FamiliarLine {
     /// What the line says, as far as it is the same each time; the texts lie among the bytes that are kept.
     private(set) var names = RequestReader.Names()
     /// What the names stand for, once somebody has found out.
-    @usableFromInline var meaning: DispatchMeaning?
+    @usableFromInline var resolved = ResolvedDispatch()
     private(set) var first = Gap.none
     private(set) var second = Gap.none
 
@@ -43,7 +43,7 @@ struct FamiliarLine {
 
     mutating func forget() {
         lengths = (0, 0, 0)
-        meaning = nil
+        resolved = ResolvedDispatch()
     }
 
     /// A plain dispatch was read that was not familiar; true if it is kept from now on. `id` and `payload` are where
@@ -86,7 +86,7 @@ struct FamiliarLine {
 }
 
 /// What the names of a dispatch stand for, as whoever resolved them numbers it. The reader only keeps it.
-public struct DispatchMeaning: Sendable {
+public struct ResolvedDispatch: Sendable {
     public let type: Int32
     public let action: Int32
     /// -1 for all stores of the type.
@@ -99,6 +99,9 @@ public struct DispatchMeaning: Sendable {
         (self.type, self.action, self.store) = (type, action, store)
         (self.definition, self.names) = (definition, names)
     }
+
+    /// Nothing has been found out.
+    init() { self.init(type: -1, action: -1, store: -1, definition: -1, names: -1) }
 }
 
 /// The familiar lines of all senders: one each, and as many as there are places, so that idle ones cost nothing.

@@ -63,10 +63,9 @@ public final class RequestReader {
     @inlinable @inline(__always)
     public func returnPayload(_ payload: consuming JSONObject) { parts.pointee.payload = payload }
 
-    /// What the names of the request stand for, if it is like one before of which that was found out.
-    @inlinable public var meaning: DispatchMeaning? {
-        get { parts.pointee.familiar?.pointee.meaning }
-        set { parts.pointee.familiar?.pointee.meaning = newValue }
+    /// Where it is kept what the names of the request stand for, if it is like one before; it lasts as long as the request.
+    @inlinable public var resolved: UnsafeMutablePointer<ResolvedDispatch>? {
+        parts.pointee.familiar?.pointer(to: \.resolved)
     }
 
     /// Values of all other members, by the member's number.

@@ -57,11 +57,11 @@ import Testing
     /// Whether the reader knows a line again.
     private func isFamiliar(_ line: String, _ reader: RequestReader, from sender: Int = 0) throws -> Bool {
         try Array(line.utf8).withUnsafeBytes { try reader.read($0, from: sender) }
-        defer { reader.meaning = Self.meaning }
-        return reader.meaning != nil
+        defer { reader.resolved?.pointee = Self.resolved }
+        return reader.resolved?.pointee.names == Self.resolved.names
     }
 
-    private static let meaning = DispatchMeaning(type: 1, action: 2, store: 3, definition: 4, names: 5)
+    private static let resolved = ResolvedDispatch(type: 1, action: 2, store: 3, definition: 4, names: 5)
 
     private static let kinds = [
         #"{"op":"dispatch","id":7,"type":"counter","action":"increment","payload":{"by":1}}"#,

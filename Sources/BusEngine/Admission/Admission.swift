@@ -89,11 +89,8 @@ final class Admission {
         if memory.inUse + bytes > memory.limit { throw memoryUsedUp }
     }
 
-    /// Throws if what has been applied made the states grow, and the daemon has no memory for that.
-    @inline(__always)
-    func requireMemory(ifGrownFrom bytes: Int) throws(RequestError) {
-        if machine.stateBytes > bytes, memory.isOver { throw memoryUsedUp }
-    }
+    /// Throws if the daemon has no memory for states to grow.
+    func requireMemory() throws(RequestError) { if memory.isOver { throw memoryUsedUp } }
 
     private var memoryUsedUp: RequestError {
         RequestError(

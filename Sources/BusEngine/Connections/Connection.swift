@@ -7,7 +7,11 @@ final class Connection {
     let id: ConnectionID
     let peer: Peer
     /// Who it is; nil before a TCP client's hello.
-    @exclusivity(unchecked) var principal: Principal?
+    @exclusivity(unchecked) var principal: Principal? {
+        didSet { lentPrincipal = principal.map { .passUnretained($0) } }
+    }
+    /// The same, lent for a request, during which it does not change: so no reference is counted.
+    @exclusivity(unchecked) private(set) var lentPrincipal: Unmanaged<Principal>?
     /// What it leaves behind; nil as long as that is nothing.
     @exclusivity(unchecked) var session: Session?
 
@@ -16,7 +20,7 @@ final class Connection {
     /// A reply that must wait until the changes before it are written.
     @exclusivity(unchecked) var heldReply: [UInt8]?
     /// Where its only subscription is told together with others, and how far it has been given what was written there.
-    @exclusivity(unchecked) unowned(unsafe) var sharedRun: SharedRun?
+    @exclusivity(unchecked) var sharedRun: Unmanaged<SharedRun>?
     @exclusivity(unchecked) var sharedStart = 0
 
     /// In ascending order of their numbers.

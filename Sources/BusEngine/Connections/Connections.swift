@@ -190,7 +190,7 @@ final class Connections {
     /// Puts into the outbox what was written for a connection in its shared run since it was last given something.
     @inline(__always)
     func takeShared(_ connection: Connection) {
-        guard let run = connection.sharedRun.map(Unmanaged.passUnretained) else { return }
+        guard let run = connection.sharedRun else { return }
         run._withUnsafeGuaranteedRef { give($0.bytes, to: connection) }
     }
 

@@ -49,13 +49,14 @@ final class LogGate {
 
     // MARK: Commits
 
-    /// Takes the commit that a state machine is making. `details`: what it is besides its actions.
+    /// Takes the commit that a state machine is making. `key`: that of its request; `details`: what it is besides.
     @inline(__always)
     func append(
-        _ machine: StateMachine, by principal: Principal, actions: Bool, _ details: CommitDetails?
+        _ machine: StateMachine, by principal: Principal, actions: Bool, key: KeyedRequest?,
+        _ details: CommitDetails?
     ) {
-        open.add(at: machine.time, alone: details != nil) { line in
-            machine.appendEntry(to: line, by: principal, actions: actions, details)
+        open.add(at: machine.time, alone: key != nil || details != nil) { line in
+            machine.appendEntry(to: line, by: principal, actions: actions, key: key, details)
         }
     }
 

@@ -5,25 +5,23 @@ import BusProtocol
 /// Dispatch: planned, applied, committed, answered.
 extension Engine {
     func dispatch(_ connection: Connection) throws(RequestError) {
-        totals.dispatches += 1
+        totals.dispatches &+= 1
         if request.hasMembersBeyondPlainDispatch { return try dispatchWithOptions(connection) }
         try admission.requireCommits()
-        let plan = machine.plan
-        plan.clear()
-        defer {
-            // Nothing of it may outlive the dispatch: the next payload is read into the place of this one.
-            if let step = plan.steps.popLast() { request.returnPayload(step.payload) }
-            plan.clear()
+        defer { machine.endPlain(request) }
+        let isLong = isLineLong
+        let isWide = try machine.planPlain(request, mayRepeat: !isLong)
+        if isLong { try admission.requireEventRoom() }
+        if isWide, try mustWaitForPlan(connection) { return }
+        let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
+            Result { () throws(RequestError) in
+                let matched = try self.apply(by: principal)
+                self.commit(by: principal, actions: true)
+                return matched
+            }
         }
-        if isLineLong || !machine.planAgain(request) {
-            try planDispatch(expecting: nil)
-            machine.rememberPlan(in: request)
-        }
-        if plan.isWide, try mustWaitForPlan(connection) { return }
-        let principal = connection.principal!
-        let matched = try apply(by: principal)
-        commit(by: principal, actions: true)
-        if outputs.reportsFrom == .debug { reportCommit(by: connection, matched: matched) }
+        let matched = try outcome.get()
+        if reportsCommits { reportCommit(by: connection, matched: matched) }
         answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
     }
 
@@ -47,11 +45,11 @@ extension Engine {
         machine.plan.clear()
         defer { machine.plan.clear() }
         try planDispatch(expecting: expected)
-        if machine.plan.isWide, try mustWaitForPlan(connection, isDryRun: isDryRun) { return }
+        if machine.isPlanWide, try mustWaitForPlan(connection, isDryRun: isDryRun) { return }
         let matched = try apply(by: principal)
         if isDryRun { return try answerDryRun(connection, matched) }
-        commit(by: principal, actions: true, key.map { CommitDetails(key: $0) })
-        if outputs.reportsFrom == .debug { reportCommit(by: connection, matched: matched) }
+        commit(by: principal, actions: true, key: key)
+        if reportsCommits { reportCommit(by: connection, matched: matched) }
         if let key { machine.remember(key, matched: matched, changed: machine.changed) }
         if isAcknowledged {
             answerDispatch(
@@ -89,7 +87,7 @@ extension Engine {
 
     /// Whether what the line brings may make an event longer than a line.
     @inline(__always)
-    private var isLineLong: Bool { currentLine.count >= limits.daemon.line / 4 }
+    private var isLineLong: Bool { currentLine.count >= longLine }
 
     /// The reply to a dry run: what would have changed. Everything is rolled back.
     private func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {

@@ -5,7 +5,7 @@ import BusProtocol
 /// One line: read, carried out, answered.
 extension Engine {
     func execute(_ line: UnsafeRawBufferPointer, for connection: Connection) {
-        totals.requests += 1
+        totals.requests &+= 1
         currentLine = line
         do throws(RequestError) {
             try request.read(line, from: connection.id)

@@ -34,7 +34,7 @@ extension Engine {
         try admission.requireCommits()
         try create(
             parts, of: entry, state: state, by: principal, isEphemeral ? connection : nil,
-            CommitDetails(key: key))
+            key: key)
         reportStore(
             .storeCreated, String(decoding: request.store, as: UTF8.self), isEphemeral: isEphemeral,
             by: connection)
@@ -53,13 +53,14 @@ extension Engine {
     /// `owner`: the connection with whose session the store goes.
     private func create(
         _ parts: AddressParts, of entry: TypeEntry, state members: JSONObject?, by principal: Principal,
-        _ owner: Connection?, _ details: CommitDetails
+        _ owner: Connection?, key: KeyedRequest?
     ) throws(RequestError) {
         let state = try machine.newState(of: entry, replacing: members, in: owner?.session)
         try admission.requireMemory(for: state.encodedSize)
         let session = owner.map { self.session(of: $0) }
+        let details = CommitDetails()
         details.created = [machine.create(parts, of: entry, state, by: principal, in: session)]
-        commit(by: principal, actions: false, details)
+        commit(by: principal, actions: false, key: key, details)
     }
 
     /// The session of a connection, which begins when it is first needed.
@@ -87,9 +88,9 @@ extension Engine {
         try admission.requireCommits()
         machine.plan.clear()
         let isEphemeral = machine.stores.pointer(index).pointee.owner >= 0
-        let details = CommitDetails(key: key)
+        let details = CommitDetails()
         details.dropped = [index]
-        commit(by: principal, actions: false, details)
+        commit(by: principal, actions: false, key: key, details)
         reportStore(
             .storeDropped, String(decoding: request.store, as: UTF8.self), isEphemeral: isEphemeral,
             by: connection)

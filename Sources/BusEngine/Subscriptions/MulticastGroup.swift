@@ -27,7 +27,7 @@ final class MulticastGroup {
     @inline(__always)
     func add(_ subscription: Subscription, _ connection: Connection) {
         members.append(.passUnretained(subscription))
-        connection.sharedRun = run
+        connection.sharedRun = .passUnretained(run)
         connection.sharedStart = 0
     }
 

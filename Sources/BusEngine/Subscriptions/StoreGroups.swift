@@ -2,9 +2,9 @@
 final class StoreGroups {
     private static let pageSize = 1024
 
-    private var pages: [UnsafeMutablePointer<[SubscriberGroup]>?] = []
+    @exclusivity(unchecked) private var pages: [UnsafeMutablePointer<[SubscriberGroup]>?] = []
     /// How often a group stands at a store.
-    private(set) var count = 0
+    @exclusivity(unchecked) private(set) var count = 0
 
     deinit { removeAll() }
 

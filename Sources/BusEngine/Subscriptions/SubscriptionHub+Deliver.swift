@@ -55,7 +55,7 @@ extension SubscriptionHub {
                     }
                     if !isWritten { return }
                     subscription.from = machine.revision
-                    totals.events += 1
+                    totals.events &+= 1
                 }
             }
         } else if let multicast = group.multicast, multicast.others.isEmpty,

@@ -9,15 +9,16 @@ extension SubscriptionHub {
     func publish(by principal: Principal, actions: Bool, _ details: CommitDetails?) {
         noteRevision()
         // As long as making the commit took, and a little more for small ones.
-        publication.liveUntil =
-            clock.work &+ DaemonLimits.liveWork &+ Work.commitStore &* machine.writeSet.count
+        let reached = machine.writeSet.count
+        publication.liveUntil = clock.work &+ DaemonLimits.liveWork &+ Work.commitStore &* reached
         publication.bytes = 0
         if publication.cause != nil { publication.cause = nil }
         if let details {
-            publishWrites(excluding: Set(details.dropped), isAlone: false)
+            for index in details.dropped { machine.skipWrite(to: index) }
+            publishWrites(isAlone: false)
             publish(details)
         } else {
-            publishWrites(excluding: [], isAlone: machine.writeSet.count == 1)
+            publishWrites(isAlone: reached == 1)
         }
         if actions, actionGroupCount > 0 { publishActions(by: principal) }
         let tells = !publication.groups.isEmpty
@@ -40,20 +41,20 @@ extension SubscriptionHub {
     }
 
     /// `isAlone`: the commit is about one store, so that who is told alone may be told while the change is encoded.
-    private func publishWrites(excluding dropped: Set<Int32>, isAlone: Bool) {
+    @inline(__always)
+    private func publishWrites(isAlone: Bool) {
         for place in machine.writeSet.indices {
             let store = machine.writeSet[place].store
-            if !dropped.isEmpty, dropped.contains(store) {
-                machine.skipWrite(at: place)
-                continue
+            let byMembers: Bool
+            switch machine.commitWrite(at: place) {
+            case .none: continue
+            case .members: byMembers = true
+            case .entries: byMembers = false
             }
-            let change = machine.commitWrite(at: place)
-            if change == .none { continue }
             let record = machine.stores.pointer(store)
             // The machine holds its types, and the lists hold the groups; nothing here changes them.
             let typeIndex = Int(record.pointee.type)
             Unmanaged.passUnretained(machine.types[typeIndex])._withUnsafeGuaranteedRef { type in
-                let byMembers = change == .members
                 for index in 0..<groupsByType[typeIndex].count {
                     Unmanaged.passUnretained(groupsByType[typeIndex][index])._withUnsafeGuaranteedRef {
                         publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)

@@ -1,9 +1,7 @@
 import BusJSON
 
-/// What a commit is besides its actions.
+/// What a commit is besides its actions and its key.
 package final class CommitDetails {
-    /// The request's key, by which it is known again.
-    package var key: KeyedRequest?
     /// Stores that the commit makes, puts another state into, and drops.
     package var created: [Int32] = []
     package var replaced: [(store: Int32, state: JSONObject)] = []
@@ -26,14 +24,6 @@ package final class CommitDetails {
     }
 
     package init() {}
-
-    package convenience init(key: KeyedRequest?) {
-        self.init()
-        self.key = key
-    }
-
-    /// Whether it replaces states instead of carrying out actions.
-    var isReplacement: Bool { !replaced.isEmpty || !definitions.isEmpty || !undefined.isEmpty || reverted != nil }
 }
 
 /// A request that may be sent again: recognised by its key, committed once.

@@ -114,7 +114,7 @@ extension StateMachine {
         guard facts.pointee.budget.operations >= 0, facts.pointee.budget.bytes >= 0 else {
             throw budgetUsedUp(step.pointee.action, index)
         }
-        stateBytes += draft.size - Int(record.pointee.size)
+        stateBytes &+= draft.size &- Int(record.pointee.size)
         record.pointee.size = Int32(truncatingIfNeeded: draft.size)
         if draft.size > limits.state { throw tooLarge(index) }
     }

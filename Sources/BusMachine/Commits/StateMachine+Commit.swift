@@ -18,10 +18,11 @@ package enum StoreChange {
 /// Whoever is to hear of it drives this: `beginCommit`, then a look at each store that it writes, replaces, makes or drops,
 /// then `endCommit`. So the change of a store is looked at once, when it can still be seen what it was.
 extension StateMachine {
-    package func beginCommit() {
-        revision += 1
-        sequenceBefore = sequence
-        changed = 0
+    @inlinable @inline(__always)
+    public func beginCommit() {
+        place.pointee.revision &+= 1
+        place.pointee.sequenceBefore = place.pointee.sequence
+        place.pointee.changed = 0
     }
 
     /// Commits the store at a place of the write set, and says how it differs.
@@ -41,8 +42,13 @@ extension StateMachine {
         return .entries
     }
 
-    /// Takes a store out of the commit, which drops it.
-    package func skipWrite(at place: Int) { stores.pointer(writeSet[place].store).pointee.write = -1 }
+    /// A store goes with this commit, so nobody hears of what it did to it before.
+    package func skipWrite(to store: Int32) {
+        let place = stores.pointer(store).pointee.write
+        guard place >= 0 else { return }
+        writeSet[Int(place)].records = 0..<0
+        writeSet[Int(place)].further = -1
+    }
 
     /// What the commit did to a store, left in `memberChanges`; false if that can't hold it.
     @inline(__always)
@@ -92,8 +98,8 @@ extension StateMachine {
     /// The store changes in this commit.
     @inline(__always)
     private func bump(_ index: Int32, _ record: UnsafeMutablePointer<StoreRecord>) {
-        changed += 1
-        sequence += 1
+        changed &+= 1
+        sequence &+= 1
         record.pointee.revision = revision
         record.pointee.sequence = sequence
         Unmanaged.passUnretained(types[Int(record.pointee.type)])._withUnsafeGuaranteedRef {
@@ -120,9 +126,19 @@ extension StateMachine {
     package func commitDrop(of index: Int32) { changed += 1 }
 
     /// The commit is made, and everybody has heard of it.
-    package func endCommit(dropping dropped: [Int32] = []) {
-        for index in dropped { remove(index) }
+    /// True: it was large, so storage is held that most need not.
+    @discardableResult
+    package func endCommit() -> Bool {
+        let isLarge = writeSet.count > BusLimits.usualWrites
         forgetWrites()
+        return isLarge
+    }
+
+    /// The same for a commit that drops stores.
+    @discardableResult
+    package func endCommit(dropping dropped: [Int32]) -> Bool {
+        for index in dropped { remove(index) }
+        return endCommit()
     }
 
     /// All of it for a machine that nobody stands in front of.
@@ -134,10 +150,8 @@ extension StateMachine {
     }
 
     private func commitAll(_ details: CommitDetails) {
-        let dropped = Set(details.dropped)
-        for place in writeSet.indices {
-            if dropped.contains(writeSet[place].store) { skipWrite(at: place) } else { _ = commitWrite(at: place) }
-        }
+        for index in details.dropped { skipWrite(to: index) }
+        for place in writeSet.indices { _ = commitWrite(at: place) }
         for (index, state) in details.replaced { _ = commitReplacement(of: index, by: state) }
         for index in details.created { commitCreation(of: index) }
         for index in details.dropped { commitDrop(of: index) }

@@ -4,7 +4,8 @@ import BusJSON
 extension StateMachine {
     /// Writes the commit being made, behind its revision, while its plan and its stores are still there.
     package func appendEntry(
-        to line: ByteWriter, by principal: Principal, actions: Bool, _ details: CommitDetails?
+        to line: ByteWriter, by principal: Principal, actions: Bool, key: KeyedRequest?,
+        _ details: CommitDetails?
     ) {
         appendTime(to: line)
         line.append(",\"by\":")
@@ -12,6 +13,7 @@ extension StateMachine {
         line.append(",\"actions\":[")
         if actions { appendActions(to: line) }
         line.append(UInt8(ascii: "]"))
+        if let key { append(key, to: line) }
         if let details { append(details, to: line) }
     }
 
@@ -54,7 +56,6 @@ extension StateMachine {
     }
 
     private func append(_ details: CommitDetails, to line: ByteWriter) {
-        if let key = details.key { append(key, to: line) }
         if let created = details.created.first {
             append(",\"created\":{", [created], to: line)
             let owner = stores.pointer(created).pointee.owner

@@ -32,15 +32,6 @@ public final class DispatchPlan {
         steps.clear()
     }
 
-    /// Whether it reaches more than one store.
-    package var isWide: Bool {
-        guard steps.count == 1 else { return steps.count > 1 }
-        // In place: a copy of a step would count references.
-        let step = steps.elements.baseAddress!
-        if step.pointee.store >= 0 { return false }
-        return Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count > 1 }
-    }
-
     /// How many stores it reaches; a store counts again with each action.
     package var reach: Int {
         steps.elements.reduce(0) { $0 + ($1.store >= 0 ? 1 : $1.type.count) }

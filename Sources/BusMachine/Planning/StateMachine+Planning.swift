@@ -4,30 +4,48 @@ import BusProtocol
 
 /// Requests are resolved into a plan: what they name, and what their payloads are with defaults filled in.
 extension StateMachine {
+    /// Plans a dispatch that has no options. `mayRepeat`: if one like it was planned before, it is planned as that was. True if
+    /// it reaches more than one store.
+    package func planPlain(_ request: RequestReader, mayRepeat: Bool) throws(RequestError) -> Bool {
+        plan.clear()
+        if !mayRepeat || !planAgain(request) {
+            try planOne(request, nil)
+            rememberPlan(in: request)
+        }
+        return isPlanWide
+    }
+
+    /// A dispatch without options is done. Nothing of it may outlive it: the next payload is read into the place of this one.
+    package func endPlain(_ request: RequestReader) {
+        if let step = plan.steps.popLast() { request.returnPayload(step.payload) }
+        plan.clear()
+    }
+
     /// Plans a dispatch like one before, where its names still stand for the same and its payload is accepted as it is;
     /// false for any other.
-    package func planAgain(_ request: RequestReader) -> Bool {
-        guard let meaning = request.meaning, meaning.names == nameChanges else { return false }
+    @inline(__always)
+    private func planAgain(_ request: RequestReader) -> Bool {
+        guard let known = request.resolved, known.pointee.names == nameChanges else { return false }
         // The machine holds its types, and nothing here changes them.
-        return Unmanaged.passUnretained(types[Int(meaning.type)])._withUnsafeGuaranteedRef { entry in
-            let action = Int(meaning.action)
-            guard meaning.definition == entry.definitions else { return false }
+        return Unmanaged.passUnretained(types[Int(known.pointee.type)])._withUnsafeGuaranteedRef { entry in
+            let action = Int(known.pointee.action)
+            guard known.pointee.definition == entry.definitions else { return false }
             let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
             guard entry.takes(payload, for: action) else {
                 request.returnPayload(payload)
                 return false
             }
             plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
-            plan.steps.append(.init(type: entry, action: action, payload: payload, store: meaning.store))
+            plan.steps.append(.init(type: entry, action: action, payload: payload, store: known.pointee.store))
             return true
         }
     }
 
     /// Keeps what the names of a plain dispatch stand for, for the next one like it.
-    package func rememberPlan(in request: RequestReader) {
+    private func rememberPlan(in request: RequestReader) {
         guard plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil else { return }
         let step = plan.steps[0]
-        request.meaning = DispatchMeaning(
+        request.resolved?.pointee = ResolvedDispatch(
             type: step.type.index, action: Int32(step.action), store: step.store,
             definition: step.type.definitions, names: nameChanges)
     }
