@@ -42,10 +42,13 @@ let package = Package(
         .target(name: "BusState", dependencies: ["BusJSON"]),
         // The wire: lines, requests, names, errors.
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
-        // YAML and JSON files as values that know their line.
-        .target(name: "BusYAML", dependencies: ["BusJSON", "BusProtocol", yams]),
+        // Values that know the file and line they come from.
+        .target(name: "BusSource", dependencies: ["BusJSON", "BusProtocol"]),
+        // YAML and JSON files, read into values that know their line.
+        .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", yams]),
         // JsonLogic and declared state types, compiled.
-        .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML"]),
+        .target(
+            name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState", "BusYAML"]),
         // Stores, commits, subscriptions: pure and synchronous.
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
@@ -56,9 +59,8 @@ let package = Package(
         .target(
             name: "BusServer",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusYAML",
-                "CLinux",
-                "Systemd", logging,
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol",
+                "BusSource", "BusYAML", "CLinux", "Systemd", logging,
             ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
@@ -77,7 +79,7 @@ let package = Package(
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusYAML", "FluxBus", arguments,
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "FluxBus", arguments,
             ]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
@@ -106,11 +108,13 @@ let package = Package(
         .testTarget(name: "TidyTests"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(
-            name: "BusYAMLTests", dependencies: ["BusJSON", "BusProtocol", "BusYAML", "TestSupport"]),
+            name: "BusYAMLTests",
+            dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusYAML", "TestSupport"]),
         .testTarget(
             name: "BusLogicTests",
             dependencies: [
-                "BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestFiles", "TestSupport",
+                "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML", "TestFiles",
+                "TestSupport",
             ]),
         .testTarget(
             name: "SimulationTests",
@@ -150,14 +154,14 @@ let package = Package(
         .testTarget(
             name: "FluxBusTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusServer", "BusTypes", "BusYAML", "CLinux", "Flux", "FluxBus",
+                "BusEngine", "BusJSON", "BusServer", "BusTypes", "CLinux", "Flux", "FluxBus",
                 "TestFiles", "TestSupport", logging,
             ]),
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes",
-                "BusYAML", "Flux", "FluxBusDaemon", "TestFiles", "TestSupport",
+                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusSource",
+                "BusState", "BusTypes", "Flux", "FluxBusDaemon", "TestFiles", "TestSupport",
             ]),
         .testTarget(
             name: "ExampleTests",
@@ -186,7 +190,7 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusServer", "BusYAML", "CLinux", "CSQLite", "TestFiles",
+                "BusEngine", "BusJSON", "BusLog", "BusServer", "CLinux", "CSQLite", "TestFiles",
                 "fluxbus-bench", "fluxbusd", logging,
             ]),
     ],

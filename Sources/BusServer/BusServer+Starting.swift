@@ -1,5 +1,4 @@
 import BusEngine
-import BusYAML
 import Dispatch
 import Logging
 import Systemd

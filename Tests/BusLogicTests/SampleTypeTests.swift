@@ -1,6 +1,5 @@
 import BusJSON
 import BusLogic
-import BusYAML
 import Foundation
 import Testing
 

@@ -1,6 +1,6 @@
 import BusJSON
 import BusLogic
-import BusYAML
+import BusSource
 import TestFiles
 import Testing
 

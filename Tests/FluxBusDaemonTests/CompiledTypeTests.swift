@@ -2,7 +2,7 @@ import BusEngine
 import BusJSON
 import BusLogic
 import BusServer
-import BusYAML
+import BusSource
 import FluxBusDaemon
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import BusJSON
 import BusProtocol
+import BusSource
 import BusState
-import BusYAML
 
 /// A state type that was declared in a file, compiled: the rules of its actions as trees of operations, and
 /// its writes as paths into the state.

@@ -1,5 +1,6 @@
 import BusJSON
 import BusProtocol
+import BusSource
 import BusYAML
 
 /// The declared types of a bus: all files of its types directory together, checked against each other.

@@ -2,7 +2,7 @@ import BusEngine
 import BusHistory
 import BusLog
 import BusLogic
-import BusYAML
+import BusSource
 import Logging
 import Systemd
 
