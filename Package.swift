@@ -44,22 +44,23 @@ let package = Package(
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
         // Values that know the file and line they come from.
         .target(name: "BusSource", dependencies: ["BusJSON", "BusProtocol"]),
-        // YAML and JSON files, read into values that know their line.
-        .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", yams]),
         // JsonLogic and declared state types, compiled.
-        .target(
-            name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState", "BusYAML"]),
+        .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState"]),
         // Stores, commits, subscriptions: pure and synchronous.
         .target(name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusEngine", "BusJSON"]),
+        // YAML and JSON files, read into values that know their line.
+        .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", yams]),
+        // A directory of files, compiled into state types.
+        .target(name: "BusDefinitions", dependencies: ["BusJSON", "BusLogic", "BusSource", "BusYAML"]),
         // Load on an engine without sockets, for benchmarks and for tests that count what it costs.
         .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol",
+                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusProtocol",
                 "BusSource", "BusYAML", "CLinux", "Systemd", logging,
             ]),
         // The architecture inside one process; no I/O, nothing of the bus.
@@ -79,7 +80,7 @@ let package = Package(
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "FluxBus", arguments,
+                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "FluxBus", arguments,
             ]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
@@ -97,7 +98,8 @@ let package = Package(
 
         // What tests share: seeded randomness, a bus in memory.
         .target(
-            name: "TestSupport", dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic"],
+            name: "TestSupport",
+            dependencies: ["BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic"],
             path: "Tests/TestSupport"),
         // Directories of their own for tests.
         .target(name: "TestFiles", path: "Tests/TestFiles"),
@@ -113,9 +115,12 @@ let package = Package(
         .testTarget(
             name: "BusLogicTests",
             dependencies: [
-                "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML", "TestFiles",
+                "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML",
                 "TestSupport",
             ]),
+        .testTarget(
+            name: "BusDefinitionsTests",
+            dependencies: ["BusDefinitions", "BusJSON", "BusLogic", "BusSource", "TestFiles"]),
         .testTarget(
             name: "SimulationTests",
             dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "TestSupport"]),
@@ -160,7 +165,7 @@ let package = Package(
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusSource",
+                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusSource",
                 "BusState", "BusTypes", "Flux", "FluxBusDaemon", "TestFiles", "TestSupport",
             ]),
         .testTarget(

@@ -1,3 +1,4 @@
+import BusDefinitions
 import BusEngine
 import BusJSON
 import BusLogic

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BusDefinitions
 import BusLogic
 
 /// `fluxbus replay`: an exported file, carried out on a bus, or in memory with other definitions.
