@@ -42,10 +42,10 @@ let package = Package(
         .target(name: "BusState", dependencies: ["BusJSON"]),
         // The wire: lines, requests, names, errors.
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
-        // YAML and JSON files as values that know their line.
-        .target(name: "BusYAML", dependencies: ["BusJSON", "BusProtocol", yams]),
+        // Values that know the file and line they come from.
+        .target(name: "BusSource", dependencies: ["BusJSON", "BusProtocol"]),
         // JsonLogic and declared state types, compiled.
-        .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML"]),
+        .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState"]),
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
         .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
         // Who is told: connections, subscriptions, what waits for the log. Pure and synchronous.
@@ -53,14 +53,18 @@ let package = Package(
             name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusMachine", "BusProtocol"]),
+        // YAML and JSON files, read into values that know their line.
+        .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", yams]),
+        // A directory of files, compiled into state types.
+        .target(name: "BusDefinitions", dependencies: ["BusJSON", "BusLogic", "BusSource", "BusYAML"]),
         // Load on an engine without sockets, for benchmarks and for tests that count what it costs.
         .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusProtocol",
-                "BusYAML", "CLinux", "Systemd", logging,
+                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine",
+                "BusProtocol", "BusSource", "BusYAML", "CLinux", "Systemd", logging,
             ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
@@ -79,7 +83,7 @@ let package = Package(
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusYAML", "FluxBus", arguments,
+                "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "FluxBus", arguments,
             ]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
@@ -98,7 +102,10 @@ let package = Package(
         // What tests share: seeded randomness, a bus in memory.
         .target(
             name: "TestSupport",
-            dependencies: ["BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
+            dependencies: [
+                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine",
+                "BusProtocol",
+            ],
             path: "Tests/TestSupport"),
         // Directories of their own for tests.
         .target(name: "TestFiles", path: "Tests/TestFiles"),
@@ -109,12 +116,17 @@ let package = Package(
         .testTarget(name: "TidyTests"),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(
-            name: "BusYAMLTests", dependencies: ["BusJSON", "BusProtocol", "BusYAML", "TestSupport"]),
+            name: "BusYAMLTests",
+            dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusYAML", "TestSupport"]),
         .testTarget(
             name: "BusLogicTests",
             dependencies: [
-                "BusJSON", "BusLogic", "BusProtocol", "BusState", "BusYAML", "TestFiles", "TestSupport",
+                "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML",
+                "TestSupport",
             ]),
+        .testTarget(
+            name: "BusDefinitionsTests",
+            dependencies: ["BusDefinitions", "BusJSON", "BusLogic", "BusSource", "TestFiles"]),
         .testTarget(
             name: "SimulationTests",
             dependencies: [
@@ -159,14 +171,15 @@ let package = Package(
         .testTarget(
             name: "FluxBusTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusMachine", "BusServer", "BusTypes", "BusYAML", "CLinux", "Flux",
-                "FluxBus", "TestFiles", "TestSupport", logging,
+                "BusEngine", "BusJSON", "BusMachine", "BusServer", "BusTypes", "CLinux", "Flux", "FluxBus",
+                "TestFiles", "TestSupport", logging,
             ]),
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusServer", "BusState",
-                "BusTypes", "BusYAML", "Flux", "FluxBusDaemon", "TestFiles", "TestSupport",
+                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
+                "BusServer", "BusSource", "BusState", "BusTypes", "Flux", "FluxBusDaemon", "TestFiles",
+                "TestSupport",
             ]),
         .testTarget(
             name: "ExampleTests",
@@ -195,7 +208,7 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusYAML", "CLinux", "CSQLite",
+                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "CLinux", "CSQLite",
                 "TestFiles", "fluxbus-bench", "fluxbusd", logging,
             ]),
     ],

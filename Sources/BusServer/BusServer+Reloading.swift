@@ -1,6 +1,6 @@
 import BusEngine
 import BusLogic
-import BusYAML
+import BusSource
 import Glibc
 import Logging
 

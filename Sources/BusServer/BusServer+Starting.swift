@@ -1,6 +1,5 @@
 import BusEngine
 import BusMachine
-import BusYAML
 import Dispatch
 import Logging
 import Systemd

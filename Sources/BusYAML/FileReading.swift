@@ -1,4 +1,5 @@
 import BusJSON
+import BusSource
 
 #if canImport(Glibc)
     import Glibc

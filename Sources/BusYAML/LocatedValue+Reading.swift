@@ -1,3 +1,5 @@
+import BusSource
+
 /// Reading files: YAML by the 1.2 core schema, JSON strictly. Always from memory; nothing here opens a file.
 extension LocatedValue {
     /// Reads a file's bytes: JSON if its name ends in `.json`, else YAML.

@@ -1,4 +1,5 @@
 import BusJSON
+import BusSource
 internal import CYaml
 
 /// Reads one YAML document by the 1.2 core schema and nothing beyond it: no aliases, tags, merge keys,

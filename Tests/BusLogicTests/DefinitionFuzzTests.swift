@@ -1,6 +1,7 @@
 import BusJSON
 import BusLogic
 import BusProtocol
+import BusSource
 import BusState
 import BusYAML
 import Foundation

@@ -1,6 +1,6 @@
 import BusJSON
 import BusLogic
-import BusYAML
+import BusSource
 import Testing
 
 /// Reading data, and the operators that JsonLogic does not have.

@@ -1,6 +1,7 @@
 import BusJSON
 import BusLogic
 import BusProtocol
+import BusSource
 import BusYAML
 import Testing
 

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusSource
 import BusState
 import BusYAML
 import TestSupport

@@ -1,6 +1,6 @@
+import BusDefinitions
 import BusJSON
 import BusLogic
-import BusYAML
 import Foundation
 import Testing
 

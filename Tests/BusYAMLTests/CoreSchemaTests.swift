@@ -1,4 +1,5 @@
 import BusJSON
+import BusSource
 import BusYAML
 import Testing
 

@@ -1,5 +1,6 @@
 import BusJSON
 import BusProtocol
+import BusSource
 import BusYAML
 import Testing
 

@@ -1,8 +1,9 @@
+import BusDefinitions
 import BusEngine
 import BusJSON
 import BusLogic
 import BusServer
-import BusYAML
+import BusSource
 import FluxBusDaemon
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import BusLogic
 import BusServer
-import BusYAML
 import FluxBusDaemon
 import TestFiles
 import Testing

@@ -1,3 +1,4 @@
+import BusDefinitions
 import BusJSON
 import BusLogic
 import Foundation

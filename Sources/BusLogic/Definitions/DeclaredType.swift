@@ -1,7 +1,7 @@
 import BusJSON
 import BusProtocol
+import BusSource
 import BusState
-import BusYAML
 
 /// A state type that was declared in a file, compiled: the rules of its actions as trees of operations, and
 /// its writes as paths into the state.
@@ -23,7 +23,7 @@ package final class DeclaredType: StateType {
     /// The file's text about `waitFor`, for complaints that need other types.
     let waitForPlaces: [Place]
     /// Where the type's name stands.
-    let place: Place
+    package let place: Place
 
     /// Compiles what a file says.
     package convenience init(_ source: LocatedValue) throws(SourceError) {

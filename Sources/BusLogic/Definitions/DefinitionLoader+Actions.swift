@@ -1,7 +1,7 @@
 import BusJSON
 import BusProtocol
+import BusSource
 import BusState
-import BusYAML
 
 /// Actions: what they take, what they ask, what they write.
 extension DefinitionLoader {

@@ -1,5 +1,5 @@
 import BusJSON
-import BusYAML
+import BusSource
 
 /// Computed values: compiled, and put into the order of their dependencies.
 extension DefinitionLoader {

@@ -1,6 +1,6 @@
 import BusJSON
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// Payload members: `integer`, `integer?`, or `{type, optional, default, summary}`.
 extension DefinitionLoader {

@@ -1,5 +1,5 @@
 import BusJSON
-import BusYAML
+import BusSource
 
 /// Compiles one state type from what its file says. Nothing is overlooked: a member that means nothing here,
 /// an operator or a type that does not exist, a path that can't be right, each is an error with its line and

@@ -1,7 +1,7 @@
 import BusJSON
 import BusProtocol
+import BusSource
 import BusState
-import BusYAML
 
 /// Where a write goes: known when the definition is loaded, or with segments that the payload names.
 enum WritePath: Sendable {

@@ -1,5 +1,5 @@
 import BusJSON
-import BusYAML
+import BusSource
 
 /// A JsonLogic expression over any data, compiled: what `fluxbus wait` holds states against.
 package struct Expression: Sendable {

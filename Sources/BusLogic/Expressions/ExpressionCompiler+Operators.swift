@@ -1,6 +1,6 @@
 import BusJSON
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// The operators by their names.
 extension ExpressionCompiler {

@@ -1,6 +1,6 @@
 import BusJSON
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// `var`, `val`, `missing`: finding out beforehand where a path leads.
 extension ExpressionCompiler {

@@ -1,5 +1,5 @@
 import BusJSON
-import BusYAML
+import BusSource
 
 /// Turns JsonLogic into a tree of operations. Everything that can be known beforehand is done here, once:
 /// operators are looked up, places that are known are found, and what depends on no data is worked out.

@@ -1,5 +1,5 @@
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// Sizes as people write them: `65536`, `64KiB`, `1MiB`, `2GiB`.
 package enum ByteCount {

@@ -1,4 +1,4 @@
-import BusYAML
+import BusSource
 
 /// Collects everything that is wrong, so that somebody who made three mistakes starts the daemon twice and not
 /// four times.

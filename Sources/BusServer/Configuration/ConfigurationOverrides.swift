@@ -1,4 +1,4 @@
-import BusYAML
+import BusSource
 
 /// What flags or variables say. A list given here replaces the list below it; it does not add to it.
 package struct ConfigurationOverrides: Sendable {

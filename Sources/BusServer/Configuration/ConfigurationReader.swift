@@ -1,6 +1,6 @@
 import BusEngine
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// Reads `fluxbusd.yaml`. Every member is read even when another is wrong, and all complaints are kept.
 struct ConfigurationReader {

@@ -1,4 +1,4 @@
-import BusYAML
+import BusSource
 
 /// Permission bits as they stand in the configuration: octal digits in quotes, as people know them from `chmod`.
 enum FileMode {

@@ -1,6 +1,6 @@
 import BusEngine
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// Reads the limits of the configuration: counts are integers, sizes may have a unit.
 enum LimitReading {

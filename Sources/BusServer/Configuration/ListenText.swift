@@ -1,5 +1,5 @@
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// Addresses to listen on, as flags and variables write them: `unix:/path`, `tcp:host:port`, `systemd:name`.
 enum ListenText {

@@ -1,4 +1,4 @@
-import BusYAML
+import BusSource
 
 /// A value of the configuration and where it came from: a line of a file, a flag, or a variable.
 package struct Located<Value: Sendable>: Sendable {

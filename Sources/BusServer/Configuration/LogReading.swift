@@ -1,6 +1,6 @@
 import BusLog
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// Reads `log:` of the configuration.
 struct LogReading {

@@ -1,4 +1,4 @@
-import BusYAML
+import BusSource
 
 /// Paths as they stand in the configuration.
 enum PathText {

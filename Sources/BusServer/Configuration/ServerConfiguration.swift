@@ -1,4 +1,5 @@
 import BusEngine
+import BusSource
 import BusYAML
 
 /// What `fluxbusd.yaml`, the environment and the flags say together. Every value is valid by itself and knows

@@ -1,6 +1,5 @@
 import BusEngine
 import BusLog
-import BusYAML
 
 /// What a start needs of the machine and what can be known of it before anything is opened. `--check` and a start look at
 /// the same, so what one finds right the other does not refuse.

@@ -1,8 +1,9 @@
+import BusDefinitions
 import BusEngine
 import BusJSON
 import BusLogic
 import BusProtocol
-import BusYAML
+import BusSource
 
 /// A configuration whose types, tokens and stores were read and fit together: everything that can be known
 /// before a socket is opened. This is what `--check` makes.

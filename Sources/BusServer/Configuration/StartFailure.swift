@@ -1,5 +1,3 @@
-import BusYAML
-
 /// Why the daemon does not start: all that is wrong, as far as it can be found at once, and the exit code.
 package struct StartFailure: Error, Equatable, CustomStringConvertible {
     /// Exit codes of sysexits(3).

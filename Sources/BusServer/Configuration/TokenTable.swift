@@ -1,4 +1,4 @@
-import BusYAML
+import BusSource
 import Glibc
 
 /// The tokens that TCP clients show in `hello`, and the names they stand for.

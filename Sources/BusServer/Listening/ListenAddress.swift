@@ -1,4 +1,4 @@
-import BusYAML
+import BusSource
 
 /// An address that the daemon listens on, and who said so.
 package struct ListenAddress: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import BusYAML
+import BusSource
 import CLinux
 import Glibc
 

@@ -1,5 +1,4 @@
 import BusLog
-import BusYAML
 
 /// What `log:` of the configuration says.
 package struct LogSettings: Sendable {

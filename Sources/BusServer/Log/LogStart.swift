@@ -3,7 +3,7 @@ import BusHistory
 import BusLog
 import BusLogic
 import BusMachine
-import BusYAML
+import BusSource
 import Logging
 import Systemd
 

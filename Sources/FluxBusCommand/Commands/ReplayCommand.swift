@@ -1,6 +1,6 @@
 import ArgumentParser
+import BusDefinitions
 import BusLogic
-import BusYAML
 
 /// `fluxbus replay`: an exported file, carried out on a bus, or in memory with other definitions.
 package struct ReplayCommand: BusCommand {

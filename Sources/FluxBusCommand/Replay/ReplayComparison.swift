@@ -1,6 +1,5 @@
 import BusJSON
 import BusLogic
-import BusYAML
 
 /// Carries a recorded history out twice, with the definitions that it had and with others, and tells after each commit
 /// what has come out differently.

@@ -1,6 +1,5 @@
 import BusEngine
 import BusServer
-import BusYAML
 import Logging
 import TestFiles
 

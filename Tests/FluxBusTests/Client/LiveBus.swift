@@ -1,6 +1,5 @@
 import BusEngine
 import BusServer
-import BusYAML
 import FluxBus
 import Foundation
 import Logging

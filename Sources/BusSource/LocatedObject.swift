@@ -30,7 +30,7 @@ package struct LocatedObject: Sendable {
     }
 
     /// Takes members as they were read; a key that stands there twice is refused where it comes again.
-    init(_ members: [Member], at place: Place) throws(SourceError) {
+    package init(_ members: [Member], at place: Place) throws(SourceError) {
         self.init(distinct: members, at: place)
         var again: Int?
         for (left, right) in zip(ascending, ascending.dropFirst())

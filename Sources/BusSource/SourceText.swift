@@ -1,13 +1,13 @@
 import BusJSON
 
 /// The text of one file: knows the line and column of every byte, and refuses bytes that are no UTF-8.
-struct SourceText {
-    let file: String
-    let bytes: [UInt8]
+package struct SourceText {
+    package let file: String
+    package let bytes: [UInt8]
     /// Where each line starts.
     private let lineStarts: [Int]
 
-    init(_ bytes: [UInt8], file: String) throws(SourceError) {
+    package init(_ bytes: [UInt8], file: String) throws(SourceError) {
         self.bytes = bytes
         self.file = file
         var starts = [0]
@@ -21,7 +21,7 @@ struct SourceText {
     }
 
     /// The place of a byte; columns count Unicode scalars.
-    func place(of offset: Int) -> Place {
+    package func place(of offset: Int) -> Place {
         let offset = min(max(offset, 0), bytes.count)
         var low = 0
         var high = lineStarts.count

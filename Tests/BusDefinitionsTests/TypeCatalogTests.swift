@@ -1,6 +1,7 @@
+import BusDefinitions
 import BusJSON
 import BusLogic
-import BusYAML
+import BusSource
 import TestFiles
 import Testing
 

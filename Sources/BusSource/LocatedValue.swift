@@ -64,5 +64,5 @@ extension LocatedValue {
 
     /// How deep a file may nest: two levels less than a line of the wire, whose replies wrap definitions.
     package static let defaultDepthLimit = 60
-    static let tooDeep = "This is nested too deeply; keep to \(defaultDepthLimit) levels."
+    package static let tooDeep = "This is nested too deeply; keep to \(defaultDepthLimit) levels."
 }

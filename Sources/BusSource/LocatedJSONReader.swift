@@ -1,11 +1,11 @@
 import BusJSON
 
 /// Reads strict JSON, as the wire does, into values that know their places.
-struct LocatedJSONReader {
+package struct LocatedJSONReader {
     private let source: SourceText
     private var reader: JSONReader
 
-    static func document(_ source: SourceText, depthLimit: Int) throws(SourceError) -> LocatedValue {
+    package static func document(_ source: SourceText, depthLimit: Int) throws(SourceError) -> LocatedValue {
         let result: Result<LocatedValue, SourceError> = source.bytes.withUnsafeBytes { bytes in
             do throws(SourceError) {
                 var located = LocatedJSONReader(
