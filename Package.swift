@@ -3,7 +3,6 @@ import PackageDescription
 
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 // Imports point one way: a target may use those above it, never those below.
 let package = Package(
@@ -20,8 +19,6 @@ let package = Package(
     dependencies: [
         // Command lines: flags, help and completions for the executables.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        // YAML of configuration and state types; nothing of it is on the hot path.
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         // The logging interface of Swift servers.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
@@ -42,8 +39,11 @@ let package = Package(
         .target(name: "BusState", dependencies: ["BusJSON"]),
         // The wire: lines, requests, names, errors.
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
+        // libyaml, whose events BusYAML reads. A Swift library over it gives trees, in which aliases are resolved and keys
+        // compared before anything can be refused; and it takes its own copy of libyaml along.
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         // YAML and JSON files as values that know their line.
-        .target(name: "BusYAML", dependencies: ["BusJSON", "BusProtocol", yams]),
+        .target(name: "BusYAML", dependencies: ["BusJSON", "BusProtocol", "CYAML"]),
         // JsonLogic and declared state types, compiled.
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusState", "BusYAML"]),
         // Stores, commits, subscriptions: pure and synchronous.
