@@ -15,8 +15,6 @@
 #include <sys/un.h>
 
 #include <systemd/sd-daemon.h>
-/* Entries tell what happened, and not which line of Swift told it. */
-#define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 #include <systemd/sd-login.h>
 

@@ -19,7 +19,7 @@ package struct Service: Sendable {
     package let logsToJournal: Bool
 
     /// How long a start and an end wait for a manager that does not read.
-    static let patience = Duration.seconds(5)
+    private let patience: Duration
 
     /// No manager, whatever the environment says.
     package static var none: Service { Service() }
@@ -30,21 +30,23 @@ package struct Service: Sendable {
         everythingPassed = ListenDescriptors([])
         passed = everythingPassed
         logsToJournal = false
+        patience = .zero
     }
 
     /// The manager that this process's variables speak of; those that children could take for theirs are removed. Only
     /// before there are threads.
-    package static func take() throws(StartFailure) -> Service {
+    package static func take(patience: Duration = .seconds(5)) throws(StartFailure) -> Service {
         do throws(SystemdError) {
-            return try Service(watchdog: Watchdog(), passed: ListenDescriptors())
+            return try Service(watchdog: Watchdog(), passed: ListenDescriptors(), patience: patience)
         } catch {
             throw StartFailure(.system, "The service manager: \(error)")
         }
     }
 
-    private init(watchdog: Watchdog?, passed: ListenDescriptors) {
+    private init(watchdog: Watchdog?, passed: ListenDescriptors, patience: Duration) {
         notifications = NotificationQueue(Notifier())
         self.watchdog = watchdog
+        self.patience = patience
         everythingPassed = passed
         self.passed = passed
         logsToJournal = Journal.isStandardError()
@@ -77,7 +79,7 @@ package struct Service: Sendable {
     func tellReloading() { notifications.tell(Notifier.reload()) }
 
     /// Before the process ends: waits, for a while, until the manager has been told everything.
-    package func finishTelling() { notifications.flush(within: Self.patience) }
+    package func finishTelling() { notifications.flush(within: patience) }
 
     /// A manager that can't be told anything is worth a line, whatever else goes on.
     func report(to logger: Logger) {
@@ -92,12 +94,12 @@ package struct Service: Sendable {
     /// case, as soon as nothing waits for the manager any more.
     func store(_ descriptors: [(name: String, descriptor: Int32)]) throws(SystemdError) {
         do throws(SystemdError) {
-            try notifications.perform(within: Self.patience) { notifier throws(SystemdError) in
+            try notifications.perform(within: patience) { [patience] notifier throws(SystemdError) in
                 defer { for stored in descriptors { close(stored.descriptor) } }
                 for stored in descriptors {
                     try notifier.store([stored.descriptor], name: stored.name, droppingDead: false)
                 }
-                try notifier.settle(within: Self.patience)
+                try notifier.settle(within: patience)
             }
         } catch {
             // Some may be there, or come there yet.
@@ -111,7 +113,7 @@ package struct Service: Sendable {
 
     /// Lets go of what is stored under these names, and waits for a while until the manager has been told.
     func forget(_ names: String...) throws(SystemdError) {
-        try notifications.perform(within: Self.patience) { notifier throws(SystemdError) in
+        try notifications.perform(within: patience) { notifier throws(SystemdError) in
             for name in names { try notifier.removeStored(named: name) }
         }
     }

@@ -1,8 +1,5 @@
 import BusServer
 import Foundation
-import Logging
-import Systemd
-import TestFiles
 import Testing
 
 /// What the manager hears of a bus. Each test is a process of its own, whose environment names the stand-in for the
@@ -120,48 +117,5 @@ import Testing
                 try bus.stop(server)
             }
         }
-    }
-}
-
-/// A bus in this process, under a manager that the environment names.
-private struct PulseBus {
-    let manager: StandInManager
-    let service: Service
-    private let place = TemporaryDirectory()
-    var directory: String { place.path }
-
-    init(_ manager: StandInManager, watchdog: String? = nil) throws {
-        self.manager = manager
-        if let watchdog { setenv("WATCHDOG_USEC", watchdog, 1) }
-        service = try Service.take()
-    }
-
-    func start(_ type: WedgingType, log: String? = nil) throws -> BusServer {
-        let server = try make(type, log: log)
-        try server.start()
-        return server
-    }
-
-    func make(_ type: WedgingType, log: String? = nil) throws -> BusServer {
-        let setup = try ServerSetup.load(
-            flags: ConfigurationOverrides(listen: ["unix:\(directory)/s"], stores: ["wedge/a"], log: log),
-            environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml",
-            natives: [type])
-        return BusServer(
-            setup, service: service,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    }
-
-    func stop(_ server: BusServer) throws {
-        server.stop()
-        server.waitUntilStopped()
-    }
-
-    /// The next notification of this kind.
-    func next(_ text: String) -> String? {
-        while let datagram = manager.next(waiting: true) {
-            if datagram.text.hasPrefix(text) { return datagram.text }
-        }
-        return nil
     }
 }
