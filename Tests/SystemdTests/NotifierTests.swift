@@ -102,7 +102,7 @@ import Testing
 
     @Test func tooLongNotificationIsRefusedNotCut() async {
         await #expect(processExitsWith: .success) {
-            try StandInManager.stand { manager in
+            StandInManager.stand { manager in
                 let error = #expect(throws: SystemdError.self) {
                     try Notifier().send(.ready, .status(String(repeating: "x", count: 4096)))
                 }
@@ -151,7 +151,7 @@ import Testing
 
     @Test func impossibleNamesOfDescriptorsAreRefused() async {
         await #expect(processExitsWith: .success) {
-            try StandInManager.stand { manager in
+            StandInManager.stand { manager in
                 for name in ["", "a:b", "a b", "ä", String(repeating: "x", count: 256)] {
                     let error = #expect(throws: SystemdError.self) { try Notifier().store([0], name: name) }
                     #expect(error?.code == .name)

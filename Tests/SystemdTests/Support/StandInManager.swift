@@ -54,6 +54,8 @@ final class StandInManager {
     /// Stands in for the service manager through the environment, as libsystemd reads it, and for the journal by its name.
     /// Only in a process of its own (`#expect(processExitsWith:)`): in this one other tests read the environment.
     static func stand(isAbstract: Bool = false, _ body: (StandInManager) throws -> Void) rethrows {
+        // What waits for the manager must not hold up whoever waits for this process.
+        alarm(50)
         let manager = StandInManager(isAbstract: isAbstract)
         setenv("NOTIFY_SOCKET", manager.name, 1)
         defer { withExtendedLifetime(manager) {} }
