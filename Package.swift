@@ -3,7 +3,6 @@ import PackageDescription
 
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 // Imports point one way: a target may use those above it, never those below.
 let package = Package(
@@ -20,8 +19,6 @@ let package = Package(
     dependencies: [
         // Command lines: flags, help and completions for the executables.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        // YAML of configuration and state types; nothing of it is on the hot path.
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         // The logging interface of Swift servers.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
@@ -44,6 +41,9 @@ let package = Package(
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),
         // Values that know the file and line they come from.
         .target(name: "BusSource", dependencies: ["BusJSON", "BusProtocol"]),
+        // libyaml, whose events BusYAML reads. A Swift library over it gives trees, in which aliases are resolved and keys
+        // compared before anything can be refused; and it takes its own copy of libyaml along.
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         // JsonLogic and declared state types, compiled.
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState"]),
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
@@ -54,7 +54,7 @@ let package = Package(
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusMachine", "BusProtocol"]),
         // YAML and JSON files, read into values that know their line.
-        .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", yams]),
+        .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "CYAML"]),
         // A directory of files, compiled into state types.
         .target(name: "BusDefinitions", dependencies: ["BusJSON", "BusLogic", "BusSource", "BusYAML"]),
         // Load on an engine without sockets, for benchmarks and for tests that count what it costs.

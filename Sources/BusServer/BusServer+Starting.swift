@@ -70,7 +70,7 @@ extension BusServer {
             throw StartFailure(.system, "epoll: \(error.description).")
         }
         loop.meter = meter
-        loop.asksForUnits = service.notifier.isHeard
+        loop.asksForUnits = service.isHeard
         loop.reload = { [unowned self, unowned loop] in reload($0, loop) }
         loop.beginTurn()
         self.loop = loop

@@ -41,6 +41,7 @@ package final class BusServer: @unchecked Sendable {
         self.service = service
         self.grace = grace
         self.logger = logger
+        service.report(to: logger)
     }
 
     /// Opens all sockets and serves; returns their addresses, with the ports that the system chose.
@@ -91,7 +92,7 @@ package final class BusServer: @unchecked Sendable {
     }
 
     private func leave(_ loop: EventLoop) -> Bool {
-        guard service.notifier.isHeard else { return false }
+        guard service.isHeard else { return false }
         // Writing a large state takes longer than ending does.
         service.tell(.extendTimeout(Self.timeToHandOver))
         guard loop.prepareToLeave() else {
@@ -124,9 +125,12 @@ package final class BusServer: @unchecked Sendable {
         }
     }
 
-    /// Blocks until the server, once started, has stopped. Without a `stop` it never does: a server that was
-    /// started lives until then.
-    package func waitUntilStopped() { ended.wait() }
+    /// Blocks until the server, once started, has stopped, and the manager has heard of it. Without a `stop` it never does:
+    /// a server that was started lives until then.
+    package func waitUntilStopped() {
+        ended.wait()
+        service.finishTelling()
+    }
 
     func finish() {
         guard let loop else { return }

@@ -1,12 +1,12 @@
 import BusJSON
 import BusSource
-internal import CYaml
+internal import CYAML
 
 /// Reads one YAML document by the 1.2 core schema and nothing beyond it: no aliases, tags, merge keys,
 /// duplicate or non-string keys, and no second document. What is refused is refused with its place.
 ///
-/// It takes the events of libyaml, which comes with Yams, instead of Yams's tree: that one has aliases already
-/// resolved (a few lines can unfold to gigabytes) and compares keys by Unicode equivalence, not by bytes.
+/// It takes the events of libyaml and builds no tree of nodes first: in such a tree aliases are already resolved (a few
+/// lines can unfold to gigabytes).
 struct YAMLReader: ~Copyable {
     private let source: SourceText
     /// On the heap, because libyaml keeps a pointer from the parser to itself.

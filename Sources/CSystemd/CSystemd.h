@@ -15,6 +15,7 @@
 #include <sys/un.h>
 
 #include <systemd/sd-daemon.h>
+#include <systemd/sd-journal.h>
 #include <systemd/sd-login.h>
 
 /* Most descriptors that the kernel takes along with one message (SCM_MAX_FD). */
@@ -24,10 +25,8 @@ static const int systemd_datagram = SOCK_DGRAM;
 static const int systemd_stream = SOCK_STREAM;
 static const int systemd_sequenced = SOCK_SEQPACKET;
 static const int systemd_close_on_exec = SOCK_CLOEXEC;
-static const int systemd_nonblocking = SOCK_NONBLOCK;
 static const int systemd_no_signal = MSG_NOSIGNAL;
 static const int systemd_dont_wait = MSG_DONTWAIT;
-static const int systemd_unix_path_limit = sizeof(((struct sockaddr_un *)0)->sun_path);
 
 /* Sends pieces as one message, with descriptors. Without an address the socket must be connected. */
 static inline ssize_t systemd_send(int socket, const struct sockaddr_un *address, socklen_t address_length,
@@ -88,10 +87,6 @@ static inline ssize_t systemd_receive(int socket, void *buffer, size_t size, int
     }
     return count;
 }
-
-/* A pipe, closed on exec. */
-extern int pipe2(int ends[2], int flags);
-static inline int systemd_pipe(int *ends) { return pipe2(ends, 02000000 /* O_CLOEXEC */); }
 
 /* A file in memory that can be sealed, closed on exec; and its seals. The numbers are the kernel's. */
 extern int memfd_create(const char *name, unsigned int flags);

@@ -214,7 +214,9 @@ struct DaemonCommand: ParsableCommand {
             for message in failure.messages { FileStream.stderr.write(message) }
             return
         }
-        let logger = logger(.error, service)
+        // Nothing is served any more, so this may wait.
+        let journal = JournalLogHandler.waiting(level: .error, identifier: ProgramName.text)
+        let logger = Logger(label: ProgramName.text) { _ in journal }
         let kind = failure.code == .configuration ? LogKind.wrongConfiguration.metadata : [:]
         for message in failure.messages { logger.error("\(message)", metadata: kind) }
     }

@@ -67,9 +67,21 @@ import Testing
     }
 
     @Test func aPromiseOfManyDescriptorsIsNotWaitedFor() throws {
-        let refused = try DaemonProcess.run(arguments, environment: ["LISTEN_FDS": "999999999"])
+        // The shell becomes the daemon, so its number is the daemon's.
+        let promise = ["/bin/sh", "-c", "LISTEN_PID=$$ LISTEN_FDS=999999999 exec \"$0\" \"$@\""]
+        let refused = try DaemonProcess.run(arguments, through: promise)
         #expect(refused.status == 71)
         #expect(refused.errors.contains("LISTEN_FDS promises it; start the service by its unit."))
+    }
+
+    @Test(arguments: ["relative", "/nonexistent/notify"])
+    func aManagerThatCanNotBeToldIsLoggedAndNoReasonToEnd(_ socket: String) throws {
+        let daemon = try DaemonProcess(arguments, environment: ["NOTIFY_SOCKET": socket])
+        #expect(daemon.waitFor("the service manager does not hear of this daemon: "))
+        let client = try Client(address)
+        #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        daemon.signal(SIGTERM)
+        #expect(try daemon.wait().status == 0)
     }
 
     /// Far more than a pipe holds.

@@ -12,7 +12,7 @@ import Testing
         entry.set("FLUXBUS_STORE", "counter/kitchen")
         entry.set("TWO_LINES", "a\nb")
         [UInt8]([0, 255]).withUnsafeBytes { entry.set("BINARY", bytes: $0) }
-        try Journal(path: daemon.name, identifier: "test").send(entry)
+        try NonblockingJournal(path: daemon.name, identifier: "test").send(entry)
         let expected =
             "SYSLOG_IDENTIFIER=test\nMESSAGE=up\nPRIORITY=5\nMESSAGE_ID=0123456789abcdef0123456789abcdef\n"
             + "FLUXBUS_STORE=counter/kitchen\nTWO_LINES\n\u{3}\0\0\0\0\0\0\0a\nb\nBINARY=\0\u{fffd}\n"
@@ -22,7 +22,7 @@ import Testing
     @Test func largeEntriesGoInSealedFiles() throws {
         var entry = JournalEntry("large")
         entry.set("LARGE", String(repeating: "x", count: 20 << 20))
-        try Journal(path: daemon.name, identifier: "test").send(entry)
+        try NonblockingJournal(path: daemon.name, identifier: "test").send(entry)
         let datagram = try #require(daemon.next())
         #expect(datagram.text == "")
         let file = try #require(datagram.descriptors.first)
@@ -34,18 +34,18 @@ import Testing
     }
 
     @Test func fullJournalIsBusyForThoseWhoDoNotWait() throws {
-        let journal = try Journal(path: daemon.name, identifier: "test")
+        let journal = try NonblockingJournal(path: daemon.name, identifier: "test")
         var failure: SystemdError?
         for _ in 0..<100_000 where failure == nil {
             do throws(SystemdError) {
-                try journal.send(JournalEntry("again"), waiting: false)
+                try journal.send(JournalEntry("again"))
             } catch { failure = error }
         }
         #expect(failure?.code == .busy)
     }
 
     @Test func journalThatIsNotThereIsToldAndNotFatal() throws {
-        let journal = try Journal(path: "/nonexistent/journal", identifier: "test")
+        let journal = try NonblockingJournal(path: "/nonexistent/journal", identifier: "test")
         let error = #expect(throws: SystemdError.self) { try journal.send(JournalEntry("lost")) }
         #expect(error?.systemCode == ENOENT)
     }
@@ -62,20 +62,22 @@ import Testing
         }
     }
 
-    @Test func standardErrorIsTheJournalOnlyIfItIsTheSame() throws {
-        var pipe: [Int32] = [-1, -1]
-        systemd_pipe(&pipe)
-        defer { pipe.forEach { close($0) } }
-        var status = stat()
-        fstat(pipe[1], &status)
-        let same = ServiceEnvironment(variables: ["JOURNAL_STREAM": "\(status.st_dev):\(status.st_ino)"])
-        #expect(Journal.isStandardError(same, descriptor: pipe[1]))
-        let other = ServiceEnvironment(variables: ["JOURNAL_STREAM": "\(status.st_dev):\(status.st_ino + 1)"])
-        #expect(!Journal.isStandardError(other, descriptor: pipe[1]))
-        for text in ["", "1", "1:2:3", "a:b"] {
-            let wrong = ServiceEnvironment(variables: ["JOURNAL_STREAM": text])
-            #expect(!Journal.isStandardError(wrong, descriptor: pipe[1]))
+    @Test func standardErrorIsTheJournalOnlyIfItIsTheSame() async {
+        await #expect(processExitsWith: .success) {
+            var ends: [Int32] = [-1, -1]
+            pipe(&ends)
+            var status = stat()
+            fstat(ends[1], &status)
+            setenv("JOURNAL_STREAM", "\(status.st_dev):\(status.st_ino)", 1)
+            #expect(Journal.isStandardError(descriptor: ends[1]))
+            setenv("JOURNAL_STREAM", "\(status.st_dev):\(status.st_ino + 1)", 1)
+            #expect(!Journal.isStandardError(descriptor: ends[1]))
+            for text in ["", "1", "1:2:3", "a:b"] {
+                setenv("JOURNAL_STREAM", text, 1)
+                #expect(!Journal.isStandardError(descriptor: ends[1]))
+            }
+            unsetenv("JOURNAL_STREAM")
+            #expect(!Journal.isStandardError(descriptor: ends[1]))
         }
-        #expect(!Journal.isStandardError(ServiceEnvironment(variables: [:]), descriptor: pipe[1]))
     }
 }

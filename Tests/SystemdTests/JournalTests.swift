@@ -23,5 +23,7 @@ import Testing
         #expect(entry["PROBE_LINES"] as? String == "first\nsecond")
         #expect((entry["PROBE_LARGE"] as? String)?.utf8.count == 1 << 20)
         #expect(entry["_SYSTEMD_UNIT"] as? String == probe.unit)
+        // What libsystemd would say of where in the code it was called.
+        #expect(entry["CODE_FILE"] == nil)
     }
 }

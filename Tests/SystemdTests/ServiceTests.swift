@@ -78,8 +78,19 @@ import Testing
     }
 
     @Test func childrenDoNotInheritWhatIsMeantForTheService() throws {
-        let probe = try ProbeService(harness, "children")
-        #expect(try probe.start().order("children") == "clean")
+        let probe = try ProbeService(harness, "children", service: ["WatchdogSec=10min"])
+        #expect(try probe.start().order("variables") == "no variables")
+    }
+
+    /// They inherit NOTIFY_SOCKET, which libsystemd needs each time; whom the manager believes is what the unit says.
+    @Test func childrenCanNotSpeakForTheService() throws {
+        for (access, told) in [("main", "mine"), ("all", "the child")] {
+            let probe = try ProbeService(harness, "child-\(access)", service: ["NotifyAccess=\(access)"])
+            let connection = try probe.start()
+            try connection.order("status mine")
+            try connection.order("child the child")
+            #expect(try probe.property("StatusText") == told)
+        }
     }
 
     @Test func peerIsKnownByItsUnit() throws {

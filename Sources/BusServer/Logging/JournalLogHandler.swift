@@ -4,8 +4,9 @@ import Systemd
 /// Writes the log to the systemd journal, each entry with its fields: `journalctl FLUXBUS_STORE=counter/kitchen` finds
 /// what concerns one store, `MESSAGE_ID=` what is of one kind.
 ///
-/// What it guarantees: it never waits. An entry that the journal has no room for is lost, and the next one that gets
-/// through is preceded by the number of those.
+/// What it guarantees: it never waits, since the queue that commits must not stand still because the journal does. An
+/// entry that the journal has no room for is lost, and the next one that gets through is preceded by the number of those.
+/// ``waiting(level:identifier:)`` makes one that waits instead and loses nothing.
 package struct JournalLogHandler: LogHandler {
     package var logLevel: Logger.Level
     package var metadata: Logger.Metadata = [:]
@@ -13,10 +14,19 @@ package struct JournalLogHandler: LogHandler {
 
     /// - Parameter path: The journal's socket, another one in tests.
     package init(
-        level: Logger.Level, identifier: String, path: String = Journal.defaultPath
+        level: Logger.Level, identifier: String, path: String = NonblockingJournal.defaultPath
     ) throws(SystemdError) {
+        self.init(level, JournalSink(try NonblockingJournal(path: path, identifier: identifier).send))
+    }
+
+    private init(_ level: Logger.Level, _ sink: JournalSink) {
         logLevel = level
-        sink = JournalSink(try Journal(path: path, identifier: identifier))
+        self.sink = sink
+    }
+
+    /// For what is said when nothing is served: why a start failed must not be lost.
+    package static func waiting(level: Logger.Level, identifier: String) -> JournalLogHandler {
+        JournalLogHandler(level, JournalSink(Journal(identifier: identifier).send))
     }
 
     package subscript(metadataKey key: String) -> Logger.Metadata.Value? {

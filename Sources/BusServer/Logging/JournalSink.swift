@@ -3,10 +3,12 @@ import Systemd
 
 /// The way into the journal that all copies of a handler share, with the number of entries it had no room for.
 final class JournalSink: Sendable {
-    private let journal: Journal
+    typealias Way = @Sendable (JournalEntry) throws(SystemdError) -> Void
+
+    private let way: Way
     private let lost = Atomic<Int>(0)
 
-    init(_ journal: Journal) { self.journal = journal }
+    init(_ way: @escaping Way) { self.way = way }
 
     func send(_ entry: JournalEntry) {
         tellLost()
@@ -23,10 +25,9 @@ final class JournalSink: Sendable {
         if !pass(entry) { lost.add(count, ordering: .relaxed) }
     }
 
-    /// Without waiting: the queue that commits must not stand still because the journal does.
     private func pass(_ entry: JournalEntry) -> Bool {
         do throws(SystemdError) {
-            try journal.send(entry, waiting: false)
+            try way(entry)
             return true
         } catch {
             return false

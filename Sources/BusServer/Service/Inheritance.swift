@@ -12,8 +12,6 @@ struct Inheritance {
     private static let connectionsName = "fluxbus-connections"
     /// More than any bus may hold; a file that is larger is none of ours.
     private static let longestState = 16 << 30
-    /// How long the manager is given to take what it is handed.
-    private static let patience = Duration.seconds(5)
 
     let state: [UInt8]
     let summary: StateTransfer.Summary
@@ -29,19 +27,16 @@ struct Inheritance {
         let file = try withExtendedLifetime(state) { () throws(SystemdError) in
             try StoredState.write(state.bytes, name: stateName)
         }
-        defer { close(file) }
-        let bundle = try DescriptorBundle.pack(connections.ids.compactMap { connections[$0]?.descriptor })
-        defer { close(bundle) }
+        var left = [(name: stateName, descriptor: file)]
         do throws(SystemdError) {
-            try service.notifier.store([file], name: stateName, droppingDead: false)
-            try service.notifier.store([bundle], name: connectionsName, droppingDead: false)
-            try ListenersLeft.leave(listeners, to: service)
-            try service.notifier.settle(within: patience)
+            let sockets = connections.ids.compactMap { connections[$0]?.descriptor }
+            left.append((connectionsName, try DescriptorBundle.pack(sockets)))
+            if let bundle = try ListenersLeft.bundle(listeners) { left.append(bundle) }
         } catch {
-            try? forget(service)
-            try? ListenersLeft.forget(service)
+            for made in left { close(made.descriptor) }
             throw error
         }
+        try service.store(left)
     }
 
     /// What the daemon before left; nil if it left nothing. Whatever comes of it, it is taken out of the store.
@@ -50,7 +45,7 @@ struct Inheritance {
         let bundles = service.passed.take(named: connectionsName)
         defer { for passed in files + bundles { close(passed.descriptor) } }
         guard let file = files.last, let bundle = bundles.last else { return nil }
-        try forget(service)
+        try service.forget(stateName, connectionsName)
         let sockets = try DescriptorBundle.unpack(bundle.descriptor)
         do {
             return try Inheritance(StoredState.read(file.descriptor, limit: longestState), sockets)
@@ -68,11 +63,6 @@ struct Inheritance {
                 "There are \(sockets.count) sockets for \(summary.connections.count) connections.")
         }
         self.sockets = Dictionary(uniqueKeysWithValues: zip(summary.connections, sockets))
-    }
-
-    private static func forget(_ service: Service) throws(SystemdError) {
-        try service.notifier.removeStored(named: stateName)
-        try service.notifier.removeStored(named: connectionsName)
     }
 
     /// Lets go of everything: clients see their end and connect again.

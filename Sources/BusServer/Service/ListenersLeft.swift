@@ -8,12 +8,9 @@ struct ListenersLeft {
     private static let name = "fluxbus-listeners"
     private var descriptors: [String: Int32] = [:]
 
-    /// Stores the sockets in one bundle.
-    static func leave(_ listeners: [Listener], to service: Service) throws(SystemdError) {
-        if listeners.isEmpty { return }
-        let bundle = try DescriptorBundle.pack(listeners.map(\.descriptor))
-        defer { close(bundle) }
-        try service.notifier.store([bundle], name: name, droppingDead: false)
+    /// The sockets in one bundle, as it is to be stored; nil if there are none.
+    static func bundle(_ listeners: [Listener]) throws(SystemdError) -> (name: String, descriptor: Int32)? {
+        listeners.isEmpty ? nil : (name, try DescriptorBundle.pack(listeners.map(\.descriptor)))
     }
 
     /// What the daemon before left. Whatever comes of it, it is taken out of the store.
@@ -21,7 +18,7 @@ struct ListenersLeft {
         let bundles = service.passed.take(named: Self.name)
         defer { for passed in bundles { close(passed.descriptor) } }
         if bundles.isEmpty { return }
-        try Self.forget(service)
+        try service.forget(Self.name)
         for bundle in bundles {
             for descriptor in try DescriptorBundle.unpack(bundle.descriptor) {
                 let address = SocketAddressText.bound(descriptor)
@@ -36,10 +33,6 @@ struct ListenersLeft {
 
     /// None.
     init() {}
-
-    static func forget(_ service: Service) throws(SystemdError) {
-        try service.notifier.removeStored(named: name)
-    }
 
     mutating func take(_ address: String) -> Int32? { descriptors.removeValue(forKey: address) }
 

@@ -27,26 +27,26 @@ final class Pulse {
     init(_ service: Service, status: @escaping () -> String) {
         self.service = service
         self.status = status
-        beatInterval = service.notifier.isHeard ? service.watchdog.map { max(1, $0.beat.milliseconds) } : nil
+        beatInterval = service.isHeard ? service.watchdog.map { max(1, $0.beat.milliseconds) } : nil
         nextBeat = beatInterval == nil ? nil : 0
     }
 
     /// When something has to be told even if nothing happens, in monotonic milliseconds.
     var due: Int? {
-        guard service.notifier.isHeard else { return nil }
+        guard service.isHeard else { return nil }
         return isStale ? min(nextBeat ?? .max, nextStatus) : nextBeat
     }
 
     /// After a turn, or when it was due.
     func turnEnded(now: Int) {
-        guard service.notifier.isHeard else { return }
+        guard service.isHeard else { return }
         isStale = true
         beat(now: now)
     }
 
     /// Tells what is due, though nothing has happened.
     func beat(now: Int) {
-        guard service.notifier.isHeard else { return }
+        guard service.isHeard else { return }
         if let next = nextBeat, next <= now, let beatInterval {
             service.tell(.watchdog)
             nextBeat = now + beatInterval

@@ -1,59 +1,50 @@
 import CSystemd
 import Glibc
 
-/// The system's journal, written to in its own protocol: entries with fields instead of lines of text.
-///
-/// Why its own code and not `sd_journal_sendv`: that one knows one socket only, the system's, so a test could not read
-/// what was sent; and it always waits, while a daemon must not stand still because the journal does.
-///
-/// What it guarantees: an entry arrives whole or not at all, of whatever size: what does not fit into a message goes
-/// in a sealed file in memory.
+/// The system's journal: entries with fields instead of lines of text, written by libsystemd.
 ///
 /// ```swift
-/// let journal = Journal.isStandardError(environment) ? try Journal(identifier: "fluxbusd") : nil
+/// let journal = Journal.isStandardError() ? Journal(identifier: "fluxbusd") : nil
 /// try journal?.send(JournalEntry("listening", priority: .notice))
 /// ```
 public struct Journal: Sendable {
-    /// Where journald listens.
-    public static let defaultPath = "/run/systemd/journal/socket"
+    private let identifier: String
 
-    private let socket: DatagramSocket
-    private let prefix: [UInt8]
+    /// - Parameter identifier: The name that `journalctl` shows before each message (SYSLOG_IDENTIFIER).
+    public init(identifier: String) { self.identifier = identifier }
 
-    /// - Parameters:
-    ///   - path: The socket, another one in tests. It need not exist yet.
-    ///   - identifier: The name that `journalctl` shows before each message (SYSLOG_IDENTIFIER).
-    public init(path: String = Journal.defaultPath, identifier: String) throws(SystemdError) {
-        let name = try SocketName(path, from: "The path of the journal's socket")
-        socket = try DatagramSocket(to: name, receiver: "the journal")
-        // As libsystemd asks for: most entries then fit into a message.
-        socket.widen(to: 8 << 20)
-        prefix = Array("SYSLOG_IDENTIFIER=\(identifier.filter { $0 != "\n" })\n".utf8)
-    }
-
-    /// Writes one entry.
+    /// Writes one entry (`sd_journal_sendv`): whole or not at all, of whatever size. It waits while the journal does not
+    /// keep up; a queue that must not stand still has a ``NonblockingJournal``.
     ///
-    /// - Parameter waiting: Whether to wait when the journal does not keep up; if not, that is `busy`, and the caller
-    ///   counts what it could not tell.
-    /// - Throws: `busy`; `system` if there is no journal.
-    public func send(_ entry: JournalEntry, waiting: Bool = true) throws(SystemdError) {
-        let bytes = prefix + entry.bytes
-        let outcome = bytes.withUnsafeBytes { bytes in
-            Result { () throws(SystemdError) in
-                do throws(SystemdError) {
-                    try socket.send(bytes, waiting: waiting)
-                } catch {
-                    guard error.code == .tooLarge else { throw error }
-                    try sendAsFile(bytes, waiting: waiting)
-                }
+    /// - Throws: `system` if it can't be written. That there is no journal is no failure: nobody would read the entry.
+    public func send(_ entry: JournalEntry) throws(SystemdError) {
+        let fields = entry.fields(of: identifier)
+        let bytes = fields.flatMap(\.self)
+        let answer = bytes.withUnsafeBytes { bytes in
+            var offset = 0
+            let pieces = fields.map { field in
+                defer { offset += field.count }
+                return iovec(
+                    iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress.map { $0 + offset }),
+                    iov_len: field.count)
             }
+            return sd_journal_sendv(pieces, Int32(pieces.count))
         }
-        try outcome.get()
+        if answer < 0 { throw SystemdError.failed("Writing to the journal", -answer) }
     }
 
-    private func sendAsFile(_ bytes: UnsafeRawBufferPointer, waiting: Bool) throws(SystemdError) {
-        let file = try StoredState.write(bytes, name: "journal-entry")
-        defer { close(file) }
-        try socket.send(UnsafeRawBufferPointer(start: nil, count: 0), descriptors: [file], waiting: waiting)
+    /// True if `JOURNAL_STREAM` names what standard error is connected to, so that messages go to the journal anyway.
+    /// Somebody who redirected it to a file or a terminal wants them there, although the variable is still set.
+    ///
+    /// libsystemd has no call for it.
+    public static func isStandardError(descriptor: Int32 = STDERR_FILENO) -> Bool {
+        guard let text = getenv("JOURNAL_STREAM").map({ String(cString: $0) }) else { return false }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, let device = UInt64(parts[0]), let inode = UInt64(parts[1]) else {
+            return false
+        }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return false }
+        return UInt64(status.st_dev) == device && UInt64(status.st_ino) == inode
     }
 }

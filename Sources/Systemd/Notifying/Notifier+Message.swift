@@ -2,16 +2,27 @@
 extension Notifier {
     /// One thing to tell the manager: a line `NAME=value` of a notification. Several go out together.
     public struct Message: Sendable, Hashable {
+        let name: String
+        private let value: String
+        /// Tells of this moment only: a newer one says all that counts.
+        private(set) var isOfTheMoment = false
+
         /// The line, without its end.
-        public let line: String
+        public var line: String { "\(name)=\(value)" }
 
         /// Anything that systemd understands and that has no name here; `value` is put on one line.
         public init(_ name: String, _ value: String) {
             // A line's end would begin another message.
             let flat = value.utf8.contains { $0 < 0x20 }
-            line =
-                "\(name)="
-                + (flat ? String(value.unicodeScalars.map { $0.value < 0x20 ? " " : Character($0) }) : value)
+            self.name = name
+            self.value =
+                flat ? String(value.unicodeScalars.map { $0.value < 0x20 ? " " : Character($0) }) : value
+        }
+
+        private static func ofTheMoment(_ name: String, _ value: String) -> Message {
+            var message = Message(name, value)
+            message.isOfTheMoment = true
+            return message
         }
 
         /// The service is up (or has reloaded). Units that wait for it go on.
@@ -19,16 +30,16 @@ extension Notifier {
         /// The service is about to end.
         public static let stopping = Message("STOPPING", "1")
         /// Feeds the watchdog: the service is alive.
-        public static let watchdog = Message("WATCHDOG", "1")
+        public static let watchdog = ofTheMoment("WATCHDOG", "1")
         /// Asks to be treated as one that missed its watchdog: the service found out itself that it is broken.
         public static let watchdogTrigger = Message("WATCHDOG", "trigger")
 
         /// What the service is doing, for people: `systemctl status` shows it.
-        public static func status(_ text: String) -> Message { Message("STATUS", text) }
+        public static func status(_ text: String) -> Message { ofTheMoment("STATUS", text) }
 
         /// Asks for more time to start, reload or stop: counted from now, and only while the manager waits.
         public static func extendTimeout(_ time: Duration) -> Message {
-            Message("EXTEND_TIMEOUT_USEC", String(time.microseconds))
+            ofTheMoment("EXTEND_TIMEOUT_USEC", String(time.microseconds))
         }
 
         /// Changes the time within which the watchdog wants to be fed.

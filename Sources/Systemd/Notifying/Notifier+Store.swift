@@ -1,5 +1,3 @@
-import CSystemd
-
 /// The manager's descriptor store: descriptors that outlive the process and come back to the next one, by name.
 ///
 /// The manager keeps at most `FileDescriptorStoreMax=` of them and silently drops the rest; what is stored comes back
@@ -34,8 +32,13 @@ extension Notifier {
     /// Lets the manager close all descriptors of this name. Until then the peer of a stored connection sees no end,
     /// even if the service has closed it.
     public func removeStored(named name: String) throws(SystemdError) {
-        try Self.check(name: name)
-        try send(Message("FDSTOREREMOVE", "1"), Message("FDNAME", name))
+        try send(Self.removal(ofStored: name))
+    }
+
+    /// What ``removeStored(named:)`` sends.
+    public static func removal(ofStored name: String) throws(SystemdError) -> [Message] {
+        try check(name: name)
+        return [Message("FDSTOREREMOVE", "1"), Message("FDNAME", name)]
     }
 
     private static func check(name: String) throws(SystemdError) {

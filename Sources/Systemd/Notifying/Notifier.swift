@@ -1,15 +1,18 @@
 import CSystemd
+import Glibc
 
 /// Tells the service manager how the service is: ready, reloading, stopping, alive, and in words.
-///
-/// Why its own code and not `sd_notify`: that one reads the variable from the process, so a test could not stand in
-/// for the manager. The protocol is small, documented (sd_notify(3)) and fixed.
 ///
 /// What it guarantees: one call is one notification, which the manager sees whole or not at all, in the order of the
 /// calls. Without a manager every call does nothing and succeeds, so a daemon needs no second way.
 ///
+/// libsystemd sends (`sd_pid_notify_with_fds`), and looks for `NOTIFY_SOCKET` each time. So the variable stays as long as
+/// there is something to tell, and children inherit it; what they say is ignored where the unit says
+/// `NotifyAccess=main`, which `Type=notify` implies. And a call waits while the manager's queue is full: what must not
+/// stand still has a ``NotificationQueue`` send.
+///
 /// ```swift
-/// let notifier = try Notifier(ServiceEnvironment.take())
+/// let notifier = Notifier()
 /// try notifier.send(.ready, .status("12 stores, 3 clients"))
 /// try notifier.reloading()
 /// try notifier.send(.ready)
@@ -19,57 +22,91 @@ public struct Notifier: Sendable {
     /// The most bytes the manager reads of one notification (its `PIPE_BUF`).
     public static let longestNotification = 4096
 
-    private let socket: DatagramSocket?
-
-    /// Speaks to the manager that `NOTIFY_SOCKET` names, if there is one.
-    ///
-    /// - Throws: `name` if the variable can't be the address of a Unix socket.
-    public init(_ environment: ServiceEnvironment) throws(SystemdError) {
-        guard let text = environment.variables["NOTIFY_SOCKET"], !text.isEmpty else {
-            socket = nil
-            return
-        }
-        let name = try SocketName(text, from: "NOTIFY_SOCKET")
-        socket = try DatagramSocket(to: name, receiver: "the service manager")
-    }
+    /// Tells nobody, whatever the environment says.
+    public static let silent = Notifier(isHeard: false)
 
     /// Whether there is a manager that hears.
-    public var isHeard: Bool { socket != nil }
+    public let isHeard: Bool
+
+    /// Speaks to the manager that `NOTIFY_SOCKET` names, if there is one.
+    public init() { self.init(isHeard: getenv("NOTIFY_SOCKET").map { $0[0] != 0 } ?? false) }
+
+    private init(isHeard: Bool) { self.isHeard = isHeard }
 
     /// Sends one notification.
     ///
-    /// - Parameter waiting: Whether to wait when the manager's queue is full. A queue that must not stand still (the
-    ///   one that feeds the watchdog) says false and takes `busy` as a beat that was lost.
-    public func send(_ messages: Message..., waiting: Bool = true) throws(SystemdError) {
-        try send(messages, waiting: waiting)
-    }
+    /// - Throws: `tooLarge` if it is longer than the manager reads; `name` if `NOTIFY_SOCKET` is no address; `system` if
+    ///   nobody listens there.
+    public func send(_ messages: Message...) throws(SystemdError) { try send(messages) }
 
-    /// Sends one notification; the descriptors go along.
-    public func send(
-        _ messages: [Message], descriptors: [Int32] = [], waiting: Bool = true
-    ) throws(SystemdError) {
-        guard let socket, !messages.isEmpty else { return }
-        let text = Array(messages.map(\.line).joined(separator: "\n").utf8)
-        guard text.count <= Self.longestNotification else {
+    /// Sends one notification.
+    public func send(_ messages: [Message]) throws(SystemdError) { try send(messages, descriptors: []) }
+
+    /// Sends one notification; the descriptors, no more than one message takes along, go with it.
+    func send(_ messages: [Message], descriptors: [Int32]) throws(SystemdError) {
+        guard isHeard, !messages.isEmpty else { return }
+        let text = messages.map(\.line).joined(separator: "\n")
+        guard text.utf8.count <= Self.longestNotification else {
             throw SystemdError(
                 .tooLarge,
-                "A notification of \(text.count) bytes is longer than the \(Self.longestNotification) that the "
+                "A notification of \(text.utf8.count) bytes is longer than the \(Self.longestNotification) that the "
                     + "service manager reads; shorten its status.")
         }
-        // A closure that throws a type of its own would have to be told so at every step.
-        let outcome = text.withUnsafeBytes { bytes in
-            Result { () throws(SystemdError) in
-                try socket.send(bytes, descriptors: descriptors, waiting: waiting)
-            }
+        while true {
+            let answer = sd_pid_notify_with_fds(0, 0, text, descriptors, UInt32(descriptors.count))
+            if answer >= 0 { return }
+            if answer != -EINTR { throw Self.failure(-answer) }
         }
-        try outcome.get()
     }
 
     /// Tells that a reload begins, at a time of the monotonic clock (now, if none is given). `send(.ready)` ends it.
     ///
     /// The manager wants both lines in one notification, so this is no message that could go out alone.
     public func reloading(at time: Duration? = nil) throws(SystemdError) {
+        try send(Self.reload(at: time))
+    }
+
+    /// What ``reloading(at:)`` sends.
+    public static func reload(at time: Duration? = nil) -> [Message] {
         let time = time ?? .monotonicNow()
-        try send(Message("RELOADING", "1"), Message("MONOTONIC_USEC", String(time.microseconds)))
+        return [Message("RELOADING", "1"), Message("MONOTONIC_USEC", String(time.microseconds))]
+    }
+
+    /// Returns when the manager has worked off every notification sent before. Without a manager at once.
+    ///
+    /// A process that stores descriptors and ends needs it: what stands in the queue of a process that is gone may
+    /// not be believed.
+    ///
+    /// - Throws: `timeout` if the manager did not get there in time, counted from when it has room for the question.
+    public func settle(within time: Duration) throws(SystemdError) {
+        guard isHeard else { return }
+        let deadline = Duration.monotonicNow() + time
+        while true {
+            let left = max(.zero, deadline - .monotonicNow())
+            let answer = sd_notify_barrier(0, UInt64(left.microseconds))
+            switch answer {
+            case 0...: return
+            case -EINTR: continue
+            case -ETIMEDOUT:
+                throw SystemdError(
+                    .timeout, "The service manager did not read the notifications in time; try again later.")
+            default: throw Self.failure(-answer)
+            }
+        }
+    }
+
+    private static func failure(_ number: Int32) -> SystemdError {
+        switch number {
+        case EINVAL, ENAMETOOLONG, EAFNOSUPPORT:
+            let text = getenv("NOTIFY_SOCKET").map { String(cString: $0) } ?? ""
+            return SystemdError(
+                .name,
+                "NOTIFY_SOCKET is \"\(text)\", which libsystemd can't send to; start the service by its unit.",
+                systemCode: number)
+        case ENOENT, ECONNREFUSED:
+            return SystemdError.failed(
+                "Sending to the service manager", number, advice: "Nobody listens there; check that it runs.")
+        default: return SystemdError.failed("Sending to the service manager", number)
+        }
     }
 }

@@ -1,11 +1,13 @@
+import CSystemd
+
 /// How often the manager wants to hear that the service is alive, if it does.
 ///
 /// Why it is no timer: a watchdog that is fed by a timer of its own tells that the timer works. Feed it from the work
 /// that must not stand still; this says only how often.
 ///
 /// ```swift
-/// if let watchdog = try Watchdog(environment) {
-///     scheduleOnTheCommitQueue(every: watchdog.beat) { try? notifier.send(.watchdog, waiting: false) }
+/// if let watchdog = try Watchdog() {
+///     scheduleOnTheCommitQueue(every: watchdog.beat) { notifications.tell(.watchdog) }
 /// }
 /// ```
 public struct Watchdog: Sendable, Hashable {
@@ -15,17 +17,20 @@ public struct Watchdog: Sendable, Hashable {
     /// How often to feed it: half of the interval, as systemd advises, so that one beat may be late.
     public var beat: Duration { interval / 2 }
 
-    /// Nil without a watchdog, or when it is another process's.
+    /// Asks libsystemd (`sd_watchdog_enabled`), which removes the variables, so that children do not take them for theirs:
+    /// call it once, before there are threads. Nil without a watchdog, or when it is another process's.
     ///
     /// - Throws: `environment` if `WATCHDOG_USEC` or `WATCHDOG_PID` holds no number, or an interval of nothing.
-    public init?(_ environment: ServiceEnvironment) throws(SystemdError) {
-        guard let microseconds = try environment.number("WATCHDOG_USEC") else { return nil }
-        guard try environment.isMeantForUs("WATCHDOG_PID") else { return nil }
-        guard microseconds > 0, let count = Int64(exactly: microseconds) else {
+    public init?() throws(SystemdError) {
+        var microseconds: UInt64 = 0
+        let answer = sd_watchdog_enabled(1, &microseconds)
+        guard answer >= 0 else {
             throw SystemdError(
-                .environment, "WATCHDOG_USEC is \(microseconds), which is no interval; set WatchdogSec= anew."
-            )
+                .environment,
+                "WATCHDOG_USEC or WATCHDOG_PID is no number that can be; set WatchdogSec= anew.",
+                systemCode: -answer)
         }
-        interval = .microseconds(count)
+        guard answer > 0 else { return nil }
+        interval = .microseconds(Int64(clamping: microseconds))
     }
 }

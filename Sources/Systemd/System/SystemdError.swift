@@ -4,7 +4,7 @@
 /// about it and is meant for a log.
 ///
 /// ```swift
-/// do { try notifier.send(.watchdog, waiting: false) } catch where error.code == .busy { /* the next one will do */ }
+/// do { try journal.send(entry) } catch where error.code == .busy { left += 1 }
 /// ```
 public struct SystemdError: Error, Sendable, Equatable, CustomStringConvertible {
     /// What kind of failure it is. New ones may be added, so a `switch` needs a default.

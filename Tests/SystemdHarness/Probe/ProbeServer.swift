@@ -10,8 +10,8 @@ struct ProbeServer {
     /// Open connections, with what was read of a line that is not whole yet.
     private var connections: [(descriptor: Int32, unread: [UInt8])] = []
 
-    init(_ environment: ServiceEnvironment) throws {
-        var passed = try ListenDescriptors(environment)
+    init() throws {
+        var passed = try ListenDescriptors()
         let summary = try passed.remaining.map { "\($0.name):\(try Self.kind($0.descriptor))" }
         for name in Set(passed.remaining.map(\.name)).subtracting(["state", "connections"]) {
             listeners += try passed.take(named: name, as: .streamListener)
@@ -21,14 +21,13 @@ struct ProbeServer {
             close(bundle.descriptor)
         }
         orders = ProbeOrders(
-            notifier: try Notifier(environment), watchdog: try Watchdog(environment),
-            environment: environment, passed: summary,
+            notifier: Notifier(), watchdog: try Watchdog(), passed: summary,
             states: passed.take(named: "state").map(\.descriptor))
         // They are here now; stored ones would keep their peers from ever seeing an end.
         try orders.notifier.removeStored(named: "connections")
     }
 
-    private static func kind(_ descriptor: Int32) throws -> String {
+    static func kind(_ descriptor: Int32) throws -> String {
         if try SocketKind.unixListener.matches(descriptor) { return "unix" }
         if try SocketKind.tcpListener.matches(descriptor) { return "tcp" }
         return "other"

@@ -29,7 +29,7 @@ final class StandInManager {
 
     /// Binds to a path. For an empty one the kernel draws an abstract name, which comes back without its zero.
     private static func bind(to path: String) -> (Int32, String) {
-        let descriptor = socket(AF_UNIX, Int32(systemd_datagram) | systemd_close_on_exec, 0)
+        let descriptor = socket(AF_UNIX, systemd_datagram | systemd_close_on_exec, 0)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
@@ -50,6 +50,31 @@ final class StandInManager {
     }
 
     deinit { close(descriptor) }
+
+    /// Stands in for the service manager through the environment, as libsystemd reads it, and for the journal by its name.
+    /// Only in a process of its own (`#expect(processExitsWith:)`): in this one other tests read the environment.
+    static func stand(isAbstract: Bool = false, _ body: (StandInManager) throws -> Void) rethrows {
+        // What waits for the manager must not hold up whoever waits for this process.
+        alarm(50)
+        let manager = StandInManager(isAbstract: isAbstract)
+        setenv("NOTIFY_SOCKET", manager.name, 1)
+        defer { withExtendedLifetime(manager) {} }
+        try body(manager)
+    }
+
+    /// Leaves no room for another datagram; returns how many there are.
+    func fill() -> Int {
+        let sender = socket(AF_UNIX, systemd_datagram | systemd_close_on_exec, 0)
+        defer { close(sender) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name.utf8) }
+        let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        var piece = iovec()
+        var count = 0
+        while systemd_send(sender, &address, length, &piece, 0, nil, 0, systemd_dont_wait) >= 0 { count += 1 }
+        return count
+    }
 
     /// Whether nothing comes for a time, in milliseconds.
     func isSilent(for time: Int32) -> Bool {
