@@ -6,6 +6,13 @@ import Testing
 
 /// A million random and injured lines: each is answered once, nothing crashes, hangs or is left behind.
 @Suite struct HostileLinesTests {
+    // A sanitizer slows each line down.
+    #if DEBUG || SANITIZE
+        private static let linesOfAPart = 10_000
+    #else
+        private static let linesOfAPart = 250_000
+    #endif
+
     @Test(arguments: 0..<4)
     func aMillionHostileLinesAreEachAnsweredOnce(part: Int) throws {
         var random = SeededGenerator(seed: UInt64(part) + 77)
@@ -16,7 +23,7 @@ import Testing
         let engine = Engine(configuration, types: [try DeclaredType(definition: SampleTypes.note)])
         var client = engine.connect(.unix(uid: 1000, pid: 1))
 
-        for number in 0..<250_000 {
+        for number in 0..<Self.linesOfAPart {
             let (line, isEmpty) = Self.line(using: &random)
             engine.beginTurn(at: 1_795_000_000_000 + number)
             line.withUnsafeBytes { engine.receive(client, $0) }
