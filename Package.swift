@@ -219,3 +219,30 @@ let package = Package(
 for target in package.targets where target.type == .test {
     target.swiftSettings = [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 }
+
+// `Tests/sanitize` names the targets it wants: only they are built, and what they stand on. What ordinary builds neither
+// need nor could link is there for it alone.
+if let names = Context.environment["FLUXBUS_ONLY"] {
+    // What Swift's mutexes order, for the thread sanitizer: in every program.
+    for target in package.targets where target.type == .test || target.type == .executable {
+        target.dependencies.append("CThreadOrder")
+    }
+    package.targets.insert(.target(name: "CThreadOrder", path: "Tests/CThreadOrder"), at: 0)
+    // Fuzz targets, on libFuzzer.
+    package.targets.append(
+        .executableTarget(
+            name: "Fuzzers",
+            dependencies: [
+                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusSource",
+                "BusYAML", "TestSupport",
+            ],
+            path: "Tests/Fuzzers", linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]))
+
+    // Each stands below all that it uses.
+    var wanted = Set(names.split(separator: " ").map(String.init))
+    for target in package.targets.reversed() where wanted.contains(target.name) {
+        for case .byNameItem(let name, _) in target.dependencies { wanted.insert(name) }
+    }
+    package.products = []
+    package.targets.removeAll { !wanted.contains($0.name) }
+}

@@ -8,7 +8,7 @@ import Testing
 @Suite("Fuzzing the reader")
 struct FuzzTests {
     // An address checker slows each line down, so that debug builds read fewer.
-    #if DEBUG
+    #if DEBUG || SANITIZE
         static let linesForEachSeed = 2000
     #else
         static let linesForEachSeed = 20_000

@@ -7,7 +7,7 @@ import Testing
 @Suite("Against an independent parser")
 struct OracleTests {
     // A debug build takes its time, the more so under an address checker.
-    #if DEBUG
+    #if DEBUG || SANITIZE
         static let linesForEachSeed = 1000
     #else
         static let linesForEachSeed = 8000

@@ -8,26 +8,7 @@ import Testing
 @Suite struct DamagedHandOverTests {
     /// A bus with something of every kind, and its bytes.
     private func richBus() throws -> (MemoryBus, [UInt8]) {
-        var setup = MemoryBus.Setup()
-        setup.limits.daemon.outbox = 4096
-        setup.stores = ["counter/a", "counter/b", "door/front"]
-        setup.tokens = ["secret": "laptop"]
-        let bus = try MemoryBus(setup)
-        let (client, slow, remote) = (
-            bus.connect(uid: 0), bus.connect(), bus.connect(.tcp(address: "[::1]:9"))
-        )
-        try remote.ask(#"{"op":"hello","token":"secret"}"#)
-        try client.ask(#"{"op":"create","store":"counter/mine","ephemeral":true}"#)
-        try client.ask(#"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#)
-        try client.ask(#"{"op":"dispatch","type":"counter","action":"increment","key":"k"}"#)
-        try client.ask(#"{"op":"create","store":"counter/gone"}"#)
-        try client.ask(#"{"op":"drop","store":"counter/gone"}"#)
-        try slow.ask(#"{"op":"subscribe","match":"counter/*","select":["/count"],"format":"patch"}"#)
-        try remote.ask(#"{"op":"subscribe","store":"door/front","actions":true}"#)
-        slow.isReading = false
-        for _ in 0..<60 { try client.increment() }
-        slow.send(#"{"op":"ping"}"#)
-        client.send(bytes: Array(#"{"op":"pi"#.utf8))
+        let bus = try MemoryBus.withEveryRecord()
         return (bus, bus.handedOver())
     }
 
@@ -92,35 +73,9 @@ import Testing
             let sealed = altered.withUnsafeBytes { StateTransfer.sealed($0, records: records) }
             guard let engine = try? bus.follower(of: sealed) else { continue }
             taken += 1
-            try exercise(engine, sealed)
+            let connections = try sealed.withUnsafeBytes { try StateTransfer.summary(of: $0).connections }
+            #expect(try engine.exercise(connections) == connections)
         }
         #expect(taken > 20)
-    }
-
-    /// Uses everything that was taken over, to its end.
-    private func exercise(_ engine: Engine, _ bytes: [UInt8]) throws {
-        let connections = try bytes.withUnsafeBytes { try StateTransfer.summary(of: $0).connections }
-        let lines =
-            #"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n" + #"{"op":"sync"}"# + "\n"
-        let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 16)
-        defer { pieces.deallocate() }
-        for _ in 0..<3 {
-            engine.tick()
-            for id in connections {
-                if case .reading = engine.status(of: id) {
-                    Array(lines.utf8).withUnsafeBytes { engine.receive(id, $0) }
-                }
-                while engine.hasOutput(id) {
-                    let filled = engine.output(of: id, into: pieces)
-                    engine.sent(id, pieces.prefix(filled).reduce(0) { $0 + $1.count })
-                }
-            }
-            engine.takeReady { _ in }
-        }
-        // It can be handed on, and everybody can go.
-        let next = engine.handOver()
-        let summary = try withExtendedLifetime(next) { try StateTransfer.summary(of: next.bytes) }
-        #expect(summary.connections == connections)
-        for id in connections { engine.disconnect(id) }
     }
 }

@@ -9,26 +9,7 @@ import Testing
 @Suite struct DamagedLogTests {
     /// A log with an entry of every kind, in few groups.
     private func log() throws -> (MemoryBus, MemoryLog) {
-        let bus = try MemoryBus.logging("counter/a", "door/d", "value/v") {
-            $0.definitions = ["type: lamp\ninitial: {}"]
-        }
-        let client = bus.connect(uid: 0)
-        bus.disk = .isBusy
-        for line in [
-            Line.increment, Line.increment, Line.increment(id: 1, #","key":"k""#),
-            Line.increment(id: 2, #","key":"l""#),
-            #"{"op":"create","store":"counter/b","state":{"count":2},"key":"c"}"#,
-            #"{"op":"create","store":"counter/e","ephemeral":true}"#,
-            #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#,
-            #"{"op":"dispatch","actions":[{"type":"door","action":"rang"},{"type":"*","action":"open"}]}"#,
-            #"{"op":"dispatch","store":"value/v","action":"set","payload":{"value":[1.5,null,{"a":"b"}]}}"#,
-            #"{"op":"drop","store":"counter/b"}"#,
-        ] { client.send(line) }
-        bus.disk = .works
-        try client.revision(after: #"{"op":"revert","store":"counter/a","revision":1}"#)
-        bus.definitions = ["type: lamp\ninitial: { on: true }"]
-        try client.revision(after: #"{"op":"reload"}"#)
-        client.close()
+        let bus = try MemoryBus.withEveryEntry()
         return (bus, try #require(bus.written))
     }
 

@@ -26,4 +26,25 @@ package enum SampleTypes {
                 TypeCatalog.File(name: "further-\(index + 1).yaml", bytes: Array(text.utf8))
             }
     }
+
+    /// The same without files, compiled once, for tests that make very many engines; the type of `SampleRequests` is with them.
+    package static let compiled: [any StateType] = {
+        do { return try load() + [DeclaredType(definition: note)] } catch {
+            fatalError("The sample types are wrong: \(error)")
+        }
+    }()
+
+    /// The type that `SampleRequests` speak of.
+    package static let note: JSON = [
+        "type": "note",
+        "initial": ["count": 0, "value": .null],
+        "computed": ["double": ["*": [["var": "count"], 2]]],
+        "actions": [
+            "add": [
+                "payload": ["by": ["type": "integer", "default": 1]],
+                "increment": ["count": ["var": "payload.by"]],
+            ],
+            "put": ["payload": ["value": "any"], "set": ["value": ["var": "payload.value"]]],
+        ],
+    ]
 }

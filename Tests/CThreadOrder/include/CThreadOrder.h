@@ -1,0 +1,3 @@
+#pragma once
+
+/// Nothing to call: to be linked is enough. Tests under the thread sanitizer depend on it.
