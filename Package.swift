@@ -233,7 +233,8 @@ if let names = Context.environment["FLUXBUS_ONLY"] {
         .executableTarget(
             name: "Fuzzers",
             dependencies: [
-                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusSource",
+                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
+                "BusSource",
                 "BusYAML", "TestSupport",
             ],
             path: "Tests/Fuzzers", linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]))

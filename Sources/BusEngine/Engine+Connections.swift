@@ -135,7 +135,8 @@ extension Engine {
             refuse(
                 RequestError(
                     .tooLarge,
-                    "This line holds more than \(DaemonLimits.containers) arrays and objects; send less at a time."),
+                    "This line holds more than \(DaemonLimits.containers) arrays and objects; send less at a time."
+                ),
                 for: connection)
             return false
         }

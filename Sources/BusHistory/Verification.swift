@@ -20,7 +20,8 @@ package struct Verification {
             throw PastFailure(.gone, "The log holds no snapshot to begin with; restore it from a backup.")
         }
         let machine = try replayer.restored(oldest, from: source)
-        found(Finding(revision: oldest, stores: machine.storeCount, digest: machine.stateDigest, trouble: nil))
+        found(
+            Finding(revision: oldest, stores: machine.storeCount, digest: machine.stateDigest, trouble: nil))
         var isRight = true
         for revision in revisions.dropFirst() {
             try replayer.advance(machine, to: revision, from: source, progress: progress)

@@ -113,8 +113,10 @@ struct TranscriptPage {
     }
 
     private static let limits: [String: WritableKeyPath<Limits, Int> & Sendable] = [
-        "line": \.daemon.line, "depth": \.daemon.depth, "state": \.bus.state, "stores": \.bus.stores, "outbox": \.daemon.outbox,
-        "subscriptions": \.daemon.subscriptions, "batch": \.bus.batch, "commit": \.bus.commit, "memory": \.daemon.memory,
+        "line": \.daemon.line, "depth": \.daemon.depth, "state": \.bus.state, "stores": \.bus.stores,
+        "outbox": \.daemon.outbox,
+        "subscriptions": \.daemon.subscriptions, "batch": \.bus.batch, "commit": \.bus.commit,
+        "memory": \.daemon.memory,
     ]
 
     /// Replaces `x×200` by that many letters.

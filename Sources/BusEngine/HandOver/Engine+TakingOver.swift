@@ -72,7 +72,8 @@ extension Engine {
             connection.principal = machine.principal(
                 identity, peer: peer, by: Array(try record.object("by").encoded.utf8))
         }
-        if let number = isSession ? id : record.members["session"]?.int, let principal = connection.principal {
+        if let number = isSession ? id : record.members["session"]?.int, let principal = connection.principal
+        {
             guard number >= 0 else { throw record.missing("session") }
             connection.session = machine.session(number) ?? machine.openSession(number, principal)
         }

@@ -34,7 +34,8 @@ extension SubscriptionHub {
         let behind = machine.revision - group.lastNotified
         if behind == 0 { return .max }
         return group.lastNotifiedAt
-            + (behind < DaemonLimits.bookmarkCommits ? DaemonLimits.bookmarkMilliseconds : DaemonLimits.bookmarkPause)
+            + (behind < DaemonLimits.bookmarkCommits
+                ? DaemonLimits.bookmarkMilliseconds : DaemonLimits.bookmarkPause)
     }
 
     /// How many subscription groups wait for their time; each must have a subscriber.

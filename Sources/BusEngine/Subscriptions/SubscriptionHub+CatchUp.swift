@@ -63,7 +63,8 @@ extension SubscriptionHub {
             fallsDecayedAt = clock.now
         }
         falls += 1
-        connection.restsUntil = max(connection.restsUntil, clock.now + falls / DaemonLimits.fallsPerMillisecond)
+        connection.restsUntil = max(
+            connection.restsUntil, clock.now + falls / DaemonLimits.fallsPerMillisecond)
     }
 
     private func rest(_ connection: Connection) {
@@ -161,7 +162,8 @@ extension SubscriptionHub {
         case isComplete
     }
 
-    private func gather(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp) -> Progress {
+    private func gather(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp) -> Progress
+    {
         while true {
             let progress =
                 group.wantsWholeTypes || group.members.count > Self.fewMembers
@@ -179,7 +181,9 @@ extension SubscriptionHub {
         }
     }
 
-    private func gatherTypes(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp) -> Progress {
+    private func gatherTypes(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp)
+        -> Progress
+    {
         // However short the slice is, it goes on by one store.
         var hasAdvanced = false
         while catchUp.type < machine.types.count {
@@ -222,7 +226,9 @@ extension SubscriptionHub {
     /// With more members than this, what changed in their types is looked through, and not they.
     private static let fewMembers = 1024
 
-    private func gatherMembers(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp) -> Progress {
+    private func gatherMembers(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp)
+        -> Progress
+    {
         clock.work += group.members.count * Work.look
         let due = group.members
             .map { (store: $0, record: machine.stores.pointer($0)) }

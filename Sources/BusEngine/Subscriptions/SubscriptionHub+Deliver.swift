@@ -9,7 +9,8 @@ extension SubscriptionHub {
         for index in publication.groups.indices {
             publication.groups[index]._withUnsafeGuaranteedRef { group in
                 if !group.key.actions { noteNotified(group) }
-                let cause = group.key.cause && !group.key.actions ? cause(by: principal, actions: actions) : nil
+                let cause =
+                    group.key.cause && !group.key.actions ? cause(by: principal, actions: actions) : nil
                 Unmanaged.passUnretained(publication.contents[index])._withUnsafeGuaranteedRef {
                     deliver($0, cause, to: group)
                 }
@@ -258,7 +259,9 @@ extension SubscriptionHub {
     /// When the next of those has to be looked at, in milliseconds since 1970.
     var watchDeadline: Int? {
         watchedReaders.isEmpty
-            ? nil : watchedReaders.lazy.map { $0.stuckSince ?? self.clock.now }.min()! + DaemonLimits.stuckMilliseconds
+            ? nil
+            : watchedReaders.lazy.map { $0.stuckSince ?? self.clock.now }.min()!
+                + DaemonLimits.stuckMilliseconds
     }
 
     /// Ends those who have not read, and lets go of those who have.

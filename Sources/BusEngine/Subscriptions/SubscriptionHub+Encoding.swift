@@ -26,7 +26,8 @@ extension SubscriptionHub {
     }
 
     func encodeEntries(
-        of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for group: SubscriberGroup
+        of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        for group: SubscriberGroup
     ) {
         if !group.hasSelection {
             guard let content = content(of: group) else { return }
@@ -79,7 +80,8 @@ extension SubscriptionHub {
     }
 
     func encodeState(
-        of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for group: SubscriberGroup
+        of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        for group: SubscriberGroup
     ) {
         if group.key.actions { return }
         noteSelected(store, of: group)
@@ -90,7 +92,8 @@ extension SubscriptionHub {
 
     /// Appends `,"type/name":state`, of the selected state.
     func appendState(
-        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for group: SubscriberGroup, to list: ItemList
+        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for group: SubscriberGroup,
+        to list: ItemList
     ) {
         let start = beginItem(list, record, type)
         let state = record.pointee.state

@@ -21,7 +21,9 @@ extension SubscriptionHub {
         clock.work += machine.types.count * Work.look
         if pattern.name.isLiteral {
             for entry in matching {
-                let index = pattern.name.pattern.withUnsafeBytes { machine.stores.find(type: entry.index, name: $0) }
+                let index = pattern.name.pattern.withUnsafeBytes {
+                    machine.stores.find(type: entry.index, name: $0)
+                }
                 if let index { join(index, in: group) }
             }
             return
@@ -59,7 +61,8 @@ extension SubscriptionHub {
     }
 
     private func look(
-        through entry: TypeEntry, for group: SubscriberGroup, _ search: inout MemberSearch, while mayGoOn: () -> Bool
+        through entry: TypeEntry, for group: SubscriberGroup, _ search: inout MemberSearch,
+        while mayGoOn: () -> Bool
     ) -> Bool {
         let cost = Work.look + group.key.pattern.name.pattern.count
         let seen = search.lastName

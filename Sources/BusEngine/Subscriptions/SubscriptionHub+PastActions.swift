@@ -30,7 +30,8 @@ extension SubscriptionHub {
                 return false
             }
             queries.ask(
-                .entries(after: subscription.deliveredThrough!), for: .actions(subscription), id: [], connection)
+                .entries(after: subscription.deliveredThrough!), for: .actions(subscription), id: [],
+                connection)
         }
         return connection.behind == 0
     }

@@ -99,7 +99,8 @@ final class SubscriptionHub {
 
     /// All that subscriptions make the daemon hold.
     var memory: Int {
-        subscriptionCount * 128 + groupBytes + groupsByStore.count * DaemonLimits.membershipBytes + catchUpBytes
+        subscriptionCount * 128 + groupBytes + groupsByStore.count * DaemonLimits.membershipBytes
+            + catchUpBytes
     }
 
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970.

@@ -4,7 +4,9 @@ import BusProtocol
 /// Requests that may be sent again: recognised by their key, committed once.
 extension StateMachine {
     /// The request's key and what it stands for; nil when it has none.
-    package func keyed(_ request: RequestReader, by principal: Principal) throws(RequestError) -> KeyedRequest? {
+    package func keyed(_ request: RequestReader, by principal: Principal) throws(RequestError)
+        -> KeyedRequest?
+    {
         let after = try request.integer(.after)
         let epoch = try request.string(.epoch)
         guard let key = try request.string(.key) else {

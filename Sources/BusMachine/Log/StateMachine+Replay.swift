@@ -70,7 +70,8 @@ extension StateMachine {
         entryReader.forget()
         // Whatever is more than an action may have changed what names mean.
         guard plan.actions.count == 1, plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil,
-            let by = entry["by"]?.object, let principal = principal(by: by), let alike = entryReader.read(line)
+            let by = entry["by"]?.object, let principal = principal(by: by),
+            let alike = entryReader.read(line)
         else { return }
         let step = plan.steps[0]
         entryReader.remember(

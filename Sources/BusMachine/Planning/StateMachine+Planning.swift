@@ -36,7 +36,8 @@ extension StateMachine {
                 return false
             }
             plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
-            plan.steps.append(.init(type: entry, action: action, payload: payload, store: known.pointee.store))
+            plan.steps.append(
+                .init(type: entry, action: action, payload: payload, store: known.pointee.store))
             return true
         }
     }

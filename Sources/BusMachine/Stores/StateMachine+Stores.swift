@@ -25,7 +25,9 @@ extension StateMachine {
     }
 
     /// Throws if an address is taken.
-    package func requireFree(_ address: String, _ parts: AddressParts, _ entry: TypeEntry) throws(RequestError) {
+    package func requireFree(_ address: String, _ parts: AddressParts, _ entry: TypeEntry)
+        throws(RequestError)
+    {
         if stores.find(type: entry.index, name: parts.name) != nil {
             throw RequestError(.exists, "\(address) exists already; use it, or say `ifMissing`.")
         }

@@ -43,7 +43,9 @@ extension ByteWriter {
 
     /// The whole reply to a request that was refused. `room` bounds its message and each of its details, which may quote what
     /// the client sent.
-    package func append(refusalOf id: UnsafeRawBufferPointer, _ error: RequestError, message room: Int, detail: Int) {
+    package func append(
+        refusalOf id: UnsafeRawBufferPointer, _ error: RequestError, message room: Int, detail: Int
+    ) {
         write(atMost: 8 + id.count) { pen in pen.append(headOfReplyTo: id) }
         append("\"ok\":false,\"error\":{\"code\":\"")
         append(raw: error.code.rawValue)

@@ -131,7 +131,8 @@ package struct ServerSetup: Sendable {
             complaints.add(
                 "There is no type \(type); \(suggestion(for: type, among: names))", at: store.place)
         }
-        if configuration.stores.count > configuration.limits.bus.stores, let last = configuration.stores.last {
+        if configuration.stores.count > configuration.limits.bus.stores, let last = configuration.stores.last
+        {
             complaints.add(
                 "There are \(configuration.stores.count) stores, but limits.stores allows "
                     + "\(configuration.limits.bus.stores); raise it.", at: last.place)

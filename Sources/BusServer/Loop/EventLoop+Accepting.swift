@@ -50,7 +50,8 @@ extension EventLoop {
     private func welcome(_ descriptor: Int32, _ listener: Listener, _ address: sockaddr_storage) {
         let count = connections.count + (strangers?.all.count ?? 0)
         guard count < limits.daemon.connections else {
-            return refuse(descriptor, "This bus takes \(limits.daemon.connections) connections; try again later.")
+            return refuse(
+                descriptor, "This bus takes \(limits.daemon.connections) connections; try again later.")
         }
         guard let peer = listener.identify(descriptor, address, asksForUnit: asksForUnits) else {
             clientLog.note(.warning, "connection without an identity refused", nil)
