@@ -52,7 +52,7 @@ let package = Package(
         .target(
             name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
-        .target(name: "BusHistory", dependencies: ["BusJSON", "BusMachine", "BusProtocol"]),
+        .target(name: "BusHistory", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
         // YAML and JSON files, read into values that know their line.
         .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "CYAML"]),
         // A directory of files, compiled into state types.

@@ -17,7 +17,7 @@ extension Engine {
     package func receive(_ id: ConnectionID, _ bytes: UnsafeRawBufferPointer) {
         let connection = connections[id]
         guard !connection.isClosing else { return }
-        connections.bytesIn += bytes.count
+        connections.noteReceived(bytes.count)
         scheduler.noteActivity(of: connection)
         let start = scheduler.beginSlice()
         if mustWait(connection) {

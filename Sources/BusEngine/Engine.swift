@@ -200,7 +200,7 @@ package final class Engine {
     package var connectionCount: Int { connections.count }
     package var subscriberCount: Int { hub.subscriptionCount }
     /// How many subscriber groups wait for their bookmark; each must have a subscriber.
-    package var groupsAwaitingBookmark: Int { hub.bookmarkQueue.count }
+    package var groupsAwaitingBookmark: Int { hub.groupsAwaitingBookmark }
     /// How often subscribers have been told together.
     package var multicastsFormed: Int { hub.multicastsFormed }
 

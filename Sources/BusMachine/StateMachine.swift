@@ -36,13 +36,13 @@ public final class StateMachine {
     @exclusivity(unchecked) var principals: [String: Principal] = [:]
     @exclusivity(unchecked) var sessions: [SessionID: Session] = [:]
     @exclusivity(unchecked) package internal(set) var nextSession: SessionID = 0
-    @exclusivity(unchecked) package var keys: DeduplicationTable
+    @exclusivity(unchecked) package internal(set) var keys: DeduplicationTable
 
     // The commit being made, kept to reuse its storage.
     public let plan = DispatchPlan()
     public let writeSet = Stack<StoreWrite>()
     let furtherRecords = Stack<FurtherRecords>()
-    let undoLog = Journal()
+    let undoLog = UndoLog()
     /// What a commit did to one store: member by member where that says it, else as entries.
     package let memberChanges = MemberChanges()
     package let entries = Stack<DeltaEntry>()

@@ -36,7 +36,7 @@ public final class RequestReader {
         @usableFromInline var id = Text(start: nil, count: 0)
         @usableFromInline var payload = JSONObject()
         /// Where the line's sender keeps a line, if it is that one or one like it.
-        @usableFromInline var familiar: UnsafeMutablePointer<FamiliarLine>?
+        @usableFromInline var familiar: UnsafeMutablePointer<RequestTemplate>?
     }
 
     @usableFromInline let parts: UnsafeMutablePointer<Parts>
@@ -78,7 +78,7 @@ public final class RequestReader {
     /// Where the payload stands in the line.
     private var payloadText = Text(start: nil, count: 0)
     private var depth: Int
-    private let familiarLines = FamiliarLines()
+    private let templates = RequestTemplates()
 
     package init(depth: Int) {
         self.depth = depth
@@ -90,7 +90,7 @@ public final class RequestReader {
     /// Another limit, for the lines to come.
     package func limit(depth: Int) {
         self.depth = depth
-        familiarLines.forgetAll()
+        templates.forgetAll()
     }
 
     deinit {
@@ -107,8 +107,8 @@ public final class RequestReader {
     /// Reads a line. Throws when it is no JSON object; complaints about members wait for `operation`, so that
     /// the reply can carry the `id`. Lines of one sender are mostly alike, so they are remembered by its number.
     package func read(_ line: UnsafeRawBufferPointer, from sender: Int) throws(RequestError) {
-        let familiar = familiarLines[sender]
-        if readFamiliar(line, familiar) { return parts.pointee.familiar = familiar }
+        let familiar = templates[sender]
+        if readByTemplate(line, familiar) { return parts.pointee.familiar = familiar }
         parts.pointee.familiar = nil
         try readAny(line)
         guard isPlainDispatch else { return }
@@ -119,8 +119,8 @@ public final class RequestReader {
 
     /// Reads a line like the one before of its sender; false for any other line.
     @inline(__always)
-    private func readFamiliar(
-        _ line: UnsafeRawBufferPointer, _ familiar: UnsafeMutablePointer<FamiliarLine>
+    private func readByTemplate(
+        _ line: UnsafeRawBufferPointer, _ familiar: UnsafeMutablePointer<RequestTemplate>
     ) -> Bool {
         guard familiar.pointee.isKept else { return false }
         // The request itself is one level.
@@ -136,7 +136,7 @@ public final class RequestReader {
 
     /// Reads what stands in a gap of a familiar line; false where it is none of the usual kind.
     @inline(__always)
-    private func fill(_ gap: FamiliarLine.Gap, _ reader: inout JSONReader) -> Bool {
+    private func fill(_ gap: RequestTemplate.Gap, _ reader: inout JSONReader) -> Bool {
         switch gap {
         case .none: return true
         case .id:
@@ -201,11 +201,11 @@ public final class RequestReader {
     }
 
     /// Whether the request is known to be a dispatch without a mistake in its members.
-    @inlinable public var isFamiliar: Bool { parts.pointee.familiar != nil }
+    @inlinable public var matchesTemplate: Bool { parts.pointee.familiar != nil }
 
     /// What the request asks for, once its members have proved to be those it may have.
     package func operation() throws(RequestError) -> Operation {
-        if isFamiliar { return .dispatch }
+        if matchesTemplate { return .dispatch }
         if let complaint { throw complaint }
         guard present.contains(.op) else {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")

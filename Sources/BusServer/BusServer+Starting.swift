@@ -80,13 +80,13 @@ extension BusServer {
             if let inheritance { takeOver(inheritance, loop) }
             // Nobody is let in before what happened so far is in the log.
             loop.flush(all: true)
-            if let keeper = loop.keeper, !keeper.drain() {
+            if let coordinator = loop.coordinator, !coordinator.drain() {
                 throw StartFailure(.log, engine.unavailableReason ?? "The log can't be written.")
             }
             loop.flush(all: true)
             for listener in listeners { try add(listener, to: loop) }
         } catch {
-            loop.keeper?.close(leavingSnapshot: false)
+            loop.coordinator?.close(leavingSnapshot: false)
             self.loop = nil
             throw error
         }
@@ -156,14 +156,14 @@ extension BusServer {
     /// From here on the loop brings commits to the log.
     private func keep(_ start: LogStart.Outcome, _ loop: EventLoop) {
         guard let settings = setup.configuration.log else { return }
-        let keeper = LogKeeper(
+        let coordinator = LogCoordinator(
             start.engine, start.writer, start.mailbox, settings, start.recipe,
             lastSnapshot: start.lastSnapshot, limits: setup.configuration.limits, logger)
-        keeper.noteTrouble = { [weak loop] in
+        coordinator.noteTrouble = { [weak loop] in
             loop?.pulse?.note(trouble: $0, now: MonotonicClock.read())
         }
-        keeper.giveUp = { [unowned self] in giveUp($0) }
-        loop.keeper = keeper
+        coordinator.giveUp = { [unowned self] in giveUp($0) }
+        loop.coordinator = coordinator
     }
 
     /// Nothing can be promised any more: the daemon ends, and the manager starts another one, which reads what there is.
@@ -207,7 +207,7 @@ extension BusServer {
     /// Clients are answered from now on.
     private func tellReady(_ loop: EventLoop, _ listeners: [Listener]) {
         let engine = loop.engine
-        let pulse = Pulse(service) { [weak loop] in
+        let pulse = WatchdogReporter(service) { [weak loop] in
             "\(engine.storeCount) stores, \(loop?.connections.count ?? 0) clients, revision \(engine.revision)"
         }
         loop.pulse = pulse

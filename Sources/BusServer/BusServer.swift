@@ -17,7 +17,7 @@ package final class BusServer: @unchecked Sendable {
     let queue = DispatchQueue(label: "fluxbus.bus", qos: .userInitiated)
     let ended = DispatchGroup()
     /// Calls the loop away from its sockets.
-    let bell = Bell()
+    let bell = EventFD()
 
     // All of these belong to the queue.
     var loop: EventLoop?
@@ -136,8 +136,8 @@ package final class BusServer: @unchecked Sendable {
         guard let loop else { return }
         loop.timer?.cancel()
         loop.timer = nil
-        loop.keeper?.close(leavingSnapshot: true)
-        loop.keeper = nil
+        loop.coordinator?.close(leavingSnapshot: true)
+        loop.coordinator = nil
         loop.releaseSpare()
         clientLog?.tellAllSuppressed()
         readiness?.cancel()

@@ -8,14 +8,14 @@ extension DeltaBuilder {
     /// an action and of the computed values do: each write is told by itself, in the order of the members. False, with
     /// nothing appended, for any others.
     package static func appendMembers(
-        _ range: Range<Int>, of journal: Journal, _ state: UnsafePointer<JSONObject>,
+        _ range: Range<Int>, of undoLog: UndoLog, _ state: UnsafePointer<JSONObject>,
         to entries: borrowing Stack<DeltaEntry>
     ) -> Bool {
         guard range.count <= sortedByHand else { return false }
-        return withUnsafeTemporaryAllocation(of: UnsafePointer<Journal.Record>.self, capacity: range.count) {
+        return withUnsafeTemporaryAllocation(of: UnsafePointer<UndoLog.Record>.self, capacity: range.count) {
             sorted in
             for index in range {
-                let record = journal.record(index)
+                let record = undoLog.record(index)
                 guard record.pointee.path.count == 1 else { return false }
                 var place = index - range.lowerBound
                 while place > 0, precedes(record, sorted[place - 1]) {
@@ -32,7 +32,7 @@ extension DeltaBuilder {
 
     @inline(__always)
     private static func precedes(
-        _ left: UnsafePointer<Journal.Record>, _ right: UnsafePointer<Journal.Record>
+        _ left: UnsafePointer<UndoLog.Record>, _ right: UnsafePointer<UndoLog.Record>
     ) -> Bool {
         UTF8Order.precedes(left.pointee.path[0], right.pointee.path[0])
     }

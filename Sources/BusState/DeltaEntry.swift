@@ -21,23 +21,23 @@ package struct DeltaEntry {
 /// The entries of one state, in place.
 package typealias DeltaEntries = Slice<UnsafeBufferPointer<DeltaEntry>>
 
-/// Tells from a journal what a commit changed in one state: each place once, with what stood there before the
+/// Tells from a undoLog what a commit changed in one state: each place once, with what stood there before the
 /// commit and what stands there now. Writes that came to nothing are left out; the cost grows with the writes.
 package struct DeltaBuilder {
     /// In place; nothing is noted while entries are worked out.
-    private let records: UnsafeBufferPointer<Journal.Record>
+    private let records: UnsafeBufferPointer<UndoLog.Record>
     private let state: JSONObject
 
     /// Appends the entries for the writes in `ranges`, all of which went into `state`.
     package static func append(
-        _ ranges: [Range<Int>], of journal: Journal, state: JSONObject,
+        _ ranges: [Range<Int>], of undoLog: UndoLog, state: JSONObject,
         to entries: borrowing Stack<DeltaEntry>
     ) {
         if ranges.count == 1, ranges[0].count == 1 {
             var state = state
-            return appendOnly(journal.record(ranges[0].lowerBound), &state, entries)
+            return appendOnly(undoLog.record(ranges[0].lowerBound), &state, entries)
         }
-        let builder = DeltaBuilder(records: journal.records.elements, state: state)
+        let builder = DeltaBuilder(records: undoLog.records.elements, state: state)
         let sorted = ranges.flatMap { Array($0) }.sorted { builder.precedes($0, $1) }
         builder.appendGroups(sorted[...], to: entries)
     }
@@ -45,7 +45,7 @@ package struct DeltaBuilder {
     /// The entry for the only write to a store. The record and the state are looked at where they stand: copying them
     /// would cost as much as the entry.
     package static func appendOnly(
-        _ record: UnsafePointer<Journal.Record>, _ state: UnsafePointer<JSONObject>,
+        _ record: UnsafePointer<UndoLog.Record>, _ state: UnsafePointer<JSONObject>,
         _ entries: borrowing Stack<DeltaEntry>
     ) {
         let after: JSON?
@@ -109,7 +109,7 @@ package struct DeltaBuilder {
         }
         // What was noted is the value at the time of that write; earlier writes into it are taken back.
         for index in group.filter({ $0 < replaced }).sorted(by: >) {
-            Journal.restore(records[index].before, at: records[index].path[path.count...], in: &before)
+            UndoLog.restore(records[index].before, at: records[index].path[path.count...], in: &before)
         }
         if after != before { entries.append(DeltaEntry(path: path, before: before, after: after)) }
     }

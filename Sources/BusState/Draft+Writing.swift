@@ -9,7 +9,7 @@ extension Draft {
     /// place of another, with nothing to follow and, for numbers, nothing to hold. False, with nothing done, for any
     /// other write and for one that fails.
     @inline(__always)
-    mutating func writeInPlace(_ write: UnsafePointer<PlannedWrite>) -> Bool {
+    mutating func writeInPlace(_ write: UnsafePointer<PrecomputedWrite>) -> Bool {
         let path = write.pointee.path
         let hint = path.pointee.hint
         guard path.pointee.segments.count == 1, state.pointee.has(path.pointee.segments[0], at: hint) else {
@@ -113,7 +113,7 @@ extension Draft {
         // The array itself is what changes: its length, and where its elements stand.
         let array = StatePath(path.pointee.segments.dropLast(), hint: path.pointee.hint)
         if index < elements.count {
-            journal._withUnsafeGuaranteedRef { $0.hold(array) }
+            undoLog._withUnsafeGuaranteedRef { $0.hold(array) }
             note(array.parts, .value(.array(elements)))
             size -= elements[index].encodedSize + (elements.count > 1 ? 1 : 0)
             work &+= elements.count
@@ -124,7 +124,7 @@ extension Draft {
         guard index == elements.count, kind == .set else {
             throw failure(.missing, path, path.pointee.segments.count - 1)
         }
-        journal._withUnsafeGuaranteedRef { $0.hold(array) }
+        undoLog._withUnsafeGuaranteedRef { $0.hold(array) }
         note(array.parts, .elements(elements.count))
         size += value.encodedSize + (elements.isEmpty ? 0 : 1)
         elements.append(value)
@@ -148,7 +148,7 @@ extension Draft {
         }
     }
 
-    /// What stood there moves into the journal, so that nothing of it is counted or copied.
+    /// What stood there moves into the undoLog, so that nothing of it is counted or copied.
     @inline(__always)
     private mutating func replace(_ place: inout JSON, with value: JSON, at path: Path) {
         count(old: place.encodedSize, new: value.encodedSize)
@@ -198,8 +198,8 @@ extension Draft {
     }
 
     @inline(__always)
-    private func note(_ path: Path, _ before: Journal.Before) {
-        journal._withUnsafeGuaranteedRef { $0.note(path, before) }
+    private func note(_ path: Path, _ before: UndoLog.Before) {
+        undoLog._withUnsafeGuaranteedRef { $0.note(path, before) }
     }
 
     @inline(never)

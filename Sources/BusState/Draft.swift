@@ -1,13 +1,13 @@
 import BusJSON
 
-/// A state while a mutation writes to it: in place, each write noted in the journal with what stood there.
+/// A state while a mutation writes to it: in place, each write noted in the undoLog with what stood there.
 ///
 /// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself;
-/// the driver takes back the ones before it through the journal. `size` follows the state's encoded size.
+/// the driver takes back the ones before it through the undoLog. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
     let state: UnsafeMutablePointer<JSONObject>
     /// Whoever opened the draft holds it, so that no reference is counted for each store.
-    let journal: Unmanaged<Journal>
+    let undoLog: Unmanaged<UndoLog>
 
     /// The encoded size of the state, in bytes, if it was right when the draft was made.
     package internal(set) var size: Int
@@ -19,18 +19,18 @@ package struct Draft: ~Copyable {
     /// removed ones, one by one, would move the rest as often.
     private static let mergedOneByOne = 256
 
-    /// Opens `state` for writing; it must stay where it is, and somebody must hold the journal, while the draft lives.
-    package init(_ state: UnsafeMutablePointer<JSONObject>, size: Int, journal: borrowing Journal) {
+    /// Opens `state` for writing; it must stay where it is, and somebody must hold the undoLog, while the draft lives.
+    package init(_ state: UnsafeMutablePointer<JSONObject>, size: Int, undoLog: borrowing UndoLog) {
         self.state = state
         self.size = size
-        self.journal = .passUnretained(copy journal)
+        self.undoLog = .passUnretained(copy undoLog)
     }
 
     /// The state as it stands now. Let go of it before the next write, or the write has to copy.
     package var current: JSONObject { state.pointee }
 
-    /// How many records the journal has.
-    package var noted: Int { journal._withUnsafeGuaranteedRef { $0.count } }
+    /// How many records the undoLog has.
+    package var noted: Int { undoLog._withUnsafeGuaranteedRef { $0.count } }
 
     /// Sets the value at `path`. The last segment may be new (on an array: the index behind the last).
     package mutating func set(_ path: StatePath, to value: JSON) throws(WriteFailure) {
@@ -69,12 +69,12 @@ package struct Draft: ~Copyable {
 
     /// Carries out one write.
     package mutating func write(_ kind: WriteKind, _ path: StatePath, _ value: JSON) throws(WriteFailure) {
-        journal._withUnsafeGuaranteedRef { $0.hold(path) }
+        undoLog._withUnsafeGuaranteedRef { $0.hold(path) }
         try write(kind, path.parts, value)
     }
 
     /// Carries out writes, all of them or none: false, with nothing changed, if one of them fails.
-    package mutating func carryOut(_ writes: UnsafeBufferPointer<PlannedWrite>) -> Bool {
+    package mutating func carryOut(_ writes: UnsafeBufferPointer<PrecomputedWrite>) -> Bool {
         let mark = noted
         let before = size
         for index in writes.indices {
@@ -90,10 +90,10 @@ package struct Draft: ~Copyable {
         return true
     }
 
-    /// Takes back what was written since the journal had `mark` records and the state was `size` bytes long.
+    /// Takes back what was written since the undoLog had `mark` records and the state was `size` bytes long.
     private mutating func takeBack(to mark: Int, size: Int) {
         let state = state
-        journal._withUnsafeGuaranteedRef { $0.undo(to: mark, in: &state.pointee) }
+        undoLog._withUnsafeGuaranteedRef { $0.undo(to: mark, in: &state.pointee) }
         self.size = size
         work = 0
         copied = 0

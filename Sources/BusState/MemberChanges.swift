@@ -3,12 +3,12 @@ import BusJSON
 /// What a commit did to a state, if it wrote to members of the state only, and to each of them once: as it mostly does,
 /// computed values among them.
 ///
-/// Journal and state are looked at where they stand, until one of them changes: copying paths and values would cost as
+/// UndoLog and state are looked at where they stand, until one of them changes: copying paths and values would cost as
 /// much as telling of them. Its storage serves all commits.
 package final class MemberChanges {
     /// One write, and where the member stands in the state; -1: it went.
     private struct Change {
-        let record: UnsafePointer<Journal.Record>
+        let record: UnsafePointer<UndoLog.Record>
         let index: Int
     }
 
@@ -27,7 +27,7 @@ package final class MemberChanges {
     /// Looks at all writes to a state. False where it takes more than this: one went deeper, two to the same member, or a
     /// member went, whose place nobody knows, beside others.
     package func gather(
-        _ records: UnsafeBufferPointer<Journal.Record>, in state: UnsafePointer<JSONObject>
+        _ records: UnsafeBufferPointer<UndoLog.Record>, in state: UnsafePointer<JSONObject>
     ) -> Bool {
         changes.clear()
         if records.count > Self.most { return false }

@@ -197,12 +197,12 @@ struct DaemonCommand: ParsableCommand {
         logger.info("stopped")
     }
 
-    /// Into the journal with all its fields where that is where standard error goes, else lines of text.
+    /// Into the undoLog with all its fields where that is where standard error goes, else lines of text.
     private func logger(_ level: Logger.Level, _ service: Service) -> Logger {
         if service.logsToJournal,
-            let journal = try? JournalLogHandler(level: level, identifier: ProgramName.text)
+            let undoLog = try? JournalLogHandler(level: level, identifier: ProgramName.text)
         {
-            return Logger(label: ProgramName.text) { _ in journal }
+            return Logger(label: ProgramName.text) { _ in undoLog }
         }
         return Logger(label: ProgramName.text) { _ in LineLogHandler(level: level) }
     }
@@ -215,8 +215,8 @@ struct DaemonCommand: ParsableCommand {
             return
         }
         // Nothing is served any more, so this may wait.
-        let journal = JournalLogHandler.waiting(level: .error, identifier: ProgramName.text)
-        let logger = Logger(label: ProgramName.text) { _ in journal }
+        let undoLog = JournalLogHandler.waiting(level: .error, identifier: ProgramName.text)
+        let logger = Logger(label: ProgramName.text) { _ in undoLog }
         let kind = failure.code == .configuration ? LogKind.wrongConfiguration.metadata : [:]
         for message in failure.messages { logger.error("\(message)", metadata: kind) }
     }

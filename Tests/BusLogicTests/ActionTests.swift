@@ -251,6 +251,6 @@ struct ActionTests {
         let before = bench.state
         #expect(try bench.dispatch("act"))
         #expect(bench.state == before)
-        #expect(bench.journal.count == 0)
+        #expect(bench.undoLog.count == 0)
     }
 }

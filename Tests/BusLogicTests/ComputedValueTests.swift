@@ -53,7 +53,7 @@ struct ComputedValueTests {
         bench.state["total"] = 0
         bench.state["vat"] = 0
         bench.state["isFree"] = true
-        let mark = bench.journal.count
+        let mark = bench.undoLog.count
         try bench.dispatch("setPrice", ["price": 9])
         #expect(bench.spent.operations == 1 + 3)
         #expect(bench.written(since: mark) == [["price"]])

@@ -10,13 +10,13 @@ struct DeltaMemberTests {
     @Test(arguments: 0..<200 as Range<UInt64>)
     func membersOneByOneAreWhatAllTogetherAre(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
-        let journal = Journal()
+        let undoLog = UndoLog()
         var state: JSONObject = ["a": 1, "b": "text", "c": [1], "list": [1, 2], "d": ["x": 1]]
         let writes = Int.random(in: 1...4, using: &generator)
         var written: [String] = []
         var wentDeeper = false
         try withUnsafeMutablePointer(to: &state) { pointer in
-            var draft = Draft(pointer, size: pointer.pointee.encodedSize, journal: journal)
+            var draft = Draft(pointer, size: pointer.pointee.encodedSize, undoLog: undoLog)
             for _ in 0..<writes {
                 let key = try #require(Self.keys.randomElement(using: &generator))
                 if generator.oneIn(4), pointer.pointee[key] != nil {
@@ -36,8 +36,8 @@ struct DeltaMemberTests {
         }
         let together = Stack<DeltaEntry>()
         let alone = Stack<DeltaEntry>()
-        DeltaBuilder.append([0..<journal.count], of: journal, state: state, to: together)
-        let isPlain = DeltaBuilder.appendMembers(0..<journal.count, of: journal, &state, to: alone)
+        DeltaBuilder.append([0..<undoLog.count], of: undoLog, state: state, to: together)
+        let isPlain = DeltaBuilder.appendMembers(0..<undoLog.count, of: undoLog, &state, to: alone)
         #expect(isPlain == (Set(written).count == writes && !wentDeeper))
         #expect(alone.isEmpty || isPlain)
         guard isPlain else { return }

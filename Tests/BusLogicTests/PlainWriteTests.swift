@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Writes that the payload alone determines are worked out once for all stores. That must come to what the action
-/// itself comes to: the same state, the same journal, the same price, and a rejection where it has one.
+/// itself comes to: the same state, the same undoLog, the same price, and a rejection where it has one.
 struct PlainWriteTests {
     private static let yaml = """
         type: anything
@@ -65,7 +65,7 @@ struct PlainWriteTests {
         #expect(planning.planned > 10)
         #expect(plain.planned == 0)
         // Back to the beginning.
-        planning.journal.undo(to: 0, in: &planning.state)
+        planning.undoLog.undo(to: 0, in: &planning.state)
         #expect(planning.state.encoded == planning.type.initial.encoded)
     }
 
@@ -135,7 +135,7 @@ struct PlainWriteTests {
     @Test func nothingOfThePayloadOutlivesTheAction() throws {
         let type = try DeclaredType(LocatedValue.read(Self.yaml, file: "test.yaml"))
         let index = try #require(type.actionNames.firstIndex(of: "set"))
-        let plain = try #require(type.plainWrites(of: index))
+        let plain = try #require(type.precomputedWrites(of: index))
         let payload: JSONObject = ["value": ["a", "list"]]
         #expect(withUnsafePointer(to: payload) { plain.take($0) })
         #expect(plain.writes[0].value == ["a", "list"])
@@ -144,13 +144,13 @@ struct PlainWriteTests {
     }
 
     /// A record's path outlives whoever made it: paths that a payload names, or that a merge finds, belong to nobody
-    /// but the journal.
+    /// but the undoLog.
     @Test func theJournalHoldsPathsThatNobodyElseDoes() throws {
-        let journal = Journal()
+        let undoLog = UndoLog()
         var state: JSONObject = ["map": ["a long key that is kept elsewhere": 1], "list": [1, 2]]
         let before = state
         try withUnsafeMutablePointer(to: &state) { pointer in
-            var draft = Draft(pointer, size: before.encodedSize, journal: journal)
+            var draft = Draft(pointer, size: before.encodedSize, undoLog: undoLog)
             for number in 0..<100 {
                 let key = "a long key of its own, with the number \(number)"
                 try draft.set(StatePath(["map", key]), to: .int(number))
@@ -162,10 +162,10 @@ struct PlainWriteTests {
         }
         // Whatever was freed serves something else by now.
         let others = (0..<400).map { StatePath(["another long key in the same place \($0)"]) }
-        #expect(journal.records[0].path == ["map", "a long key of its own, with the number 0"])
-        #expect(journal.records[299].path == ["list"])
-        #expect(journal.count == 301)
-        journal.undo(to: 0, in: &state)
+        #expect(undoLog.records[0].path == ["map", "a long key of its own, with the number 0"])
+        #expect(undoLog.records[299].path == ["list"])
+        #expect(undoLog.count == 301)
+        undoLog.undo(to: 0, in: &state)
         #expect(state == before)
         #expect(others.count == 400)
     }

@@ -4,7 +4,7 @@ import BusState
 import TestSupport
 import Testing
 
-/// Whatever actions run, accepted or rejected: what the journal takes back is what was there before, to the
+/// Whatever actions run, accepted or rejected: what the undoLog takes back is what was there before, to the
 /// byte; the draft's size is the encoding's; and computed values are what a fresh state would have.
 struct RandomActionTests {
     private static let yaml = """
@@ -43,7 +43,7 @@ struct RandomActionTests {
             do {
                 try bench.dispatch(action, payload(of: action, bench, &generator))
                 states.append(bench.state)
-                marks.append(bench.journal.count)
+                marks.append(bench.undoLog.count)
                 check(bench)
             } catch is Rejection {
                 #expect(bench.state == before)
@@ -51,7 +51,7 @@ struct RandomActionTests {
         }
         // Back to the beginning, step by step.
         for (state, mark) in zip(states, marks).reversed() {
-            bench.journal.undo(to: mark, in: &bench.state)
+            bench.undoLog.undo(to: mark, in: &bench.state)
             #expect(bench.state.encoded == state.encoded)
         }
         #expect(states.count > 10)

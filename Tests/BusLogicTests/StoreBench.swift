@@ -6,14 +6,14 @@ import BusYAML
 import Testing
 
 /// One store of a declared type, driven as the engine does it: rejected actions are taken back through the
-/// journal, and the size that the draft follows is held against the state after every step.
+/// undoLog, and the size that the draft follows is held against the state after every step.
 final class StoreBench: StoreReader {
     let type: DeclaredType
     let address: String
     var state: JSONObject
     /// States of other stores, by address.
     var others: [String: JSONObject] = [:]
-    let journal = Journal()
+    let undoLog = UndoLog()
     private(set) lazy var context = CommitContext(
         reader: self, budget: commitBudget, storeBudget: storeBudget)
     private let commitBudget: Budget
@@ -47,26 +47,26 @@ final class StoreBench: StoreReader {
         let index = try #require(type.actionNames.firstIndex(of: action))
         let accepted = try type.accept(payload, for: index)
         context.budget = commitBudget
-        let mark = journal.count
+        let mark = undoLog.count
         let size = state.encodedSize
         var end = size
         defer { #expect(end == state.encodedSize, "The draft's size must follow the state.") }
         do throws(Rejection) {
             return try withUnsafeMutablePointer(to: &state) { pointer throws(Rejection) in
-                var draft = Draft(pointer, size: size, journal: journal)
+                var draft = Draft(pointer, size: size, undoLog: undoLog)
                 defer { end = draft.size }
                 if carryOutPlain(index, accepted, on: &draft) { return true }
                 return try type.commit(index, payload: accepted, to: &draft, in: context)
             }
         } catch {
-            journal.undo(to: mark, in: &state)
+            undoLog.undo(to: mark, in: &state)
             end = size
             throw error
         }
     }
 
     private func carryOutPlain(_ action: Int, _ payload: JSONObject, on draft: inout Draft) -> Bool {
-        guard plansWrites, let plain = type.plainWrites(of: action),
+        guard plansWrites, let plain = type.precomputedWrites(of: action),
             plain.operations <= min(commitBudget.operations, storeBudget.operations)
         else { return false }
         defer { plain.letGo() }
@@ -87,7 +87,7 @@ final class StoreBench: StoreReader {
 
     /// The paths that were written since `mark`, in order.
     func written(since mark: Int = 0) -> [[String]] {
-        (mark..<journal.count).map { journal.records[$0].path }
+        (mark..<undoLog.count).map { undoLog.records[$0].path }
     }
 
     /// What the last commit spent.

@@ -3,42 +3,42 @@ import BusState
 import TestSupport
 import Testing
 
-/// Turning one state into another: what is written is the difference, and the journal takes it back.
+/// Turning one state into another: what is written is the difference, and the undoLog takes it back.
 @Suite struct DraftBecomeTests {
     /// Makes `old` into `new` and looks at everything that must hold. Gives the paths that were written.
     @discardableResult
     private func become(_ old: JSONObject, _ new: JSONObject, _ note: String = "") -> [String] {
         var state = old
-        let journal = Journal()
-        writeElsewhere(journal)
+        let undoLog = UndoLog()
+        writeElsewhere(undoLog)
         let size = withUnsafeMutablePointer(to: &state) { pointer in
-            var draft = Draft(pointer, size: old.encodedSize, journal: journal)
+            var draft = Draft(pointer, size: old.encodedSize, undoLog: undoLog)
             draft.become(new)
             return draft.size
         }
         #expect(state == new, "\(note)")
         #expect(size == new.encodedSize, "\(note)")
-        let paths = (1..<journal.count).map { journal.records[$0].path.joined(separator: ".") }
-        checkChanges(journal, from: old, to: new, note)
-        journal.undo(to: 1, in: &state)
+        let paths = (1..<undoLog.count).map { undoLog.records[$0].path.joined(separator: ".") }
+        checkChanges(undoLog, from: old, to: new, note)
+        undoLog.undo(to: 1, in: &state)
         #expect(state == old, "\(note)")
-        #expect(journal.count == 1, "\(note)")
+        #expect(undoLog.count == 1, "\(note)")
         return paths
     }
 
     /// Another store was written to before, in the same commit.
-    private func writeElsewhere(_ journal: Journal) {
+    private func writeElsewhere(_ undoLog: UndoLog) {
         var other: JSONObject = ["other": 1]
         withUnsafeMutablePointer(to: &other) { pointer in
-            var draft = Draft(pointer, size: 11, journal: journal)
+            var draft = Draft(pointer, size: 11, undoLog: undoLog)
             #expect(throws: Never.self) { try draft.unset(StatePath(["other"])) }
         }
     }
 
     /// What subscribers are sent leads from the old state to the new one.
-    private func checkChanges(_ journal: Journal, from old: JSONObject, to new: JSONObject, _ note: String) {
+    private func checkChanges(_ undoLog: UndoLog, from old: JSONObject, to new: JSONObject, _ note: String) {
         let entries = Stack<DeltaEntry>(capacity: 16)
-        DeltaBuilder.append([1..<journal.count], of: journal, state: new, to: entries)
+        DeltaBuilder.append([1..<undoLog.count], of: undoLog, state: new, to: entries)
         let writer = ByteWriter()
         if entries.isEmpty { return #expect(old == new, "\(note)") }
         do {

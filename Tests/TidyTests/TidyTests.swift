@@ -32,7 +32,7 @@ import Testing
         "BusLogic": ["BusJSON", "BusProtocol", "BusSource", "BusState"],
         "BusMachine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
         "BusEngine": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
-        "BusHistory": ["BusJSON", "BusMachine", "BusProtocol"],
+        "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
         "BusYAML": ["BusJSON", "BusSource", "CYAML"],
         "BusDefinitions": ["BusJSON", "BusLogic", "BusSource", "BusYAML"],
         "BusServer": [
@@ -158,5 +158,33 @@ import Testing
         for file in try sources("Sources") + sources("Tests") {
             #expect(file.lines.count <= 400, "\(file.name) has \(file.lines.count) lines")
         }
+    }
+
+    /// A part of the engine owns what it holds: others ask it, and never write to it. The few exceptions are what a part is
+    /// told.
+    @Test func nobodyWritesToWhatAPartHolds() throws {
+        let folders = [
+            "hub": "Subscriptions", "connections": "Connections", "scheduler": "Scheduling", "log": "Log",
+            "queries": "Log", "machine": "", "admission": "Admission", "memory": "Admission",
+            "reads": "Requests",
+        ]
+        let told = ["machine.limits", "machine.epoch", "machine.knownTypes", "memory.measured"]
+        let writing = try Regex(#"\b(\w+)\.(\w+)(\.\w+)*\s*(&?[-+*])?=(?!=)"#)
+        var seen = 0
+        for file in try sources("Sources") where file.target == "BusEngine" {
+            let folder = file.name.split(separator: "/").dropFirst().dropLast().first.map(String.init) ?? ""
+            for (number, line) in file.lines.enumerated() {
+                for match in String(Self.code(line)).matches(of: writing) {
+                    guard let part = match[1].substring, let name = match[2].substring,
+                        let home = folders[String(part)]
+                    else { continue }
+                    seen += 1
+                    let isAllowed =
+                        told.contains("\(part).\(name)") || home == folder && !file.name.contains("Engine+")
+                    #expect(isAllowed, "\(file.name):\(number + 1) writes to \(part).\(name)")
+                }
+            }
+        }
+        #expect(seen > 0)
     }
 }

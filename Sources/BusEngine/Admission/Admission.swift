@@ -151,7 +151,7 @@ final class Admission {
     func require(_ filter: SubscriptionFilter, _ connection: Connection) throws(RequestError) {
         if memory.isOver { throw overMemory }
         if filter.actions { try requireActionSubscription(connection) }
-        if hub.groups[filter] == nil { try requirePattern(filter.pattern) }
+        if !hub.hasGroup(filter) { try requirePattern(filter.pattern) }
     }
 
     /// Action events can't be merged, so each subscription to them costs every dispatch.
@@ -167,7 +167,7 @@ final class Admission {
 
     private func requirePattern(_ pattern: AddressPattern) throws(RequestError) {
         guard !pattern.name.isAny, pattern.literalAddress == nil else { return }
-        guard hub.globGroups.countAlike(pattern) < DaemonLimits.alikePatterns else {
+        guard hub.patternsAlike(pattern) < DaemonLimits.alikePatterns else {
             throw RequestError(
                 .limit,
                 "The bus has \(DaemonLimits.alikePatterns) other patterns that begin like this one; begin yours with more of the name."

@@ -1,5 +1,3 @@
-import BusProtocol
-
 /// Who gives way when memory becomes short: past the limit what would grow is refused; but before anybody is refused because of
 /// what others do not read, those others go.
 extension Engine {
@@ -29,7 +27,7 @@ extension Engine {
             isShort ? memory.inUse - memory.limit / 4 * 3 : connections.outputBytes - memory.limit / 4
         for connection in stuck where surplus > 0 {
             surplus -= connection.outbox.count - connection.outbox.sharedCount
-            endStuck(connection)
+            hub.endStuckReader(connection)
         }
     }
 
@@ -41,21 +39,6 @@ extension Engine {
 
     /// A connection's socket takes something again, whether or not that has been sent yet.
     package func noteRoom(_ id: ConnectionID) { connections[id].stuckSince = nil }
-
-    private func endStuck(_ connection: Connection) {
-        hub.totals.slowConsumers += 1
-        outputs.report(
-            Diagnostic(
-                kind: .slowConsumer, level: .warning,
-                message:
-                    "A client does not read, and memory is short; its connection is ended with slow_consumer.",
-                peer: connection.peer))
-        hub.close(
-            connection, .slowConsumer,
-            "This client does not read, and the bus needs the memory; connect again and read.")
-        // Nobody will take it, and it is what the memory is needed for.
-        connection.isDiscarding = true
-    }
 
     /// Whether a connection's output is to be thrown away, as it has been ended because it does not read.
     package func isDiscarding(_ id: ConnectionID) -> Bool { connections[id].isDiscarding }

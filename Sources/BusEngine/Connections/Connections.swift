@@ -29,7 +29,7 @@ final class Connections {
 
     // Since the start, for `stats`.
     @exclusivity(unchecked) private(set) var totalCount = 0
-    @exclusivity(unchecked) var bytesIn = 0
+    @exclusivity(unchecked) private(set) var bytesIn = 0
     @exclusivity(unchecked) private(set) var bytesOut = 0
 
     init(_ clock: TurnClock, _ limits: DaemonLimits) {
@@ -95,6 +95,9 @@ final class Connections {
 
     /// A number may be used again.
     func release(number: ConnectionID) { free.append(number) }
+
+    @inline(__always)
+    func noteReceived(_ bytes: Int) { bytesIn &+= bytes }
 
     // MARK: Memory
 

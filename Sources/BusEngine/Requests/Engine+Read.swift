@@ -115,7 +115,7 @@ extension Engine {
             "revision": .int(machine.revision), "epoch": .string(machine.epoch),
             "types": .int(machine.typeCount),
             "stores": .int(machine.storeCount), "connections": .int(connections.count),
-            "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groups.count),
+            "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groupCount),
             "stateBytes": .int(machine.stateBytes), "outboxBytes": .int(connections.outboxBytes),
             "accountedMemory": .int(memory.accounted), "rememberedKeys": .int(machine.keys.count),
             "totals": .object([

@@ -15,7 +15,7 @@ extension Engine {
                     RequestError(.tooLarge, "`id` leaves no room for a reply on its line; make it shorter."),
                     for: connection)
             }
-            let operation = request.isFamiliar ? .dispatch : try request.operation()
+            let operation = request.matchesTemplate ? .dispatch : try request.operation()
             try admission.admit(operation, from: connection)
             if connection.isLost, operation.isRead { return }
             switch operation {

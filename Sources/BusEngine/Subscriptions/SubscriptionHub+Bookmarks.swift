@@ -38,9 +38,6 @@ extension SubscriptionHub {
                 ? DaemonLimits.bookmarkMilliseconds : DaemonLimits.bookmarkPause)
     }
 
-    /// How many subscription groups wait for their time; each must have a subscriber.
-    var groupsAwaitingBookmark: Int { bookmarkQueue.count }
-
     /// Bookmarks for the groups whose time has come.
     func bookmarkAfterTime() {
         guard let deadline = bookmarkDeadline, deadline <= clock.now else { return }

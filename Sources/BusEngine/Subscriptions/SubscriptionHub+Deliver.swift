@@ -280,6 +280,22 @@ extension SubscriptionHub {
         }
     }
 
+    /// Ends a client that does not read, as memory is short.
+    func endStuckReader(_ connection: Connection) {
+        totals.slowConsumers += 1
+        outputs.report(
+            Diagnostic(
+                kind: .slowConsumer, level: .warning,
+                message:
+                    "A client does not read, and memory is short; its connection is ended with slow_consumer.",
+                peer: connection.peer))
+        close(
+            connection, .slowConsumer,
+            "This client does not read, and the bus needs the memory; connect again and read.")
+        // Nobody will take it, and it is what the memory is needed for.
+        connection.isDiscarding = true
+    }
+
     private func endSlowConsumer(_ connection: Connection) {
         let isStuck = connections.isStuck(connection)
         totals.slowConsumers += 1

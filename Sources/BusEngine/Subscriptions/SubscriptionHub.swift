@@ -97,6 +97,15 @@ final class SubscriptionHub {
         noteTypes()
     }
 
+    // MARK: What others may ask
+
+    var groupCount: Int { groups.count }
+    /// How many groups wait for their bookmark.
+    var groupsAwaitingBookmark: Int { bookmarkQueue.count }
+    func hasGroup(_ filter: SubscriptionFilter) -> Bool { groups[filter] != nil }
+    /// How many patterns with wildcards begin like this one.
+    func patternsAlike(_ pattern: AddressPattern) -> Int { globGroups.countAlike(pattern) }
+
     /// All that subscriptions make the daemon hold.
     var memory: Int {
         subscriptionCount * 128 + groupBytes + groupsByStore.count * DaemonLimits.membershipBytes

@@ -2,7 +2,9 @@ import BusJSON
 import BusState
 
 extension DeclaredType {
-    package func plainWrites(of action: Int) -> PlainWrites? { PlainWrites(actions[action], computed) }
+    package func precomputedWrites(of action: Int) -> PrecomputedWrites? {
+        PrecomputedWrites(actions[action], computed)
+    }
 
     package func commit(
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext

@@ -28,14 +28,14 @@ package protocol StateType: AnyObject, Sendable {
     func payloadSchema(of action: Int) -> PayloadSchema?
 
     /// Commits an accepted action to one state: writes through `draft`, then brings computed values up to date.
-    /// False when the action's `when` leaves this store alone. After a rejection the driver undoes the journal.
+    /// False when the action's `when` leaves this store alone. After a rejection the driver undoes the undoLog.
     func commit(
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool
 
     /// What an action writes, where that depends on its payload alone; nil where a state has to be looked at. `commit`
     /// must come to the same.
-    func plainWrites(of action: Int) -> PlainWrites?
+    func precomputedWrites(of action: Int) -> PrecomputedWrites?
 
     /// The state of a new store with members of `initial` replaced: unknown ones are refused, computed ones
     /// ignored and worked out anew.

@@ -63,12 +63,12 @@ extension StateMachine {
     private func apply(
         _ step: UnsafePointer<DispatchPlan.Step>, of entry: TypeEntry, _ facts: CommitContext.Place
     ) throws(RequestError) {
-        guard let plain = entry.plainWrites(of: step.pointee.action) else {
+        guard let plain = entry.precomputedWrites(of: step.pointee.action) else {
             return try apply(step, nil, of: entry, facts)
         }
         let result = plain._withUnsafeGuaranteedRef { plain in
             defer { plain.letGo() }
-            let writes = plain.take(step.pointer(to: \.payload)!) ? PreparedWrites(plain) : nil
+            let writes = plain.take(step.pointer(to: \.payload)!) ? StepWrites(plain) : nil
             return Result { () throws(RequestError) in
                 try self.apply(step, writes, of: entry, facts)
             }
@@ -80,7 +80,7 @@ extension StateMachine {
     /// the same for all.
     @inline(__always)
     private func apply(
-        _ step: UnsafePointer<DispatchPlan.Step>, _ writes: PreparedWrites?, of entry: TypeEntry,
+        _ step: UnsafePointer<DispatchPlan.Step>, _ writes: StepWrites?, of entry: TypeEntry,
         _ facts: CommitContext.Place
     ) throws(RequestError) {
         if step.pointee.store >= 0 { return try apply(step, writes, to: step.pointee.store, facts) }
@@ -94,12 +94,12 @@ extension StateMachine {
     /// else what the type makes of its state.
     @inline(__always)
     private func apply(
-        _ step: UnsafePointer<DispatchPlan.Step>, _ writes: PreparedWrites?, to index: Int32,
+        _ step: UnsafePointer<DispatchPlan.Step>, _ writes: StepWrites?, to index: Int32,
         _ facts: CommitContext.Place
     ) throws(RequestError) {
         let record = stores.pointer(index)
         let mark = undoLog.records.count
-        var draft = Draft(&record.pointee.state, size: Int(record.pointee.size), journal: undoLog)
+        var draft = Draft(&record.pointee.state, size: Int(record.pointee.size), undoLog: undoLog)
         if let writes, writes.operations <= facts.pointee.budget.operations, draft.carryOut(writes.list) {
             facts.pointee.budget.operations &-= writes.operations
         } else {
@@ -204,13 +204,13 @@ extension StateMachine {
 }
 
 /// What a step writes to each of its stores, while it is applied.
-private struct PreparedWrites {
-    let list: UnsafeBufferPointer<PlannedWrite>
+private struct StepWrites {
+    let list: UnsafeBufferPointer<PrecomputedWrite>
     /// How many operations their values take for each store.
     let operations: Int
 
     @inline(__always)
-    init(_ plain: PlainWrites) {
+    init(_ plain: PrecomputedWrites) {
         list = UnsafeBufferPointer(plain.writes)
         operations = plain.operations
     }

@@ -30,7 +30,7 @@ public final class TypeEntry {
     @exclusivity(unchecked) public private(set) var newest: Int32 = -1
 
     /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
-    @exclusivity(unchecked) private var plainWrites: [PlainWrites?] = []
+    @exclusivity(unchecked) private var precomputedWrites: [PrecomputedWrites?] = []
 
     /// The definition as it was told last.
     @exclusivity(unchecked) private var encoded: ByteWriter?
@@ -61,8 +61,10 @@ public final class TypeEntry {
 
     private func remember() {
         actionNames = type.actionNames
-        plainWrites = actionNames.indices.map { action in
-            type.plainWrites(of: action).flatMap { $0.operations <= BusLimits.storeOperations ? $0 : nil }
+        precomputedWrites = actionNames.indices.map { action in
+            type.precomputedWrites(of: action).flatMap {
+                $0.operations <= BusLimits.storeOperations ? $0 : nil
+            }
         }
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
@@ -98,8 +100,8 @@ public final class TypeEntry {
 
     /// What an action writes, where its payload alone says it; serves as long as the type is not redefined.
     @inline(__always)
-    func plainWrites(of action: Int) -> Unmanaged<PlainWrites>? {
-        plainWrites[action].map { .passUnretained($0) }
+    func precomputedWrites(of action: Int) -> Unmanaged<PrecomputedWrites>? {
+        precomputedWrites[action].map { .passUnretained($0) }
     }
 
     /// The definition as it is told.

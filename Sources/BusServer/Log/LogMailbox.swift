@@ -4,7 +4,7 @@ import BusMachine
 import Synchronization
 
 /// What the bus queue hears from those who work with the log.
-enum LogNews: Sendable {
+enum LogFileEvent: Sendable {
     case written
     case notWritten(LogFailure)
     /// After trouble: it can be written again.
@@ -19,18 +19,18 @@ enum LogNews: Sendable {
 /// News for the bus queue, and the bell that tells of it: the queue may be busy with turns, and must hear of the disk between
 /// two of them, not after all.
 final class LogMailbox: Sendable {
-    private let bell: Bell
-    private let news = Mutex<[LogNews]>([])
+    private let bell: EventFD
+    private let news = Mutex<[LogFileEvent]>([])
 
-    init(_ bell: Bell) { self.bell = bell }
+    init(_ bell: EventFD) { self.bell = bell }
 
-    func put(_ item: LogNews) {
+    func put(_ item: LogFileEvent) {
         news.withLock { $0.append(item) }
         bell.ring()
     }
 
     /// All that has come since the last time.
-    func take() -> [LogNews] {
+    func take() -> [LogFileEvent] {
         news.withLock { news in
             defer { news.removeAll(keepingCapacity: true) }
             return news

@@ -15,7 +15,7 @@ struct LogStart {
     let types: [any StateType]
     let service: Service
     let logger: Logger
-    let bell: Bell
+    let bell: EventFD
 
     /// What a start with a log gives.
     struct Outcome {

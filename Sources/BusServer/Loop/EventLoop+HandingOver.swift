@@ -14,10 +14,10 @@ extension EventLoop {
         flush(all: true)
         repeat {
             flush(all: true)
-            _ = keeper?.drain()
+            _ = coordinator?.drain()
         } while engine.refuseQueries()
         flush(all: true)
-        return keeper?.drain() ?? true
+        return coordinator?.drain() ?? true
     }
 
     /// Stops without ending a connection: what can be written is, then everything is left to the next daemon.

@@ -9,7 +9,7 @@ extension EventLoop: SocketWriter {
         flushEnd = all ? .max : MonotonicClock.nanoseconds() + Bounds.flushNanoseconds
         performOutputs()
         order.write(with: self)
-        if !gathersTurns { keeper?.turnEnded() }
+        if !gathersTurns { coordinator?.turnEnded() }
     }
 
     /// Does what the engine wants of the world.
@@ -23,7 +23,7 @@ extension EventLoop: SocketWriter {
 
     private func perform(_ output: EngineOutput) {
         switch output {
-        case .query(let query): keeper?.ask(query)
+        case .query(let query): coordinator?.ask(query)
         case .reload(let request): reload(request)
         case .diagnostic(let diagnostic):
             clientLog.note(diagnostic)

@@ -37,11 +37,11 @@ final class EventLoop {
     /// Whether clients are asked for their units: only where the daemon is a unit itself.
     var asksForUnits = false
     /// What the service manager hears of the turns.
-    @exclusivity(unchecked) var pulse: Pulse?
+    @exclusivity(unchecked) var pulse: WatchdogReporter?
     /// Reads definitions and limits anew, for whoever asked.
     var reload: (ReloadRequest) -> Void = { _ in }
     /// The way to the action log, where there is one.
-    @exclusivity(unchecked) var keeper: LogKeeper?
+    @exclusivity(unchecked) var coordinator: LogCoordinator?
 
     /// What the process takes, where somebody watches it.
     @exclusivity(unchecked) var meter: MemoryMeter?
@@ -68,10 +68,10 @@ final class EventLoop {
     var gathersTurns = false
     /// Others wait for the queue.
     private var givesBack = false
-    let bell: Bell
+    let bell: EventFD
 
     init(
-        queue: DispatchQueue, engine: Engine, limits: Limits, grace: Grace, log: ClientLog, bell: Bell
+        queue: DispatchQueue, engine: Engine, limits: Limits, grace: Grace, log: ClientLog, bell: EventFD
     ) throws(SystemError) {
         self.bell = bell
         self.queue = queue
@@ -80,7 +80,7 @@ final class EventLoop {
         clientLog = log
         deadlines = Deadlines(grace)
         poller = try Poller()
-        try poller.add(bell.descriptor, .input, token: Bell.token, &calls)
+        try poller.add(bell.descriptor, .input, token: EventFD.token, &calls)
     }
 
     deinit {
@@ -99,7 +99,7 @@ final class EventLoop {
         while turns < Bounds.turnsPerWakeUp, !givesBack {
             var count = poller.poll(&calls)
             if count == 0, !hasWork {
-                keeper?.turnEnded()
+                coordinator?.turnEnded()
                 groupBegan = MonotonicClock.nanoseconds()
                 if patience.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
                 // Being woken here takes one switch of threads less than being woken by Dispatch.
@@ -114,12 +114,12 @@ final class EventLoop {
             patience.somethingCame(now: end)
             turns += 1
             if end - groupBegan > Bounds.groupNanoseconds {
-                keeper?.turnEnded()
+                coordinator?.turnEnded()
                 groupBegan = end
             }
         }
         gathersTurns = false
-        keeper?.turnEnded()
+        coordinator?.turnEnded()
         if !hasWork { rest() }
         armTimer()
         callWhenEmpty()
@@ -166,9 +166,9 @@ final class EventLoop {
         if let due = engine.nextDeadline, due <= wall.latest { engine.tick() }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
-            if token == Bell.token {
+            if token == EventFD.token {
                 if bell.heard() { givesBack = true }
-                keeper?.hear()
+                coordinator?.hear()
             } else if token & Acceptor.tokenMark != 0 {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
             } else if let id = connections.find(token) {
@@ -306,7 +306,7 @@ final class EventLoop {
         if reason.drains { drain(connection.descriptor) }
         SystemCall.close(connection.descriptor)
         let peer = engine.peer(of: id)
-        keeper?.forget(questionsOf: id)
+        coordinator?.forget(questionsOf: id)
         engine.disconnect(id)
         clientLog.debug("connection closed", peer, reason: reason.words)
     }

@@ -6,7 +6,7 @@
 /// give nothing else. Any other line is read the general way, also one that is familiar up to a mistake, so that
 /// errors are always those of the general way.
 @usableFromInline
-struct FamiliarLine {
+struct RequestTemplate {
     /// What stands between the bytes that are the same.
     enum Gap { case none, id, payload }
 
@@ -14,7 +14,7 @@ struct FamiliarLine {
     static let longest = 256
     /// Of the lines that were not familiar one in so many is kept: who sends another kind each time should not pay for
     /// memories of no use.
-    private static let strangersPerMemory = 8
+    private static let missesPerTemplate = 8
 
     /// What the line says, as far as it is the same each time; the texts lie among the bytes that are kept.
     private(set) var names = RequestReader.Names()
@@ -27,7 +27,7 @@ struct FamiliarLine {
     /// nothing is kept.
     private let text: UnsafeMutableRawPointer
     private var lengths = (before: 0, between: 0, behind: 0)
-    private var strangers = 0
+    private var misses = 0
 
     /// Uses `text`, of `longest` bytes.
     init(_ text: UnsafeMutableRawPointer) { self.text = text }
@@ -52,8 +52,8 @@ struct FamiliarLine {
         _ line: UnsafeRawBufferPointer, _ names: RequestReader.Names, id: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer
     ) -> Bool {
-        strangers &+= 1
-        guard strangers % Self.strangersPerMemory == 1,
+        misses &+= 1
+        guard misses % Self.missesPerTemplate == 1,
             line.count - id.count - payload.count <= Self.longest, let start = line.baseAddress
         else { return false }
         forget()
@@ -106,17 +106,17 @@ public struct ResolvedDispatch: Sendable {
 
 /// The familiar lines of all senders: one each, and as many as there are places, so that idle ones cost nothing.
 /// Senders with the same place push each other out.
-struct FamiliarLines: ~Copyable {
+struct RequestTemplates: ~Copyable {
     private static let count = 64
 
-    private let lines: UnsafeMutablePointer<FamiliarLine>
+    private let lines: UnsafeMutablePointer<RequestTemplate>
     private let text: UnsafeMutableRawPointer
 
     init() {
         lines = .allocate(capacity: Self.count)
-        text = .allocate(byteCount: Self.count * FamiliarLine.longest, alignment: 8)
+        text = .allocate(byteCount: Self.count * RequestTemplate.longest, alignment: 8)
         for place in 0..<Self.count {
-            (lines + place).initialize(to: FamiliarLine(text + place * FamiliarLine.longest))
+            (lines + place).initialize(to: RequestTemplate(text + place * RequestTemplate.longest))
         }
     }
 
@@ -127,7 +127,7 @@ struct FamiliarLines: ~Copyable {
 
     /// The one of a sender.
     @inline(__always)
-    subscript(sender: Int) -> UnsafeMutablePointer<FamiliarLine> { lines + sender & (Self.count - 1) }
+    subscript(sender: Int) -> UnsafeMutablePointer<RequestTemplate> { lines + sender & (Self.count - 1) }
 
     func forgetAll() {
         for place in 0..<Self.count { lines[place].forget() }

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 
 /// Wakes the loop where it waits for sockets: there is news from another queue, or something waits for the bus queue.
-final class Bell: Sendable {
+final class EventFD: Sendable {
     /// The token under which the poller knows it.
     static let token: UInt64 = 1 << 62
 

@@ -9,7 +9,7 @@ import BusState
 /// finds the same and says why.
 ///
 /// It belongs to one serial owner, and its writes serve one step after the other.
-package final class PlainWrites {
+package final class PrecomputedWrites {
     /// A write whose value stands in the payload.
     private struct Reading {
         let write: Int
@@ -17,7 +17,7 @@ package final class PlainWrites {
     }
 
     /// The writes, in order. Values from the payload stand there from `take` to `letGo`, else null.
-    package let writes: UnsafeMutableBufferPointer<PlannedWrite>
+    package let writes: UnsafeMutableBufferPointer<PrecomputedWrite>
     private let readings: [Reading]
     /// How many operations their values take for each store.
     package let operations: Int
@@ -25,7 +25,7 @@ package final class PlainWrites {
     /// Nil for an action that is not so.
     init?(_ action: DeclaredAction, _ computed: ComputedValues) {
         guard let operations = action.plainOperations else { return nil }
-        var writes: [PlannedWrite] = []
+        var writes: [PrecomputedWrite] = []
         var readings: [Reading] = []
         for (index, step) in action.steps.enumerated() {
             guard let path = step.fixed, let bits = step.bits, !computed.areRead(by: bits) else { return nil }
@@ -35,7 +35,7 @@ package final class PlainWrites {
             } else {
                 readings.append(Reading(write: index, step: step))
             }
-            writes.append(PlannedWrite(step.kind, at: path, value: constant ?? .null))
+            writes.append(PrecomputedWrite(step.kind, at: path, value: constant ?? .null))
         }
         self.writes = .allocate(capacity: writes.count)
         _ = self.writes.initialize(fromContentsOf: writes)
@@ -72,5 +72,5 @@ package final class PlainWrites {
 }
 
 extension StateType {
-    package func plainWrites(of action: Int) -> PlainWrites? { nil }
+    package func precomputedWrites(of action: Int) -> PrecomputedWrites? { nil }
 }

@@ -6,7 +6,7 @@ import Systemd
 /// ends the daemon; one of many turns that have much to do sends it between two of them.
 ///
 /// Confined to the bus queue.
-final class Pulse {
+final class WatchdogReporter {
     /// How old the status may become before it is told anew, in milliseconds. It is not told while nothing changes.
     private static let statusInterval = 1000
 

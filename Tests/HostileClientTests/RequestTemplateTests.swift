@@ -55,7 +55,8 @@ import Testing
     }
 
     /// Whether the reader knows a line again.
-    private func isFamiliar(_ line: String, _ reader: RequestReader, from sender: Int = 0) throws -> Bool {
+    private func matchesTemplate(_ line: String, _ reader: RequestReader, from sender: Int = 0) throws -> Bool
+    {
         try Array(line.utf8).withUnsafeBytes { try reader.read($0, from: sender) }
         defer { reader.resolved?.pointee = Self.resolved }
         return reader.resolved?.pointee.names == Self.resolved.names
@@ -80,14 +81,14 @@ import Testing
     @Test func whatIsTheSameIsKnownAgain() throws {
         let reader = RequestReader(depth: Self.depth)
         for (sender, kind) in Self.kinds.dropLast(3).enumerated() {
-            #expect(try !isFamiliar(kind, reader, from: sender))
-            #expect(try isFamiliar(kind, reader, from: sender), "\(kind)")
+            #expect(try !matchesTemplate(kind, reader, from: sender))
+            #expect(try matchesTemplate(kind, reader, from: sender), "\(kind)")
         }
         let ids = ["0", "1", "123456", "1234567", "12345678", "123456789012345678", "-4", #""b""#]
         for id in ids {
             let line =
                 #"{"op":"dispatch","id":\#(id),"type":"counter","action":"increment","payload":{"by":\#(id)}}"#
-            #expect(try isFamiliar(line, reader), "\(line)")
+            #expect(try matchesTemplate(line, reader), "\(line)")
         }
     }
 
@@ -95,7 +96,7 @@ import Testing
         let reader = RequestReader(depth: Self.depth)
         let long = String(repeating: "n", count: 300)
         for line in Self.kinds.suffix(3) + [#"{"op":"dispatch","type":"\#(long)","action":"a"}"#] {
-            for _ in 0..<10 { #expect(try !isFamiliar(line, reader), "\(line)") }
+            for _ in 0..<10 { #expect(try !matchesTemplate(line, reader), "\(line)") }
         }
     }
 
@@ -104,10 +105,10 @@ import Testing
         let reader = RequestReader(depth: Self.depth)
         for number in 0..<100 {
             let line = #"{"op":"dispatch","store":"counter/s\#(number)","action":"increment"}"#
-            #expect(try !isFamiliar(line, reader))
+            #expect(try !matchesTemplate(line, reader))
         }
         var strange = 0
-        while try !isFamiliar(Self.kinds[0], reader) { strange += 1 }
+        while try !matchesTemplate(Self.kinds[0], reader) { strange += 1 }
         #expect(strange <= 8)
     }
 
@@ -115,10 +116,10 @@ import Testing
     @Test func depthHoldsForFamiliarLines() throws {
         let reader = RequestReader(depth: Self.depth)
         let kind = #"{"op":"dispatch","type":"t","action":"a","payload":{"a":[[[0]]]}}"#
-        #expect(try !isFamiliar(kind, reader))
-        #expect(try isFamiliar(kind, reader))
+        #expect(try !matchesTemplate(kind, reader))
+        #expect(try matchesTemplate(kind, reader))
         let deeper = kind.replacing("[[[0]]]", with: "[[[[0]]]]")
-        #expect(throws: RequestError.self) { try isFamiliar(deeper, reader) }
+        #expect(throws: RequestError.self) { try matchesTemplate(deeper, reader) }
         for depth in [4, 1] {
             reader.limit(depth: depth)
             let wanted = outcome(Array(kind.utf8), RequestReader(depth: depth))

@@ -7,7 +7,7 @@ import Logging
 
 /// Stands between the engine and the log: it brings groups of commits to disk, questions to whoever reads the past, and
 /// decides when a snapshot is due. It belongs to the bus queue.
-final class LogKeeper {
+final class LogCoordinator {
     let engine: Engine
     let mailbox: LogMailbox
     private let writer: LogWriter

@@ -3,9 +3,9 @@ import BusJSON
 /// What the writes of one commit did, in order, and what stood there before: enough to take them back, and
 /// enough to tell what changed without comparing whole states.
 ///
-/// One journal serves all stores of a commit, one after the other; whoever drives it remembers which range of
+/// One undoLog serves all stores of a commit, one after the other; whoever drives it remembers which range of
 /// records belongs to which store.
-package final class Journal {
+package final class UndoLog {
     package struct Record {
         /// Of a path that lives as long as the record.
         let parts: UnsafePointer<StatePath.Parts>
@@ -34,7 +34,7 @@ package final class Journal {
 
     @inline(__always) package var count: Int { records.count }
 
-    /// A record where it stands, until the journal changes.
+    /// A record where it stands, until the undoLog changes.
     @inline(__always)
     package func record(_ index: Int) -> UnsafePointer<Record> {
         precondition(index >= 0 && index < records.count, "There is no such record.")
@@ -83,13 +83,13 @@ package final class Journal {
         let first = path.first!
         let (index, found) = object.position(of: first)
         if path.count > 1 {
-            precondition(found, "The journal leads to a member that is not there.")
+            precondition(found, "The undoLog leads to a member that is not there.")
             object.update(at: index) { restore(before, at: path.dropFirst(), in: &$0) }
             return
         }
         switch before {
         case .absent:
-            precondition(found, "The journal removes a member that is not there.")
+            precondition(found, "The undoLog removes a member that is not there.")
             object.remove(at: index)
         case .value(let value):
             if found {
@@ -121,7 +121,7 @@ package final class Journal {
             restore(before, segment: first, rest: path.dropFirst(), in: &elements)
             value = .array(elements)
         default:
-            preconditionFailure("The journal leads through a value that is neither object nor array.")
+            preconditionFailure("The undoLog leads through a value that is neither object nor array.")
         }
     }
 
@@ -129,14 +129,14 @@ package final class Journal {
         _ before: Before, segment: String, rest: ArraySlice<String>, in elements: inout [JSON]
     ) {
         guard let index = arrayIndex(segment), index < elements.count else {
-            preconditionFailure("The journal leads to an element that is not there.")
+            preconditionFailure("The undoLog leads to an element that is not there.")
         }
         restore(before, at: rest, in: &elements[index])
     }
 
     private static func truncate(_ value: inout JSON, to count: Int) {
         guard case .array(var elements) = value else {
-            preconditionFailure("The journal shortens a value that is not an array.")
+            preconditionFailure("The undoLog shortens a value that is not an array.")
         }
         value = .null
         elements.removeLast(elements.count - count)
