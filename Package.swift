@@ -35,7 +35,7 @@ let package = Package(
         .target(name: "BusLog", dependencies: ["CSQLite"]),
         // JSON values, reading, writing, pointers, patches.
         .target(name: "BusJSON"),
-        // One state under change: writes in place, the journal, what changed.
+        // One state under change: writes in place, the undo log, what changed.
         .target(name: "BusState", dependencies: ["BusJSON"]),
         // The wire: lines, requests, names, errors.
         .target(name: "BusProtocol", dependencies: ["BusJSON"]),

@@ -130,6 +130,7 @@ package final class Engine {
     /// What a commit makes and drops costs work, and changes what reads under way find.
     private func noteStores(of details: CommitDetails) {
         clock.work += Work.create * details.created.count + Work.drop * details.dropped.count
+        for index in details.created { hub.joinGroups(index) }
     }
 
     private func finish(_ details: CommitDetails) {
@@ -147,7 +148,10 @@ package final class Engine {
 
     // MARK: - Outputs
 
-    /// What the engine wants of the world, since the last call.
+    /// Whether the engine wants something of the world.
+    package var hasOutputs: Bool { !outputs.isEmpty }
+
+    /// The same, taken.
     package func takeOutputs() -> [EngineOutput] { outputs.isEmpty ? [] : outputs.take() }
 
     // MARK: - Time
@@ -193,6 +197,9 @@ package final class Engine {
 
     /// The time of the last turn or commit, in milliseconds since 1970.
     package var lastTime: Int { machine.time }
+
+    /// The seed of the hashes that are in use; whoever knows it can choose names that collide.
+    package var hashSeed: UInt64 { machine.hashSeed }
 
     package var storeCount: Int { machine.storeCount }
     /// How often a store has been changed since this bus began.

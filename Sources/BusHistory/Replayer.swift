@@ -13,15 +13,16 @@ package struct Replayer {
     /// Asked between batches of commits: whether anybody still waits for what is being made.
     private let isWanted: () -> Bool
 
-    /// Nobody chooses addresses of the past, so their hashes need no secret.
-    private static let hashSeed: UInt64 = 0x9e37_79b9_7f4a_7c15
+    /// Seeds the hashing of addresses and keys, which clients have chosen: a secret of whoever asks.
+    private let hashSeed: UInt64
 
     package init(
-        knowing knownTypes: [any StateType], epoch: String = "",
+        knowing knownTypes: [any StateType], epoch: String = "", hashSeed: UInt64,
         report: @escaping (PastFailure) -> Void = { _ in }, isWanted: @escaping () -> Bool = { true }
     ) {
         self.knownTypes = knownTypes
         self.epoch = epoch
+        self.hashSeed = hashSeed
         self.report = report
         self.isWanted = isWanted
     }
@@ -29,7 +30,9 @@ package struct Replayer {
     /// The same, for somebody who may stop waiting for it.
     package func whileWanted(_ isStillWanted: @escaping () -> Bool) -> Replayer {
         let isWanted = isWanted
-        return Replayer(knowing: knownTypes, epoch: epoch, report: report) { isStillWanted() && isWanted() }
+        return Replayer(knowing: knownTypes, epoch: epoch, hashSeed: hashSeed, report: report) {
+            isStillWanted() && isWanted()
+        }
     }
 
     /// The bus as it was at a revision, or at the last one. `progress` hears now and then how far it has come.
@@ -85,7 +88,7 @@ package struct Replayer {
     /// The bus as one snapshot has it.
     package func restored(_ revision: Int, from source: some PastSource) throws(PastFailure) -> StateMachine {
         let bytes = try source.snapshot(revision)
-        let machine = StateMachine(replayingWith: knownTypes, epoch: epoch, hashSeed: Self.hashSeed)
+        let machine = StateMachine(replayingWith: knownTypes, epoch: epoch, hashSeed: hashSeed)
         let outcome = bytes.withUnsafeBytes { bytes in
             Result { () throws(TransferFailure) in try machine.restore(bytes) }
         }

@@ -57,12 +57,16 @@ public final class StateMachine {
     /// Where a keyed request is written down, to be told from others.
     let keyScratch = ByteWriter(capacity: 1024)
 
+    /// The seed of the hashes that are in use.
+    @exclusivity(unchecked) package private(set) var hashSeed: UInt64
+
     /// `hashSeed` seeds the hashing of addresses and keys, so that nobody can choose ones that collide.
     package init(
         types: [any StateType], epoch: String, limits: BusLimits = BusLimits(), hashSeed: UInt64
     ) {
         self.epoch = epoch
         self.limits = limits
+        self.hashSeed = hashSeed
         place = .allocate(capacity: 1)
         place.initialize(to: Place(stores: StoreTable(seed: hashSeed)))
         keys = DeduplicationTable(seed: hashSeed)
@@ -101,6 +105,7 @@ public final class StateMachine {
     /// Takes the place of all that this machine held; the other one is used up.
     package func become(_ other: StateMachine) {
         stores = other.stores
+        hashSeed = other.hashSeed
         types = other.types
         typesByName = other.typesByName
         commitOrder = other.commitOrder

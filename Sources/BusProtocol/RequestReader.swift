@@ -78,7 +78,8 @@ public final class RequestReader {
     /// Where the payload stands in the line.
     private var payloadText = Text(start: nil, count: 0)
     private var depth: Int
-    private let templates = RequestTemplates()
+    /// Counts limits: a template that was kept under others is none.
+    @exclusivity(unchecked) private var generation = 0
 
     package init(depth: Int) {
         self.depth = depth
@@ -90,7 +91,7 @@ public final class RequestReader {
     /// Another limit, for the lines to come.
     package func limit(depth: Int) {
         self.depth = depth
-        templates.forgetAll()
+        generation &+= 1
     }
 
     deinit {
@@ -105,14 +106,17 @@ public final class RequestReader {
     }
 
     /// Reads a line. Throws when it is no JSON object; complaints about members wait for `operation`, so that
-    /// the reply can carry the `id`. Lines of one sender are mostly alike, so they are remembered by its number.
-    package func read(_ line: UnsafeRawBufferPointer, from sender: Int) throws(RequestError) {
-        let familiar = templates[sender]
-        if readByTemplate(line, familiar) { return parts.pointee.familiar = familiar }
+    /// the reply can carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
+    package func read(_ line: UnsafeRawBufferPointer, from sender: inout SenderMemory) throws(RequestError) {
+        if let familiar = sender.template, readByTemplate(line, familiar) {
+            return parts.pointee.familiar = familiar
+        }
         parts.pointee.familiar = nil
         try readAny(line)
         guard isPlainDispatch else { return }
+        let familiar = sender.makeTemplate()
         if familiar.pointee.meet(line, parts.pointee.names, id: id, payload: payloadText) {
+            familiar.pointee.generation = generation
             parts.pointee.familiar = familiar
         }
     }
@@ -122,7 +126,7 @@ public final class RequestReader {
     private func readByTemplate(
         _ line: UnsafeRawBufferPointer, _ familiar: UnsafeMutablePointer<RequestTemplate>
     ) -> Bool {
-        guard familiar.pointee.isKept else { return false }
+        guard familiar.pointee.isKept, familiar.pointee.generation == generation else { return false }
         // The request itself is one level.
         var reader = JSONReader(line, depthLimit: depth - 1)
         parts.pointee.id = Text(start: nil, count: 0)

@@ -20,6 +20,8 @@ struct RequestTemplate {
     private(set) var names = RequestReader.Names()
     /// What the names stand for, once somebody has found out.
     @usableFromInline var resolved = ResolvedDispatch()
+    /// The limits it was kept under, as the reader counts them.
+    var generation = 0
     private(set) var first = Gap.none
     private(set) var second = Gap.none
 
@@ -104,32 +106,25 @@ public struct ResolvedDispatch: Sendable {
     init() { self.init(type: -1, action: -1, store: -1, definition: -1, names: -1) }
 }
 
-/// The familiar lines of all senders: one each, and as many as there are places, so that idle ones cost nothing.
-/// Senders with the same place push each other out.
-struct RequestTemplates: ~Copyable {
-    private static let count = 64
+/// What is remembered of one sender's lines: nothing before its first plain dispatch. Each sender has its own, so nobody
+/// can tell from how long a line takes what another has sent.
+package struct SenderMemory: ~Copyable {
+    /// Behind it, in the same block, stand the bytes that it keeps.
+    fileprivate(set) var template: UnsafeMutablePointer<RequestTemplate>?
 
-    private let lines: UnsafeMutablePointer<RequestTemplate>
-    private let text: UnsafeMutableRawPointer
+    package init() {}
 
-    init() {
-        lines = .allocate(capacity: Self.count)
-        text = .allocate(byteCount: Self.count * RequestTemplate.longest, alignment: 8)
-        for place in 0..<Self.count {
-            (lines + place).initialize(to: RequestTemplate(text + place * RequestTemplate.longest))
-        }
-    }
+    deinit { template?.deallocate() }
 
-    deinit {
-        lines.deallocate()
-        text.deallocate()
-    }
-
-    /// The one of a sender.
-    @inline(__always)
-    subscript(sender: Int) -> UnsafeMutablePointer<RequestTemplate> { lines + sender & (Self.count - 1) }
-
-    func forgetAll() {
-        for place in 0..<Self.count { lines[place].forget() }
+    /// The template, which is made if there is none.
+    mutating func makeTemplate() -> UnsafeMutablePointer<RequestTemplate> {
+        if let template { return template }
+        let room = MemoryLayout<RequestTemplate>.stride
+        let block = UnsafeMutableRawPointer.allocate(
+            byteCount: room + RequestTemplate.longest, alignment: MemoryLayout<RequestTemplate>.alignment)
+        let made = block.bindMemory(to: RequestTemplate.self, capacity: 1)
+        made.initialize(to: RequestTemplate(block + room))
+        template = made
+        return made
     }
 }

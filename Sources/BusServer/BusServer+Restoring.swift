@@ -15,7 +15,7 @@ extension BusServer {
                 "There is no log to restore; name its file under log:, with --log or FLUXBUS_LOG.")
         }
         let epoch = Epoch.random()
-        let replayer = Replayer(knowing: setup.natives)
+        let replayer = Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max))
         do throws(LogFailure) {
             let outcome = try LogRestore.restore(copy, to: path, epoch: epoch) {
                 (scratch) throws(LogFailure) in

@@ -74,6 +74,8 @@ extension BusServer {
         loop.reload = { [unowned self, unowned loop] in reload($0, loop) }
         loop.beginTurn()
         self.loop = loop
+        // What the start itself has to say, also if it fails.
+        loop.performOutputs()
         do throws(StartFailure) {
             if let start { keep(start, loop) }
             try createStores(engine, setup)
@@ -86,6 +88,7 @@ extension BusServer {
             loop.flush(all: true)
             for listener in listeners { try add(listener, to: loop) }
         } catch {
+            loop.performOutputs()
             loop.coordinator?.close(leavingSnapshot: false)
             self.loop = nil
             throw error

@@ -22,7 +22,10 @@ extension BusServer {
         do throws(PastFailure) {
             let past = try LogPast(path: path.value)
             var isRight: Bool?
-            while isRight == nil { isRight = try verify(past, Replayer(knowing: setup.natives), tell) }
+            while isRight == nil {
+                isRight = try verify(
+                    past, Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max)), tell)
+            }
             if isRight == true { tell("the log \(path.value) is right") }
             return isRight == true
         } catch {

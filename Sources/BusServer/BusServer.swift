@@ -138,6 +138,7 @@ package final class BusServer: @unchecked Sendable {
         loop.timer = nil
         loop.coordinator?.close(leavingSnapshot: true)
         loop.coordinator = nil
+        loop.performOutputs()
         loop.releaseSpare()
         clientLog?.tellAllSuppressed()
         readiness?.cancel()

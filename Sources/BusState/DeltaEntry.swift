@@ -21,7 +21,7 @@ package struct DeltaEntry {
 /// The entries of one state, in place.
 package typealias DeltaEntries = Slice<UnsafeBufferPointer<DeltaEntry>>
 
-/// Tells from a undoLog what a commit changed in one state: each place once, with what stood there before the
+/// Tells from an undo log what a commit changed in one state: each place once, with what stood there before the
 /// commit and what stands there now. Writes that came to nothing are left out; the cost grows with the writes.
 package struct DeltaBuilder {
     /// In place; nothing is noted while entries are worked out.

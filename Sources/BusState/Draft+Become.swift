@@ -2,7 +2,7 @@ import BusJSON
 
 /// Turning a whole state into another one, for mutations that are written in Swift and hand over what they made.
 extension Draft {
-    /// Writes the difference between the state and `new`: afterwards they are equal, and the undoLog knows every
+    /// Writes the difference between the state and `new`: afterwards they are equal, and the undo log knows every
     /// place that differs and nothing else.
     ///
     /// Objects are compared member by member, down to what differs in them; an array that only grew is appended to,

@@ -148,7 +148,7 @@ extension Draft {
         }
     }
 
-    /// What stood there moves into the undoLog, so that nothing of it is counted or copied.
+    /// What stood there moves into the undo log, so that nothing of it is counted or copied.
     @inline(__always)
     private mutating func replace(_ place: inout JSON, with value: JSON, at path: Path) {
         count(old: place.encodedSize, new: value.encodedSize)

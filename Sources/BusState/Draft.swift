@@ -1,9 +1,9 @@
 import BusJSON
 
-/// A state while a mutation writes to it: in place, each write noted in the undoLog with what stood there.
+/// A state while a mutation writes to it: in place, each write noted in the undo log with what stood there.
 ///
 /// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself;
-/// the driver takes back the ones before it through the undoLog. `size` follows the state's encoded size.
+/// the driver takes back the ones before it through the undo log. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
     let state: UnsafeMutablePointer<JSONObject>
     /// Whoever opened the draft holds it, so that no reference is counted for each store.
@@ -19,7 +19,7 @@ package struct Draft: ~Copyable {
     /// removed ones, one by one, would move the rest as often.
     private static let mergedOneByOne = 256
 
-    /// Opens `state` for writing; it must stay where it is, and somebody must hold the undoLog, while the draft lives.
+    /// Opens `state` for writing; it must stay where it is, and somebody must hold the undo log, while the draft lives.
     package init(_ state: UnsafeMutablePointer<JSONObject>, size: Int, undoLog: borrowing UndoLog) {
         self.state = state
         self.size = size
@@ -29,7 +29,7 @@ package struct Draft: ~Copyable {
     /// The state as it stands now. Let go of it before the next write, or the write has to copy.
     package var current: JSONObject { state.pointee }
 
-    /// How many records the undoLog has.
+    /// How many records the undo log has.
     package var noted: Int { undoLog._withUnsafeGuaranteedRef { $0.count } }
 
     /// Sets the value at `path`. The last segment may be new (on an array: the index behind the last).
@@ -90,7 +90,7 @@ package struct Draft: ~Copyable {
         return true
     }
 
-    /// Takes back what was written since the undoLog had `mark` records and the state was `size` bytes long.
+    /// Takes back what was written since the undo log had `mark` records and the state was `size` bytes long.
     private mutating func takeBack(to mark: Int, size: Int) {
         let state = state
         undoLog._withUnsafeGuaranteedRef { $0.undo(to: mark, in: &state.pointee) }

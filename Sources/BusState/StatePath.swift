@@ -22,7 +22,7 @@ package final class StatePath: @unchecked Sendable {
     package var segments: [String] { parts.pointee.segments }
     package var hint: Int { parts.pointee.hint }
 
-    /// - Parameter isOfType: Whether it belongs to a type. Any other path is held by the undoLog that notes it.
+    /// - Parameter isOfType: Whether it belongs to a type. Any other path is held by the undo log that notes it.
     package init(_ segments: [String], hint: Int = 0, isOfType: Bool = false) {
         precondition(!segments.isEmpty, "A write needs a path of at least one segment.")
         let parts = UnsafeMutablePointer<Parts>.allocate(capacity: 1)

@@ -3,7 +3,7 @@ import BusJSON
 /// What the writes of one commit did, in order, and what stood there before: enough to take them back, and
 /// enough to tell what changed without comparing whole states.
 ///
-/// One undoLog serves all stores of a commit, one after the other; whoever drives it remembers which range of
+/// One undo log serves all stores of a commit, one after the other; whoever drives it remembers which range of
 /// records belongs to which store.
 package final class UndoLog {
     package struct Record {
@@ -34,7 +34,7 @@ package final class UndoLog {
 
     @inline(__always) package var count: Int { records.count }
 
-    /// A record where it stands, until the undoLog changes.
+    /// A record where it stands, until the undo log changes.
     @inline(__always)
     package func record(_ index: Int) -> UnsafePointer<Record> {
         precondition(index >= 0 && index < records.count, "There is no such record.")

@@ -197,7 +197,7 @@ struct DaemonCommand: ParsableCommand {
         logger.info("stopped")
     }
 
-    /// Into the undoLog with all its fields where that is where standard error goes, else lines of text.
+    /// Into the undo log with all its fields where that is where standard error goes, else lines of text.
     private func logger(_ level: Logger.Level, _ service: Service) -> Logger {
         if service.logsToJournal,
             let undoLog = try? JournalLogHandler(level: level, identifier: ProgramName.text)

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Writes that the payload alone determines are worked out once for all stores. That must come to what the action
-/// itself comes to: the same state, the same undoLog, the same price, and a rejection where it has one.
+/// itself comes to: the same state, the same undo log, the same price, and a rejection where it has one.
 struct PlainWriteTests {
     private static let yaml = """
         type: anything
@@ -144,7 +144,7 @@ struct PlainWriteTests {
     }
 
     /// A record's path outlives whoever made it: paths that a payload names, or that a merge finds, belong to nobody
-    /// but the undoLog.
+    /// but the undo log.
     @Test func theJournalHoldsPathsThatNobodyElseDoes() throws {
         let undoLog = UndoLog()
         var state: JSONObject = ["map": ["a long key that is kept elsewhere": 1], "list": [1, 2]]

@@ -4,7 +4,7 @@ import BusState
 import TestSupport
 import Testing
 
-/// Whatever actions run, accepted or rejected: what the undoLog takes back is what was there before, to the
+/// Whatever actions run, accepted or rejected: what the undo log takes back is what was there before, to the
 /// byte; the draft's size is the encoding's; and computed values are what a fresh state would have.
 struct RandomActionTests {
     private static let yaml = """

@@ -6,7 +6,7 @@ import BusYAML
 import Testing
 
 /// One store of a declared type, driven as the engine does it: rejected actions are taken back through the
-/// undoLog, and the size that the draft follows is held against the state after every step.
+/// undo log, and the size that the draft follows is held against the state after every step.
 final class StoreBench: StoreReader {
     let type: DeclaredType
     let address: String

@@ -253,4 +253,20 @@ import Testing
         #expect(try follower.all().isEmpty)
         #expect(try follower.isUsable())
     }
+
+    /// The past is answered with the types of then, also by one that a reload has taken away.
+    @Test func typeThatHasGoneAnswersOfItsTime() throws {
+        let bus = try MemoryBus.logging { $0.definitions = ["type: lamp\ninitial: { on: false }"] }
+        let client = bus.connect(uid: 0)
+        try client.revision(after: #"{"op":"create","store":"lamp/desk"}"#)
+        let then = bus.engine.revision
+        try client.revision(after: #"{"op":"drop","store":"lamp/desk"}"#)
+        bus.definitions = []
+        #expect(try client.reply(to: #"{"op":"reload"}"#)["ok"] == true)
+        #expect(try client.code(of: #"{"op":"get","type":"lamp"}"#) == "unknown_type")
+        let reply = try client.reply(to: #"{"op":"get","type":"lamp","revision":\#(then)}"#)
+        #expect(reply["states"] == ["lamp/desk": ["on": false]])
+        #expect(try client.code(of: #"{"op":"get","type":"Lamp","revision":\#(then)}"#) == "invalid_request")
+        #expect(try client.code(of: #"{"op":"get","type":"lump","revision":\#(then)}"#) == "unknown_type")
+    }
 }

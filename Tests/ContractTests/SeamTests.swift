@@ -80,4 +80,18 @@ struct SeamTests {
             return record
         }
     }
+
+    /// Whoever knows the seed of the hashes can choose names that collide: also behind a log it is this daemon's own.
+    @Test func hashesAreSeededByTheDaemonAlsoBehindALog() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let client = bus.connect()
+        try client.increment()
+        #expect(bus.engine.hashSeed == MemoryBus.hashSeed)
+        #expect(try bus.crash().engine.hashSeed == MemoryBus.hashSeed)
+        bus.disk = .fails
+        client.send(#"{"op":"dispatch","store":"counter/a","action":"increment"}"#)
+        bus.settle()
+        #expect(bus.engine.unavailableReason != nil)
+        #expect(bus.engine.hashSeed == MemoryBus.hashSeed)
+    }
 }

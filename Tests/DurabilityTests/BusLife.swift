@@ -59,7 +59,7 @@ struct BusLife {
         while open != nil { try work(bus, 1) }
         let count = bus.engine.state(at: "counter/main")?["count"]?.int
         if mode == .always { #expect(count == acknowledged, "seed \(seed)") }
-        let replayer = Replayer(knowing: [])
+        let replayer = Replayer(knowing: [], hashSeed: 1)
         let past = LogPast(try LogReader(path: "log", vfs: disk.name))
         #expect(try Verification.verify(past, replayer) { _ in }, "seed \(seed)")
         #expect(try replayer.machine(from: past).stateDigest == bus.engine.stateDigest, "seed \(seed)")
@@ -84,7 +84,7 @@ struct BusLife {
         let engine =
             isNew
             ? Engine(configuration, types: types)
-            : Engine(configuration, try Replayer(knowing: []).machine(from: LogPast(reader)))
+            : Engine(configuration, try Replayer(knowing: [], hashSeed: 1).machine(from: LogPast(reader)))
         engine.epoch = file.epoch ?? "epoch 0"
         if file.mayHaveLost, !isNew {
             engine.epoch = "epoch \(boot).\(Int.random(in: 0...Int.max, using: &random))"
@@ -182,7 +182,7 @@ struct BusLife {
     private func takeSnapshot(_ bus: Bus) throws {
         do {
             let past = LogPast(try LogReader(path: "log", vfs: disk.name))
-            let machine = try Replayer(knowing: []).machine(from: past)
+            let machine = try Replayer(knowing: [], hashSeed: 1).machine(from: past)
             #expect(machine.stateDigest == bus.engine.stateDigest, "seed \(seed)")
             try snapshot(machine.snapshot(), at: machine.revision, bus.file)
         } catch let failure as PastFailure {

@@ -3,7 +3,7 @@ import BusState
 import TestSupport
 import Testing
 
-/// Turning one state into another: what is written is the difference, and the undoLog takes it back.
+/// Turning one state into another: what is written is the difference, and the undo log takes it back.
 @Suite struct DraftBecomeTests {
     /// Makes `old` into `new` and looks at everything that must hold. Gives the paths that were written.
     @discardableResult

@@ -5,7 +5,7 @@ import Testing
 
 /// A reader that remembers what lines of a sender look like gives of every line what a reader gives that has never
 /// seen one.
-@Suite("Lines like those before") struct FamiliarLineTests {
+@Suite("Lines like those before") struct RequestTemplateTests {
     /// All that a reader says of a line.
     private struct Outcome: Equatable {
         var error: String?
@@ -17,11 +17,28 @@ import Testing
 
     private static let depth = 5
 
-    private func outcome(_ line: [UInt8], _ reader: RequestReader, from sender: Int = 0) -> Outcome {
+    /// A reader with several senders.
+    private final class Senders {
+        final class Sender { var memory = SenderMemory() }
+
+        let reader: RequestReader
+        private var senders: [Int: Sender] = [:]
+
+        init(depth: Int) { reader = RequestReader(depth: depth) }
+
+        func read(_ bytes: UnsafeRawBufferPointer, from number: Int) throws(RequestError) {
+            let sender = senders[number] ?? Sender()
+            senders[number] = sender
+            try reader.read(bytes, from: &sender.memory)
+        }
+    }
+
+    private func outcome(_ line: [UInt8], _ senders: Senders, from sender: Int = 0) -> Outcome {
         var outcome = Outcome()
+        let reader = senders.reader
         line.withUnsafeBytes { bytes in
             do throws(RequestError) {
-                try reader.read(bytes, from: sender)
+                try senders.read(bytes, from: sender)
                 outcome.id = Array(reader.id)
                 for member in Member.allCases where reader.present.contains(member) {
                     outcome.members.append("\(member.name): \(text(of: member, reader))")
@@ -46,8 +63,8 @@ import Testing
         }
     }
 
-    private func expectSame(_ line: [UInt8], _ reader: RequestReader, from sender: Int = 0) -> Bool {
-        let wanted = outcome(line, RequestReader(depth: Self.depth))
+    private func expectSame(_ line: [UInt8], _ reader: Senders, from sender: Int = 0) -> Bool {
+        let wanted = outcome(line, Senders(depth: Self.depth))
         let found = outcome(line, reader, from: sender)
         if found == wanted { return true }
         Issue.record("\(String(decoding: line, as: UTF8.self)): \(found), not \(wanted)")
@@ -55,9 +72,9 @@ import Testing
     }
 
     /// Whether the reader knows a line again.
-    private func matchesTemplate(_ line: String, _ reader: RequestReader, from sender: Int = 0) throws -> Bool
-    {
-        try Array(line.utf8).withUnsafeBytes { try reader.read($0, from: sender) }
+    private func matchesTemplate(_ line: String, _ senders: Senders, from sender: Int = 0) throws -> Bool {
+        try Array(line.utf8).withUnsafeBytes { try senders.read($0, from: sender) }
+        let reader = senders.reader
         defer { reader.resolved?.pointee = Self.resolved }
         return reader.resolved?.pointee.names == Self.resolved.names
     }
@@ -79,7 +96,7 @@ import Testing
     ]
 
     @Test func whatIsTheSameIsKnownAgain() throws {
-        let reader = RequestReader(depth: Self.depth)
+        let reader = Senders(depth: Self.depth)
         for (sender, kind) in Self.kinds.dropLast(3).enumerated() {
             #expect(try !matchesTemplate(kind, reader, from: sender))
             #expect(try matchesTemplate(kind, reader, from: sender), "\(kind)")
@@ -93,7 +110,7 @@ import Testing
     }
 
     @Test func whatIsNoPlainDispatchIsNotKnownAgain() throws {
-        let reader = RequestReader(depth: Self.depth)
+        let reader = Senders(depth: Self.depth)
         let long = String(repeating: "n", count: 300)
         for line in Self.kinds.suffix(3) + [#"{"op":"dispatch","type":"\#(long)","action":"a"}"#] {
             for _ in 0..<10 { #expect(try !matchesTemplate(line, reader), "\(line)") }
@@ -102,7 +119,7 @@ import Testing
 
     /// Who sends another kind each time is not remembered each time; who stays with one is known soon.
     @Test func senderThatChangesIsKnownSoon() throws {
-        let reader = RequestReader(depth: Self.depth)
+        let reader = Senders(depth: Self.depth)
         for number in 0..<100 {
             let line = #"{"op":"dispatch","store":"counter/s\#(number)","action":"increment"}"#
             #expect(try !matchesTemplate(line, reader))
@@ -114,21 +131,21 @@ import Testing
 
     /// Another depth is in force for familiar lines, too.
     @Test func depthHoldsForFamiliarLines() throws {
-        let reader = RequestReader(depth: Self.depth)
+        let reader = Senders(depth: Self.depth)
         let kind = #"{"op":"dispatch","type":"t","action":"a","payload":{"a":[[[0]]]}}"#
         #expect(try !matchesTemplate(kind, reader))
         #expect(try matchesTemplate(kind, reader))
         let deeper = kind.replacing("[[[0]]]", with: "[[[[0]]]]")
         #expect(throws: RequestError.self) { try matchesTemplate(deeper, reader) }
         for depth in [4, 1] {
-            reader.limit(depth: depth)
-            let wanted = outcome(Array(kind.utf8), RequestReader(depth: depth))
+            reader.reader.limit(depth: depth)
+            let wanted = outcome(Array(kind.utf8), Senders(depth: depth))
             #expect(outcome(Array(kind.utf8), reader) == wanted)
             #expect(wanted.error != nil)
         }
         let flat = Array(#"{"op":"dispatch","type":"t","action":"a"}"#.utf8)
         for _ in 0..<9 { #expect(outcome(flat, reader).error == nil) }
-        reader.limit(depth: 0)
+        reader.reader.limit(depth: 0)
         #expect(outcome(flat, reader).error != nil)
     }
 
@@ -136,7 +153,7 @@ import Testing
     @Test(arguments: kinds.indices)
     func injuredLinesAreReadAsByAnyReader(kind: Int) throws {
         let line = Array(Self.kinds[kind].utf8)
-        let reader = RequestReader(depth: Self.depth)
+        let reader = Senders(depth: Self.depth)
         _ = expectSame(line, reader)
         for place in line.indices {
             var injured = [line, line, line, Array(line[..<place])]
@@ -156,7 +173,7 @@ import Testing
     @Test(arguments: 0..<8)
     func randomLinesAreReadAsByAnyReader(seed: UInt64) throws {
         var random = SeededGenerator(seed: 0xfa31 + seed)
-        let reader = RequestReader(depth: Self.depth)
+        let reader = Senders(depth: Self.depth)
         var kinds = [0, 1, 2]
         for _ in 0..<2_000 {
             let sender = Int.random(in: 0..<3, using: &random)

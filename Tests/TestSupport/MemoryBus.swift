@@ -157,10 +157,15 @@ package final class MemoryBus {
 
     /// One that gives up as soon as nobody wants it to go on.
     package func replay(while isWanted: @escaping () -> Bool) -> Replayer {
-        Replayer(knowing: types, isWanted: isWanted)
+        Replayer(knowing: types, hashSeed: configuration.hashSeed, isWanted: isWanted)
     }
 
-    private static func replayer(_ types: [any StateType]) -> Replayer { Replayer(knowing: types) }
+    /// The seed of this bus's hashes.
+    package static let hashSeed: UInt64 = 0x1d3a_7c15_9e37_79b9
+
+    private static func replayer(_ types: [any StateType]) -> Replayer {
+        Replayer(knowing: types, hashSeed: hashSeed)
+    }
 
     private static func configuration(
         _ setup: Setup, _ epoch: String, _ types: [any StateType]
@@ -169,6 +174,7 @@ package final class MemoryBus {
         configuration.limits = setup.limits
         configuration.tokenName = { setup.tokens[$0] }
         configuration.knownTypes = types
+        configuration.hashSeed = hashSeed
         return configuration
     }
 

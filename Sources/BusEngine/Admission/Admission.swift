@@ -124,7 +124,7 @@ final class Admission {
     // MARK: Lines
 
     /// Throws if the planned actions leave no room for their events on a line.
-    func requireEventRoom() throws(RequestError) {
+    func requireEventRoom(isBatch: Bool) throws(RequestError) {
         let plan = machine.plan
         for (index, action) in plan.actions.elements.enumerated() {
             for step in action.steps
@@ -132,7 +132,7 @@ final class Admission {
                 let error = RequestError(
                     .tooLarge,
                     "The payload leaves no room for its event on a line of \(limits.line) bytes.")
-                throw plan.actions.count > 1 ? error.with("index", .int(index)) : error
+                throw isBatch ? error.with("index", .int(index)) : error
             }
         }
     }

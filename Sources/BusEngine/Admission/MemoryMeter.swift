@@ -11,7 +11,7 @@ final class MemoryMeter {
     private let reads: PendingReads
 
     /// What the process really takes, as its owner has measured it; 0 where nobody has.
-    @exclusivity(unchecked) var measured = 0
+    var measured = 0
 
     init(
         _ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub, _ reads: PendingReads

@@ -16,6 +16,8 @@ final class Connection {
     @exclusivity(unchecked) var session: Session?
 
     @exclusivity(unchecked) var lines: LineBuffer
+    /// What its last dispatch looked like.
+    @exclusivity(unchecked) var memory = SenderMemory()
     @exclusivity(unchecked) var outbox = Outbox()
     /// A reply that must wait until the changes before it are written.
     @exclusivity(unchecked) var heldReply: [UInt8]?

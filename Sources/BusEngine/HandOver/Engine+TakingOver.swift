@@ -74,7 +74,7 @@ extension Engine {
         }
         if let number = isSession ? id : record.members["session"]?.int, let principal = connection.principal
         {
-            guard number >= 0 else { throw record.missing("session") }
+            guard StateMachine.isSession(number) else { throw record.missing("session") }
             connection.session = machine.session(number) ?? machine.openSession(number, principal)
         }
         if isSession, let session = connection.session {

@@ -14,6 +14,8 @@ package enum EngineOutput {
 package struct ReloadRequest: Sendable {
     let connection: ConnectionID
     let number: Int
+    /// Who wants it, also when its connection is gone.
+    let principal: Principal
 }
 
 /// Why definitions could not be loaded anew; the old ones stay.

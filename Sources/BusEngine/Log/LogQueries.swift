@@ -6,7 +6,7 @@ final class LogQueries {
     private let connections: Connections
     private let outputs: Outputs
     /// Counts what was asked.
-    @exclusivity(unchecked) private var count = 0
+    private var count = 0
 
     init(_ machine: StateMachine, _ connections: Connections, _ outputs: Outputs) {
         self.machine = machine
@@ -27,9 +27,9 @@ final class LogQueries {
     }
 
     /// A connection wants everything to be read anew.
-    func askReload(id: [UInt8], _ connection: Connection) {
+    func askReload(id: [UInt8], _ connection: Connection, by principal: Principal) {
         let number = wait(for: .reload, id: id, connection)
-        outputs.add(.reload(ReloadRequest(connection: connection.id, number: number)))
+        outputs.add(.reload(ReloadRequest(connection: connection.id, number: number, principal: principal)))
     }
 
     private func wait(for purpose: PendingQuery.Purpose, id: [UInt8], _ connection: Connection) -> Int {
@@ -37,6 +37,11 @@ final class LogQueries {
         connection.query = PendingQuery(number: count, id: id, purpose: purpose)
         connection.isBlocked = true
         return count
+    }
+
+    /// Whether somebody still waits for an answer.
+    func isAwaited(_ query: LogQuery) -> Bool {
+        connections.find(query.connection)?.query?.number == query.number
     }
 
     /// What a connection waits for, if it is what has been answered; it waits no longer.

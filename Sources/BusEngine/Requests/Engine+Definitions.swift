@@ -9,7 +9,7 @@ extension Engine {
         try admission.requireCommits()
         if mustWait(for: Work.reload, connection, currentLine) { return }
         clock.work += Work.reload
-        queries.askReload(id: Array(request.id), connection)
+        queries.askReload(id: Array(request.id), connection, by: connection.principal!)
     }
 
     /// Everything has been read anew, for a client that asked, or (nil) for the daemon itself: the types, and the limits that
@@ -19,8 +19,9 @@ extension Engine {
     ) -> Bool {
         guard let request else { return (try? reload(loaded, by: .daemon)) != nil }
         guard let (connection, pending) = queries.take(request.number, of: request.connection) else {
-            return (try? reload(loaded, by: .daemon)) != nil
+            return (try? reload(loaded, by: request.principal)) != nil
         }
+        let start = clock.work
         var isDone = false
         finish(pending.id, connection) { () throws(RequestError) in
             do throws(ReloadFailure) {
@@ -30,6 +31,10 @@ extension Engine {
                 throw RequestError(.rejected, error.message)
             }
         }
+        // What it takes is not known before.
+        let done = clock.work - start
+        connection.share.charge(done)
+        if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
         connections.markReady(connection)
         proceed(connection)
         return isDone

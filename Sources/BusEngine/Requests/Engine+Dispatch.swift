@@ -11,7 +11,7 @@ extension Engine {
         defer { machine.endPlain(request) }
         let isLong = isLineLong
         let isWide = try machine.planPlain(request, mayRepeat: !isLong)
-        if isLong { try admission.requireEventRoom() }
+        if isLong { try admission.requireEventRoom(isBatch: false) }
         if isWide, try mustWaitForPlan(connection) { return }
         let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
@@ -78,11 +78,11 @@ extension Engine {
     }
 
     private func planDispatch(expecting expected: Int?) throws(RequestError) {
+        let isBatch = request.present.contains(.actions)
+        // What was planned before something was refused has been done, too.
+        defer { if isBatch { clock.work += Work.batchAction * machine.plan.actions.count } }
         try machine.planDispatch(request, expecting: expected)
-        if machine.plan.actions.count > 1 || request.present.contains(.actions) {
-            clock.work += Work.batchAction * machine.plan.actions.count
-        }
-        if isLineLong { try admission.requireEventRoom() }
+        if isLineLong { try admission.requireEventRoom(isBatch: isBatch) }
     }
 
     /// Whether what the line brings may make an event longer than a line.

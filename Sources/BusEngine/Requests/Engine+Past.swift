@@ -93,6 +93,9 @@ extension Engine {
         proceed(connection)
     }
 
+    /// Whether somebody still waits for what the log is asked.
+    package func isAwaited(_ query: LogQuery) -> Bool { queries.isAwaited(query) }
+
     /// Does what a connection waited for, and answers with the revision it made, or with why it can't be done.
     func finish(
         _ id: [UInt8], _ connection: Connection, _ body: () throws(RequestError) -> Void
@@ -155,6 +158,11 @@ extension Engine {
             while let query = connection.query {
                 // What is still to be told of past actions is told by the daemon that follows.
                 if case .actions = query.purpose { break }
+                // It is about to be done.
+                if case .reload = query.purpose {
+                    isAny = true
+                    break
+                }
                 connection.query = nil
                 isAny = true
                 query.id.withUnsafeBytes {

@@ -8,7 +8,7 @@ extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
         let past = try requestedPast()
         if past == nil { clock.work += Work.read }
-        let pattern = try requestedPattern(required: true)!
+        let pattern = try requestedPattern(required: true, ofPast: past != nil)!
         if past == nil { try machine.requireTypes(of: pattern) }
         let selected = try requestedPointers().map { Selection($0) }
         let limit = try request.integer(.limit, least: 1) ?? 1000

@@ -8,7 +8,7 @@ extension Engine {
         totals.requests &+= 1
         currentLine = line
         do throws(RequestError) {
-            try request.read(line, from: connection.id)
+            try request.read(line, from: &connection.memory)
             guard request.id.count + DaemonLimits.eventOverhead <= limits.daemon.line else {
                 // No reply could bear it.
                 return refuse(

@@ -68,8 +68,8 @@ extension Engine {
 
     // MARK: What a request speaks of
 
-    /// The stores named by `store`, `type` or `match`.
-    func requestedPattern(required: Bool) throws(RequestError) -> AddressPattern? {
+    /// The stores named by `store`, `type` or `match`. Of the past it is not known here which types there were.
+    func requestedPattern(required: Bool, ofPast: Bool = false) throws(RequestError) -> AddressPattern? {
         let match = try request.string(.match)
         let given = [request.present.contains(.store), request.present.contains(.type), match != nil]
         guard given.filter({ $0 }).count <= 1 else {
@@ -80,6 +80,9 @@ extension Engine {
             return AddressPattern(request.store)
         }
         if request.present.contains(.type) {
+            if ofPast, Names.isTypeName(request.type) {
+                return AddressPattern(type: String(decoding: request.type, as: UTF8.self))
+            }
             return AddressPattern(type: try machine.requireType(request.type).name)
         }
         if let match {

@@ -18,9 +18,9 @@ final class PendingRead {
 
 /// Reads that go on in a later slice. What comes and goes meanwhile they are told.
 final class PendingReads {
-    @exclusivity(unchecked) private var active: [PendingRead] = []
+    private var active: [PendingRead] = []
     /// What they hold counts as.
-    @exclusivity(unchecked) private(set) var bytes = 0
+    private(set) var bytes = 0
 
     func add(_ read: PendingRead) {
         active.append(read)

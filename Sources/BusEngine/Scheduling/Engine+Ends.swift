@@ -32,7 +32,7 @@ extension Engine {
     func end(_ connection: Connection) {
         _ = scheduler.beginSlice()
         defer { (clock.sliceEnd, clock.deliveredWork) = (0, 0) }
-        if let session = connection.session, isEndLong(session), scheduler.isGateClosed(to: connection.id) {
+        if let session = connection.session, isEndLong(session), scheduler.isGateClosed(to: -1) {
             scheduler.waitAtGate(.end(connection))
         } else {
             finishEnd(of: connection)

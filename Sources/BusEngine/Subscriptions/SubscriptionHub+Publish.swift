@@ -94,7 +94,6 @@ extension SubscriptionHub {
         }
         for index in details.created {
             machine.commitCreation(of: index)
-            joinGroups(index)
             publishState(of: index)
         }
         for index in details.dropped {

@@ -28,7 +28,7 @@ package protocol StateType: AnyObject, Sendable {
     func payloadSchema(of action: Int) -> PayloadSchema?
 
     /// Commits an accepted action to one state: writes through `draft`, then brings computed values up to date.
-    /// False when the action's `when` leaves this store alone. After a rejection the driver undoes the undoLog.
+    /// False when the action's `when` leaves this store alone. After a rejection the driver rolls the undo log back.
     func commit(
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool

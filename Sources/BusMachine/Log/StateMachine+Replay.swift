@@ -245,12 +245,16 @@ extension StateMachine {
 
     /// Puts a definition of the log in force.
     func define(_ definition: JSON) throws(RequestError) {
-        if let known = knownTypes.first(where: { $0.definition == definition }) { return define(known) }
         do {
-            define(try DeclaredType(definition: definition))
+            define(try compile(definition))
         } catch {
             throw RequestError(.internal, "it has a definition that this version can't read (\(error))")
         }
+    }
+
+    func compile(_ definition: JSON) throws -> any StateType {
+        if let known = knownTypes.first(where: { $0.definition == definition }) { return known }
+        return try DeclaredType(definition: definition)
     }
 
     // MARK: - Sessions

@@ -35,7 +35,7 @@ extension StateMachine {
     package func setWill(_ will: [WillAction], of session: Session) { session.will = will }
 
     /// Whether a number can be one of a session: a store remembers it.
-    static func isSession(_ number: Int) -> Bool { 0...(1 << 53) ~= number }
+    package static func isSession(_ number: Int) -> Bool { 0...(1 << 53) ~= number }
 
     // MARK: Wills
 

@@ -24,7 +24,9 @@ package final class Restoration {
         machine.epoch = try bus.string("epoch")
         machine.revision = try bus.integer("revision")
         machine.time = max(machine.time, try bus.integer("now"))
-        machine.nextSession = bus.members["nextSession"]?.int ?? 0
+        let nextSession = bus.members["nextSession"]?.int ?? 0
+        guard StateMachine.isSession(nextSession) else { throw bus.missing("nextSession") }
+        machine.nextSession = nextSession
     }
 
     /// Takes a record; false if it is none of a state machine.
@@ -80,12 +82,11 @@ package final class Restoration {
     }
 
     private func keepDefinition(_ definition: JSON, _ name: String) throws(TransferFailure) {
-        do throws(RequestError) {
-            try machine.define(definition)
+        do {
+            machine.define(try machine.compile(definition))
         } catch {
             throw TransferFailure(
-                "The type \(name) has stores but no definition that fits them (\(error.message)); give it one."
-            )
+                "The type \(name) has stores but no definition that fits them (\(error)); give it one.")
         }
         kept.append(name)
     }

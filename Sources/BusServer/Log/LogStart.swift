@@ -62,6 +62,7 @@ struct LogStart {
         let ending = Ending()
         let replayer = Replayer(
             knowing: configuration.knownTypes, epoch: file.epoch ?? configuration.epoch,
+            hashSeed: configuration.hashSeed,
             report: { failure in
                 logger.error(
                     "an older snapshot is used: \(failure.message)", metadata: LogKind.logTrouble.metadata)

@@ -12,6 +12,7 @@ extension EventLoop {
         // Who can't hear any more ends here; who has only not heard everything yet does so from the next daemon.
         for id in connections.ids where connections[id]?.outputLost == true { close(id, .peerLost) }
         flush(all: true)
+        engine.finishEnds()
         repeat {
             flush(all: true)
             _ = coordinator?.drain()

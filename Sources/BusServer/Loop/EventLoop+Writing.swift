@@ -7,8 +7,11 @@ extension EventLoop: SocketWriter {
     func flush(all: Bool = false) {
         flushed = all ? .min / 2 : 0
         flushEnd = all ? .max : MonotonicClock.nanoseconds() + Bounds.flushNanoseconds
-        performOutputs()
-        order.write(with: self)
+        // What is written may end a connection, and its will make the engine want something.
+        repeat {
+            performOutputs()
+            order.write(with: self)
+        } while engine.hasOutputs
         if !gathersTurns { coordinator?.turnEnded() }
     }
 
@@ -23,8 +26,11 @@ extension EventLoop: SocketWriter {
 
     private func perform(_ output: EngineOutput) {
         switch output {
-        case .query(let query): coordinator?.ask(query)
-        case .reload(let request): reload(request)
+        case .query(let query): if engine.isAwaited(query) { coordinator?.ask(query) }
+        case .reload(let request):
+            let began = MonotonicClock.nanoseconds()
+            reload(request)
+            engine.noteTime(MonotonicClock.nanoseconds() - began)
         case .diagnostic(let diagnostic):
             clientLog.note(diagnostic)
             switch diagnostic.kind {

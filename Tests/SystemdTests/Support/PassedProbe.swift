@@ -20,7 +20,7 @@ struct PassedProbe {
         // Foundation passes three: two come as input and errors, and what is an error goes the way of the output.
         let moves = ["3<&0 </dev/null", "4<&2"].prefix(descriptors.count).joined(separator: " ")
         let probe = "\(Harness.executables)/systemd-probe"
-        process.arguments = ["-c", "exec 3<&- 4<&- \(moves) 2>&1; \(variables) exec \(probe) passed"]
+        process.arguments = ["-c", "exec 3<&- 4<&- \(moves) 2>&1; \(variables) exec '\(probe)' passed"]
         process.standardInput = passed.first ?? FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = passed.dropFirst().first ?? output
