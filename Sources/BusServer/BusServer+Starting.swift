@@ -63,7 +63,8 @@ extension BusServer {
         let loop: EventLoop
         do throws(SystemError) {
             loop = try EventLoop(
-                queue: queue, engine: engine, limits: setup.configuration.limits, grace: grace, log: log,
+                queue: queue, engine: engine, limits: setup.configuration.limits, timeouts: timeouts,
+                log: log,
                 bell: bell)
         } catch {
             inheritance?.drop()
@@ -188,7 +189,7 @@ extension BusServer {
     }
 
     private func createStores(_ engine: Engine, _ setup: ServerSetup) throws(StartFailure) {
-        var complaints = Complaints()
+        var complaints = ConfigurationErrors()
         setup.createStores(in: engine, &complaints)
         try complaints.throwIfAny()
     }

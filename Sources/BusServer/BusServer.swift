@@ -12,7 +12,7 @@ import Systemd
 package final class BusServer: @unchecked Sendable {
     var setup: ServerSetup
     var service: Service
-    let grace: Grace
+    let timeouts: Timeouts
     let logger: Logger
     let queue = DispatchQueue(label: "fluxbus.bus", qos: .userInitiated)
     let ended = DispatchGroup()
@@ -36,10 +36,12 @@ package final class BusServer: @unchecked Sendable {
     /// The process is this server's alone: what it takes in memory counts against the limit. Call it before the start.
     package func watchMemory() { meter = MemoryMeter() }
 
-    package init(_ setup: ServerSetup, service: Service = .none, grace: Grace = Grace(), logger: Logger) {
+    package init(
+        _ setup: ServerSetup, service: Service = .none, timeouts: Timeouts = Timeouts(), logger: Logger
+    ) {
         self.setup = setup
         self.service = service
-        self.grace = grace
+        self.timeouts = timeouts
         self.logger = logger
         service.report(to: logger)
     }

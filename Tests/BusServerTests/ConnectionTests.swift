@@ -188,9 +188,9 @@ struct ConnectionTests {
     }
 
     @Test func aClientThatDoesNotTakeItsGoodbyeIsNotWaitedForLong() throws {
-        var grace = Grace()
-        grace.goodbye = 50
-        let bus = try TestBus(grace: grace)
+        var timeouts = Timeouts()
+        timeouts.goodbye = 50
+        let bus = try TestBus(timeouts: timeouts)
         let client = try bus.client()
         // Its socket is full and stays so.
         let text = String(repeating: "x", count: 60_000)
@@ -232,9 +232,10 @@ struct ConnectionTests {
     }
 
     @Test func aTCPClientThatSaysNothingIsSentAway() throws {
-        var grace = Grace()
-        grace.hello = 50
-        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret-of-the-phone", grace: grace)
+        var timeouts = Timeouts()
+        timeouts.hello = 50
+        let bus = try TestBus(
+            listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret-of-the-phone", timeouts: timeouts)
         let known = try Client(bus.addresses[1])
         #expect(try known.ask(#"{"op":"hello","token":"s3cret-of-the-phone"}"#).contains("\"ok\":true"))
         let silent = try Client(bus.addresses[1])

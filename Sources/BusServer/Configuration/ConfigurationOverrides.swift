@@ -49,7 +49,7 @@ package struct ConfigurationOverrides: Sendable {
         sync = one("FLUXBUS_SYNC")
     }
 
-    func apply(to configuration: inout ServerConfiguration, _ complaints: inout Complaints) {
+    func apply(to configuration: inout ServerConfiguration, _ complaints: inout ConfigurationErrors) {
         if !listen.isEmpty {
             configuration.listen = listen.compactMap { address in
                 complaints.collect { () throws(SourceError) in

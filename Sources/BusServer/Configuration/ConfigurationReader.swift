@@ -4,7 +4,7 @@ import BusSource
 
 /// Reads `fluxbusd.yaml`. Every member is read even when another is wrong, and all complaints are kept.
 struct ConfigurationReader {
-    private(set) var complaints = Complaints()
+    private(set) var complaints = ConfigurationErrors()
     private let file: String
 
     init(file: String) { self.file = file }

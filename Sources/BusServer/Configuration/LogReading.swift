@@ -4,7 +4,7 @@ import BusSource
 
 /// Reads `log:` of the configuration.
 struct LogReading {
-    private(set) var complaints = Complaints()
+    private(set) var complaints = ConfigurationErrors()
     private let file: String
 
     init(file: String) { self.file = file }

@@ -35,7 +35,7 @@ package struct ServerConfiguration: Sendable {
     /// absent when nobody named it and an address to listen on was given otherwise, or none is needed.
     static func load(
         flags: ConfigurationOverrides, environment: ConfigurationOverrides, defaultFile: String,
-        purpose: Purpose = .serving, _ complaints: inout Complaints
+        purpose: Purpose = .serving, _ complaints: inout ConfigurationErrors
     ) -> ServerConfiguration {
         var configuration = ServerConfiguration()
         let named = flags.config ?? environment.config
@@ -58,7 +58,9 @@ package struct ServerConfiguration: Sendable {
         case verifying
     }
 
-    private static func read(_ file: Located<String>, _ complaints: inout Complaints) -> ServerConfiguration {
+    private static func read(_ file: Located<String>, _ complaints: inout ConfigurationErrors)
+        -> ServerConfiguration
+    {
         let read = complaints.collect { () throws(SourceError) in
             let bytes = try FileBytes.read(file, what: "the configuration")
             return try LocatedValue.read(bytes, file: file.value)
@@ -71,7 +73,7 @@ package struct ServerConfiguration: Sendable {
     }
 
     /// What can be wrong although each part is right. Silent where other complaints may be the cause.
-    private func checkAddresses(_ complaints: inout Complaints) {
+    private func checkAddresses(_ complaints: inout ConfigurationErrors) {
         if let tcp = listen.first(where: \.isTCP), tokens == nil {
             complaints.add(
                 "TCP needs tokens: name a file of lines NAME TOKEN under tokens:, with --tokens or FLUXBUS_TOKENS.",

@@ -6,7 +6,7 @@ import BusLog
 extension ServerSetup {
     /// Throws everything at once that would keep a daemon from starting here. Nothing is made or changed.
     package func check() throws(StartFailure) {
-        var complaints = Complaints()
+        var complaints = ConfigurationErrors()
         checkPlaces(&complaints)
         var rehearsal = EngineConfiguration(epoch: "", ownUID: 0, version: Version.text)
         rehearsal.limits = configuration.limits
@@ -16,12 +16,12 @@ extension ServerSetup {
 
     /// The same of sockets and log only: the stores are told by the engine that makes them.
     package func checkPlaces() throws(StartFailure) {
-        var complaints = Complaints()
+        var complaints = ConfigurationErrors()
         checkPlaces(&complaints)
         try complaints.throwIfAny()
     }
 
-    private func checkPlaces(_ complaints: inout Complaints) {
+    private func checkPlaces(_ complaints: inout ConfigurationErrors) {
         for address in configuration.listen {
             guard case .unix(let path, let mode, let group) = address.kind else { continue }
             let listening = UnixListening(path: path, mode: mode, group: group, place: address.place)
@@ -39,7 +39,7 @@ extension ServerSetup {
     }
 
     /// Makes the configured stores that are not there.
-    func createStores(in engine: Engine, _ complaints: inout Complaints) {
+    func createStores(in engine: Engine, _ complaints: inout ConfigurationErrors) {
         for store in configuration.stores {
             do {
                 try engine.createConfigured(store.value)

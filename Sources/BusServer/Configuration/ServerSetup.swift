@@ -38,7 +38,7 @@ package struct ServerSetup: Sendable {
         _ flags: ConfigurationOverrides, _ environment: ConfigurationOverrides, _ defaultFile: String,
         _ natives: [any StateType], _ purpose: ServerConfiguration.Purpose, since earlier: ServerSetup?
     ) throws(StartFailure) -> ServerSetup {
-        var complaints = Complaints()
+        var complaints = ConfigurationErrors()
         let configuration = ServerConfiguration.load(
             flags: flags, environment: environment, defaultFile: defaultFile, purpose: purpose, &complaints)
         var setup = try ServerSetup(configuration, natives: natives, since: earlier, complaints)
@@ -58,12 +58,12 @@ package struct ServerSetup: Sendable {
 
     /// Reads types and tokens, and checks the stores; finds everything that is wrong with them.
     package init(_ configuration: ServerConfiguration, natives: [any StateType] = []) throws(StartFailure) {
-        try self.init(configuration, natives: natives, since: nil, Complaints())
+        try self.init(configuration, natives: natives, since: nil, ConfigurationErrors())
     }
 
     private init(
         _ configuration: ServerConfiguration, natives: [any StateType], since earlier: ServerSetup?,
-        _ found: Complaints
+        _ found: ConfigurationErrors
     ) throws(StartFailure) {
         var complaints = found
         self.configuration = configuration
@@ -83,7 +83,7 @@ package struct ServerSetup: Sendable {
     /// Reads everything anew: configuration, types, tokens.
     package func reloaded() throws(StartFailure) -> ServerSetup {
         guard let source else {
-            return try ServerSetup(configuration, natives: natives, since: self, Complaints())
+            return try ServerSetup(configuration, natives: natives, since: self, ConfigurationErrors())
         }
         return try Self.load(
             source.flags, source.environment, source.defaultFile, natives, .serving, since: self)
@@ -92,7 +92,7 @@ package struct ServerSetup: Sendable {
     /// The types in a directory; nil when something is wrong with them.
     private static func catalog(
         in directory: Located<String>, beside natives: [any StateType], since earlier: TypeCatalog?,
-        _ complaints: inout Complaints
+        _ complaints: inout ConfigurationErrors
     ) -> TypeCatalog? {
         var errors: [SourceError] = []
         let catalog = TypeCatalog(directory: directory.value, beside: natives, since: earlier, &errors)
@@ -112,7 +112,7 @@ package struct ServerSetup: Sendable {
     }
 
     private static func checkStores(
-        _ configuration: ServerConfiguration, types: [any StateType]?, _ complaints: inout Complaints
+        _ configuration: ServerConfiguration, types: [any StateType]?, _ complaints: inout ConfigurationErrors
     ) {
         var seen: Set<String> = []
         for store in configuration.stores {

@@ -42,7 +42,7 @@ package struct TokenTable: Sendable {
     // MARK: - Reading
 
     /// Reads the file; adds what is wrong to the complaints.
-    static func read(_ path: Located<String>, _ complaints: inout Complaints) -> TokenTable {
+    static func read(_ path: Located<String>, _ complaints: inout ConfigurationErrors) -> TokenTable {
         var table = TokenTable()
         let before = complaints.errors.count
         let bytes = complaints.collect { () throws(SourceError) in

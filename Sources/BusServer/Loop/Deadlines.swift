@@ -8,16 +8,16 @@ struct Deadlines {
         let due: Int
     }
 
-    private let grace: Grace
+    private let timeouts: Timeouts
     private var hellos = EntryQueue()
     private var goodbyes = EntryQueue()
     /// When accepting is tried again after a lack of descriptors.
     var acceptAgain: Int?
 
-    init(_ grace: Grace) { self.grace = grace }
+    init(_ timeouts: Timeouts) { self.timeouts = timeouts }
 
     /// Until when a client that came now has to have said hello.
-    func helloDue(now: Int) -> Int { now + grace.hello }
+    func helloDue(now: Int) -> Int { now + timeouts.hello }
 
     mutating func addHello(_ token: UInt64, now: Int) {
         hellos.append(Entry(token: token, due: helloDue(now: now)))
@@ -25,7 +25,7 @@ struct Deadlines {
 
     /// Returns when it is due.
     mutating func addGoodbye(_ token: UInt64, now: Int) -> Int {
-        let entry = Entry(token: token, due: now + grace.goodbye)
+        let entry = Entry(token: token, due: now + timeouts.goodbye)
         goodbyes.append(entry)
         return entry.due
     }

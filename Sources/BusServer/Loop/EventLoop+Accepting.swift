@@ -28,7 +28,7 @@ extension EventLoop {
     }
 
     private func accept(from listener: Listener) {
-        for _ in 0..<Bounds.acceptedPerTurn {
+        for _ in 0..<LoopLimits.acceptedPerTurn {
             var address = sockaddr_storage()
             switch SystemCall.accept(listener.descriptor, address: &address) {
             case .connection(let descriptor):
@@ -57,7 +57,7 @@ extension EventLoop {
             clientLog.note(.warning, "connection without an identity refused", nil)
             return SystemCall.close(descriptor)
         }
-        let reserve = Bounds.reserved(of: limits.daemon.connections)
+        let reserve = LoopLimits.reserved(of: limits.daemon.connections)
         guard count < limits.daemon.connections - reserve || isOperator(peer) else {
             return refuse(
                 descriptor,
@@ -122,7 +122,7 @@ extension EventLoop {
     private func pauseAccepting(_ reason: String) {
         clientLog.note(.warning, "accepting paused: \(reason)", nil)
         listenFor([])
-        deadlines.acceptAgain = MonotonicClock.read() + Bounds.acceptPause
+        deadlines.acceptAgain = MonotonicClock.read() + LoopLimits.acceptPause
     }
 
     func resumeAccepting() {

@@ -12,13 +12,13 @@ extension EventLoop {
     /// Somebody came over TCP. Where there are too many already, the one that has been silent for longest goes: a client
     /// that speaks at once gets in however many sit there.
     func receive(_ descriptor: Int32, _ peer: Peer, among strangers: Strangers) {
-        if strangers.all.count >= Bounds.strangers, let oldest = strangers.all.first {
+        if strangers.all.count >= LoopLimits.strangers, let oldest = strangers.all.first {
             // What it said may not have been heard yet.
             if oldest.heldUntil == nil { hear(oldest.token, among: strangers) }
             if strangers.find(oldest.token) != nil {
                 turnAway(
                     oldest.token, among: strangers, .limit,
-                    "This bus lets \(Bounds.strangers) TCP clients wait; say hello directly after connecting."
+                    "This bus lets \(LoopLimits.strangers) TCP clients wait; say hello directly after connecting."
                 )
             }
         }
@@ -117,7 +117,8 @@ extension EventLoop {
             token, among: strangers, .protocol, "A TCP connection begins with hello and a token of the bus.",
             after:
                 #"{"ok":false,"error":{"code":"unauthorized","message":"Begin with hello and a token; this is "#
-                + #"a TCP connection, whose first line has at most \#(Bounds.firstLine) bytes."}}"# + "\n")
+                + #"a TCP connection, whose first line has at most \#(LoopLimits.firstLine) bytes."}}"# + "\n"
+        )
     }
 
     /// The last words to one. Its socket is new, so they fit.

@@ -6,7 +6,7 @@ extension EventLoop: SocketWriter {
     /// commit its will, and so make output for others.
     func flush(all: Bool = false) {
         flushed = all ? .min / 2 : 0
-        flushEnd = all ? .max : MonotonicClock.nanoseconds() + Bounds.flushNanoseconds
+        flushEnd = all ? .max : MonotonicClock.nanoseconds() + LoopLimits.flushNanoseconds
         // What is written may end a connection, and its will make the engine want something.
         repeat {
             performOutputs()
@@ -43,26 +43,26 @@ extension EventLoop: SocketWriter {
 
     func takeReady(_ body: (ConnectionID) -> Void) { engine.takeReady(body) }
 
-    var hasRoom: Bool { flushed < Bounds.flushedPerTurn }
+    var hasRoom: Bool { flushed < LoopLimits.flushedPerTurn }
 
     /// A connection is to be sent much, or its client has gone or is about to.
     func comesLater(_ id: ConnectionID) -> Bool {
         guard let connection = connections[id] else { return false }
         return connection.inputEnded || connection.outputLost
-            || engine.waitingOutput(of: id) > Bounds.heavyOutput
+            || engine.waitingOutput(of: id) > LoopLimits.heavyOutput
     }
 
     func write(_ id: ConnectionID, afterOthers: Bool) {
-        flushed += Bounds.costOfWriting + write(id)
+        flushed += LoopLimits.costOfWriting + write(id)
         if afterOthers, MonotonicClock.nanoseconds() > flushEnd {
-            flushed = max(flushed, Bounds.flushedPerTurn)
+            flushed = max(flushed, LoopLimits.flushedPerTurn)
         }
     }
 
     /// Writes to one connection; gives how many bytes.
     private func write(_ id: ConnectionID) -> Int {
         guard var connection = connections[id], connection.sated != turn else { return 0 }
-        var allowance = Bounds.writtenPerTurn
+        var allowance = LoopLimits.writtenPerTurn
         while allowance > 0 {
             let count = engine.output(of: id, into: pieces)
             if count == 0 { break }
@@ -82,7 +82,7 @@ extension EventLoop: SocketWriter {
             if written > 0 {
                 let isDone = engine.sent(id, written)
                 // So it mostly ends: all is sent, and everything is as it was before.
-                if isDone, connection.isAsUsual { return Bounds.writtenPerTurn - allowance + written }
+                if isDone, connection.isAsUsual { return LoopLimits.writtenPerTurn - allowance + written }
                 // What nobody reads is thrown away at once.
                 if !connection.outputLost { allowance -= written }
                 connection.awaitsHello = false
@@ -94,6 +94,6 @@ extension EventLoop: SocketWriter {
         }
         if allowance <= 0 { connection.sated = turn }
         settle(id, connection)
-        return Bounds.writtenPerTurn - allowance
+        return LoopLimits.writtenPerTurn - allowance
     }
 }

@@ -49,8 +49,9 @@ final class EventLoop {
     /// What the kernel was asked so far.
     @exclusivity(unchecked) var calls = SystemCallCount()
 
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Bounds.readBuffer, alignment: 4096)
-    let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: Bounds.pieces)
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: LoopLimits.readBuffer, alignment: 4096)
+    let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: LoopLimits.pieces)
     /// Connections to be written to, or looked at, at the end of this turn.
     let order = WritingOrder()
     /// When the clock was last looked at, in nanoseconds, and how much work this turn had done by then.
@@ -62,7 +63,7 @@ final class EventLoop {
     var flushEnd = 0
     /// Counts turns, to know whose allowance of this turn is used up.
     @exclusivity(unchecked) var turn = 0
-    @exclusivity(unchecked) private var patience = Patience()
+    @exclusivity(unchecked) private var busyPoll = BusyPoll()
     /// The log is given a group when nothing is ready for a moment, and not after each turn: those who were just answered
     /// send their next requests meanwhile, and a group costs the same whatever is in it.
     var gathersTurns = false
@@ -71,14 +72,15 @@ final class EventLoop {
     let bell: EventFD
 
     init(
-        queue: DispatchQueue, engine: Engine, limits: Limits, grace: Grace, log: ClientLog, bell: EventFD
+        queue: DispatchQueue, engine: Engine, limits: Limits, timeouts: Timeouts, log: ClientLog,
+        bell: EventFD
     ) throws(SystemError) {
         self.bell = bell
         self.queue = queue
         self.engine = engine
         self.limits = limits
         clientLog = log
-        deadlines = Deadlines(grace)
+        deadlines = Deadlines(timeouts)
         poller = try Poller()
         try poller.add(bell.descriptor, .input, token: EventFD.token, &calls)
     }
@@ -96,12 +98,12 @@ final class EventLoop {
         var groupBegan = MonotonicClock.nanoseconds()
         givesBack = false
         gathersTurns = true
-        while turns < Bounds.turnsPerWakeUp, !givesBack {
+        while turns < LoopLimits.turnsPerWakeUp, !givesBack {
             var count = poller.poll(&calls)
             if count == 0, !hasWork {
                 coordinator?.turnEnded()
                 groupBegan = MonotonicClock.nanoseconds()
-                if patience.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
+                if busyPoll.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
                 // Being woken here takes one switch of threads less than being woken by Dispatch.
                 count = poller.poll(milliseconds: timeToStay(), &calls)
                 if count == 0 { break }
@@ -111,9 +113,9 @@ final class EventLoop {
             pulse?.turnEnded(now: now)
             measureMemory(now: now)
             let end = MonotonicClock.nanoseconds()
-            patience.somethingCame(now: end)
+            busyPoll.somethingCame(now: end)
             turns += 1
-            if end - groupBegan > Bounds.groupNanoseconds {
+            if end - groupBegan > LoopLimits.groupNanoseconds {
                 coordinator?.turnEnded()
                 groupBegan = end
             }
@@ -154,15 +156,15 @@ final class EventLoop {
     /// How long to wait for sockets before the queue is given back and sleeps without end, in milliseconds.
     private func timeToStay() -> Int {
         guard whenEmpty == nil else { return 0 }
-        guard let due = nextDue() else { return Bounds.stay }
-        return min(Bounds.stay, max(0, due - MonotonicClock.read()))
+        guard let due = nextDue() else { return LoopLimits.stay }
+        return min(LoopLimits.stay, max(0, due - MonotonicClock.read()))
     }
 
     private func takeTurn(events count: Int) {
         beginTurn()
         lookedAt = MonotonicClock.nanoseconds()
         workAtLook = 0
-        let end = lookedAt + Bounds.turnNanoseconds
+        let end = lookedAt + LoopLimits.turnNanoseconds
         if let due = engine.nextDeadline, due <= wall.latest { engine.tick() }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
@@ -173,14 +175,16 @@ final class EventLoop {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
             } else if let id = connections.find(token) {
                 serve(id, interest)
-                if index % Bounds.eventsPerLook == 0 || engine.workOfTurn &- workAtLook > Bounds.workPerLook {
+                if index % LoopLimits.eventsPerLook == 0
+                    || engine.workOfTurn &- workAtLook > LoopLimits.workPerLook
+                {
                     if lookAtClock() > end { engine.closeTurn() }
                 }
             }
         }
         engine.relieveMemory()
         // However long the sockets took, those who wait have their share of the turn.
-        serveWaiting(until: max(end, MonotonicClock.nanoseconds() + Bounds.turnNanoseconds / 2))
+        serveWaiting(until: max(end, MonotonicClock.nanoseconds() + LoopLimits.turnNanoseconds / 2))
         flush()
     }
 
@@ -302,7 +306,7 @@ final class EventLoop {
     /// The one place where a connection ends, however it ends.
     func close(_ id: ConnectionID, _ reason: CloseReason) {
         guard let connection = connections.remove(id) else { return }
-        flushed += Bounds.costOfClosing
+        flushed += LoopLimits.costOfClosing
         if reason.drains { drain(connection.descriptor) }
         SystemCall.close(connection.descriptor)
         let peer = engine.peer(of: id)
@@ -313,7 +317,7 @@ final class EventLoop {
 
     /// Throws away what is unread: closing a socket over it would make the peer's end of file a reset.
     func drain(_ descriptor: Int32) {
-        var left = Bounds.drained
+        var left = LoopLimits.drained
         while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffer, &calls) {
             left -= count
         }

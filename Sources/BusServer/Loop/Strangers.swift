@@ -34,7 +34,7 @@ final class Strangers {
     var guesses = Guesses()
     private var nextToken: UInt64 = 0
     private let buffer = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: Bounds.firstLine, alignment: 16)
+        byteCount: LoopLimits.firstLine, alignment: 16)
 
     init() throws(SystemError) { poller = try Poller() }
 
@@ -79,7 +79,7 @@ final class Strangers {
     /// Reads what one has sent, as far as it may.
     func read(_ token: UInt64, _ calls: inout SystemCallCount) -> FirstLine {
         guard let index = all.firstIndex(where: { $0.token == token }) else { return .unfinished }
-        let room = Bounds.firstLine - all[index].bytes.count
+        let room = LoopLimits.firstLine - all[index].bytes.count
         let space = UnsafeMutableRawBufferPointer(rebasing: buffer[..<room])
         switch SystemCall.receive(all[index].descriptor, into: space, &calls) {
         case .bytes(let count):
@@ -88,7 +88,7 @@ final class Strangers {
             let start = all[index].bytes.firstIndex { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
             all[index].bytes.removeFirst(start ?? all[index].bytes.count)
             if all[index].bytes.contains(UInt8(ascii: "\n")) { return .whole }
-            return all[index].bytes.count < Bounds.firstLine ? .unfinished : .tooLong
+            return all[index].bytes.count < LoopLimits.firstLine ? .unfinished : .tooLong
         case .wouldBlock: return .unfinished
         case .end, .failed: return .ended
         }

@@ -25,7 +25,7 @@ struct Poller: ~Copyable {
         let created = linux_epoll_create()
         guard created >= 0 else { throw SystemError("epoll_create1") }
         descriptor = created
-        events = .allocate(capacity: Bounds.eventsPerTurn)
+        events = .allocate(capacity: LoopLimits.eventsPerTurn)
     }
 
     /// Whoever lets go of the poller must have made sure that Dispatch watches it no more.
@@ -38,7 +38,8 @@ struct Poller: ~Copyable {
     func poll(milliseconds: Int = 0, _ calls: inout SystemCallCount) -> Int {
         while true {
             calls.poll &+= 1
-            let count = linux_epoll_wait(descriptor, events, Int32(Bounds.eventsPerTurn), Int32(milliseconds))
+            let count = linux_epoll_wait(
+                descriptor, events, Int32(LoopLimits.eventsPerTurn), Int32(milliseconds))
             if count >= 0 { return Int(count) }
             guard errno == EINTR else {
                 preconditionFailure("epoll_wait: \(SystemError("epoll_wait").reason).")

@@ -11,7 +11,7 @@ final class TestBus {
     private var isStopped = false
 
     init(
-        listen: [String] = [], limits: [String] = [], tokens: String? = nil, grace: Grace = Grace(),
+        listen: [String] = [], limits: [String] = [], tokens: String? = nil, timeouts: Timeouts = Timeouts(),
         logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) throws {
         let directory = TemporaryDirectory()
@@ -23,7 +23,7 @@ final class TestBus {
                 listen: ["unix:\(directory.path)/s"] + listen, tokens: tokenFile,
                 types: "\(directory.path)/types", stores: ["counter/main"], limits: limits),
             environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml")
-        server = BusServer(setup, grace: grace, logger: logger)
+        server = BusServer(setup, timeouts: timeouts, logger: logger)
         addresses = try server.start()
     }
 

@@ -42,7 +42,7 @@ final class LiveBus {
                 types: "\(directory)/types", stores: ["counter/main"], limits: limits),
             environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml")
         let server = BusServer(
-            setup, grace: Grace(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            setup, timeouts: Timeouts(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         addresses = try server.start()
         self.server = server
     }

@@ -1,5 +1,5 @@
 /// How long clients are given before the daemon ends their connections, in milliseconds.
-package struct Grace: Sendable {
+package struct Timeouts: Sendable {
     /// For a TCP client to say hello: anybody on this machine can connect, so silence must not cost a connection
     /// for ever.
     package var hello = 10_000

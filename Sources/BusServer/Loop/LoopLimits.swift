@@ -1,5 +1,5 @@
 /// Every bound of the event loop, each with its reason. Those of the protocol are in `Limits`.
-enum Bounds {
+enum LoopLimits {
     /// Events taken at once: as many as there are connections, mostly, as who is not among them waits for another turn.
     static let eventsPerTurn = 4096
     /// Nanoseconds that a turn takes at most, but for what can't be interrupted: estimates of work may be too low.
@@ -30,7 +30,7 @@ enum Bounds {
     /// Turns in one wake-up: timers and signals share the queue and want theirs.
     static let turnsPerWakeUp = 256
     /// Nanoseconds for which the loop looks for more before it sleeps: waking a core costs more than this.
-    static let patience = 20_000
+    static let busyPoll = 20_000
     /// Nanoseconds after which the log is given a group although more is ready: its clients have waited long enough.
     static let groupNanoseconds = 500_000
     /// Milliseconds for which the loop waits for sockets itself after something came; then Dispatch watches for it.

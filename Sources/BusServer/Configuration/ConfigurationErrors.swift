@@ -2,7 +2,7 @@ import BusSource
 
 /// Collects everything that is wrong, so that somebody who made three mistakes starts the daemon twice and not
 /// four times.
-struct Complaints {
+struct ConfigurationErrors {
     private(set) var errors: [SourceError] = []
 
     mutating func add(_ error: SourceError) { errors.append(error) }
@@ -19,7 +19,7 @@ struct Complaints {
     }
 
     /// Those about a file, in the order in which its lines are read.
-    mutating func addSorted(_ more: Complaints) {
+    mutating func addSorted(_ more: ConfigurationErrors) {
         errors += more.errors.sorted { ($0.line, $0.column) < ($1.line, $1.column) }
     }
 
