@@ -1,4 +1,5 @@
 import BusEngine
+import BusLogic
 import BusMachine
 import TestSupport
 

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusSource
 import BusYAML
 import TestSupport
 
