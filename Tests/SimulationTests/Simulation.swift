@@ -17,6 +17,8 @@ final class Simulation {
     private(set) var coalesced = 0
     private(set) var parts = 0
     private(set) var handOvers = 0
+    /// How often subscribers were told together.
+    private(set) var multicasts = 0
     /// How often somebody had to wait for a turn.
     private(set) var pauses = 0
 
@@ -49,6 +51,7 @@ final class Simulation {
             try audit()
         }
         try drain()
+        multicasts += engine.multicastsFormed
         for client in clients {
             try client.checkFinally(at: engine.revision, truth)
             coalesced += client.coalescedEvents
@@ -70,6 +73,7 @@ final class Simulation {
     /// Another engine takes over, in the middle of whatever is under way; no client may notice.
     private func restart() throws {
         let bytes = engine.handOver()
+        multicasts += engine.multicastsFormed
         // Whoever follows has been told another epoch by its configuration, and may know its types in another order.
         var following = configuration
         following.epoch = "0d3a1f0e-0000-4000-8000-000000000000"

@@ -14,7 +14,7 @@ import Testing
 
     /// The simulation is worth something only if it drives the bus into its corners.
     @Test func simulationReachesCoalescingSplittingAndHandOver() throws {
-        var (coalesced, parts, handOvers, pauses) = (0, 0, 0, 0)
+        var (coalesced, parts, handOvers, pauses, multicasts) = (0, 0, 0, 0, 0)
         for seed in 0..<9 {
             let simulation = try Simulation(seed: UInt64(seed))
             try simulation.run(steps: 1500)
@@ -22,10 +22,12 @@ import Testing
             parts += simulation.parts
             handOvers += simulation.handOvers
             pauses += simulation.pauses
+            multicasts += simulation.multicasts
         }
         #expect(coalesced > 20)
         #expect(parts > 20)
         #expect(handOvers > 50)
         #expect(pauses > 1000)
+        #expect(multicasts > 20)
     }
 }
