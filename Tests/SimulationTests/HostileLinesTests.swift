@@ -7,7 +7,7 @@ import Testing
 /// A million random and injured lines: each is answered once, nothing crashes, hangs or is left behind.
 @Suite struct HostileLinesTests {
     // A sanitizer slows each line down.
-    #if DEBUG || SANITIZE
+    #if SANITIZE
         private static let linesOfAPart = 10_000
     #else
         private static let linesOfAPart = 250_000
