@@ -104,16 +104,15 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine",
-                "BusProtocol",
-            ],
-            path: "Tests/TestSupport"),
+                "BusProtocol", "TestFiles",
+            ]),
         // Directories of their own for tests.
-        .target(name: "TestFiles", path: "Tests/TestFiles"),
+        .target(name: "TestFiles"),
         // A malloc that counts.
-        .target(name: "CMallocCount", path: "Tests/CMallocCount"),
+        .target(name: "CMallocCount"),
         // What a commit costs, counted.
         .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount"]),
-        .testTarget(name: "TidyTests"),
+        .testTarget(name: "TidyTests", dependencies: ["TestFiles"]),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(
             name: "BusYAMLTests",
@@ -122,7 +121,7 @@ let package = Package(
             name: "BusLogicTests",
             dependencies: [
                 "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML",
-                "TestSupport",
+                "TestFiles", "TestSupport",
             ]),
         .testTarget(
             name: "BusDefinitionsTests",
@@ -152,7 +151,7 @@ let package = Package(
                 "TestSupport", logging,
             ]),
         // A disk in memory under SQLite, which fails and loses its power when told to.
-        .target(name: "TestStorage", dependencies: ["CSQLite"], path: "Tests/TestStorage"),
+        .target(name: "TestStorage", dependencies: ["CSQLite"]),
         .testTarget(
             name: "BusLogTests",
             dependencies: ["BusLog", "CSQLite", "TestFiles", "TestStorage", "TestSupport"]),
@@ -163,7 +162,7 @@ let package = Package(
                 "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusServer",
                 "TestStorage", "TestSupport",
             ]),
-        .testTarget(name: "FluxTests", dependencies: ["Flux"]),
+        .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
         .testTarget(
             name: "BusTypesTests",
             dependencies: ["BusJSON", "BusProtocol", "BusTypes", "Flux", "TestSupport"]),
@@ -198,7 +197,8 @@ let package = Package(
             dependencies: ["CSQLite", "FluxBusCommand", "TestFiles", "fluxbus", "fluxbusd", arguments]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
-            name: "systemd-probe", dependencies: ["CSystemd", "Systemd"], path: "Tests/SystemdHarness/Probe"),
+            name: "systemd-probe", dependencies: ["CSystemd", "Systemd"],
+            path: "Tests/Support/SystemdHarness/Probe"),
         .testTarget(
             name: "SystemdTests",
             dependencies: [
@@ -215,6 +215,39 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// The folders show which floor a target stands on; `Examples` and `Fuzzers` have theirs already.
+let floors = [
+    // Pure: what every machine that applies the same entries agrees on. No I/O, no clock.
+    "Sources/Core": [
+        "BusJSON", "BusState", "BusProtocol", "BusSource", "BusLogic", "BusMachine", "BusHistory",
+    ],
+    "Sources/Daemon": [
+        "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "Systemd", "BusServer", "FluxBusDaemon",
+        "fluxbusd",
+    ],
+    "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
+    "Sources/Tools": ["FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
+    // C libraries.
+    "Sources/System": ["CLinux", "CSQLite", "CSystemd", "CYAML"],
+
+    "Tests/Core": ["BusJSONTests", "BusLogicTests"],
+    "Tests/Daemon": [
+        "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "HostileClientTests", "SimulationTests",
+        "TranscriptTests", "CostTests", "BusLogTests", "DurabilityTests", "SystemdTests", "BusServerTests",
+        "FluxBusDaemonTests",
+    ],
+    "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
+    "Tests/Tools": ["FluxBusCommandTests"],
+    // The repository as a whole.
+    "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
+    "Tests/Support": ["TestSupport", "TestFiles", "TestStorage", "CMallocCount", "CThreadOrder"],
+]
+for (folder, names) in floors {
+    for target in package.targets where names.contains(target.name) {
+        target.path = "\(folder)/\(target.name)"
+    }
+}
+
 // Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves.
 for target in package.targets where target.type == .test {
     target.swiftSettings = [.unsafeFlags(["-Onone"], .when(configuration: .release))]
@@ -227,7 +260,7 @@ if let names = Context.environment["FLUXBUS_ONLY"] {
     for target in package.targets where target.type == .test || target.type == .executable {
         target.dependencies.append("CThreadOrder")
     }
-    package.targets.insert(.target(name: "CThreadOrder", path: "Tests/CThreadOrder"), at: 0)
+    package.targets.insert(.target(name: "CThreadOrder", path: "Tests/Support/CThreadOrder"), at: 0)
     // Fuzz targets, on libFuzzer.
     package.targets.append(
         .executableTarget(

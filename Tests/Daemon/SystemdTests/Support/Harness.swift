@@ -1,0 +1,145 @@
+import Foundation
+import TestFiles
+import Testing
+
+/// A real systemd with journald, booted once for all tests of this process (Tests/Support/SystemdHarness/boot says how).
+///
+/// It ends with this process, however that ends: it lives on a pipe that only this process holds. Suites that need it say
+/// `@Suite(.harness)` and are skipped with a sentence where the machine does not allow it.
+final class Harness: Sendable {
+    struct Failure: Error, CustomStringConvertible { let description: String }
+
+    /// What became of a command.
+    struct Outcome {
+        let status: Int32
+        let output: String
+        let errors: String
+    }
+
+    /// The process 1 of the system, as seen from here.
+    let process: Int32
+    private let lifeline: Pipe
+    private let boot: Process
+
+    private static let booted: Result<Harness, any Error> = Result {
+        let harness = try Harness()
+        // Tests end by `exit`: wait until nothing is left of the system.
+        atexit { if let harness = try? Harness.shared() { harness.end() } }
+        return harness
+    }
+    /// Why there can be none on this machine; nil if there is one, or if booting it failed, which is a failed test.
+    static var refusal: String? {
+        if case .failure(let failure as Refusal) = booted { return failure.description }
+        return nil
+    }
+    static func shared() throws -> Harness { try booted.get() }
+
+    private struct Refusal: Error { let description: String }
+
+    /// The folder with this package.
+    static let package = Repository.root
+
+    /// The folder with the executables that were built, `systemd-probe` among them: they stand beside the tests.
+    static let executables = Repository.programs.path
+
+    /// Where the two are inside: not under their own paths, which units may not see.
+    static let packageInside = "/srv/fluxbus/package"
+    static let executablesInside = "/srv/fluxbus/executables"
+
+    init() throws {
+        let output = Pipe()
+        let errors = Pipe()
+        lifeline = Pipe()
+        boot = Process()
+        boot.executableURL = Self.package.appendingPathComponent("Tests/Support/SystemdHarness/boot")
+        boot.arguments = [
+            "\(Self.package.path):\(Self.packageInside)", "\(Self.executables):\(Self.executablesInside)",
+        ]
+        boot.standardInput = lifeline
+        boot.standardOutput = output
+        boot.standardError = errors
+        try boot.run()
+        // Not to the end: the script keeps its output open as long as the system runs.
+        let words = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+            .split(whereSeparator: \.isWhitespace)
+        guard words.first == "booted", words.count == 2, let process = Int32(words[1]) else {
+            let text = try String(decoding: errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+            boot.waitUntilExit()
+            if boot.terminationStatus == 77 {
+                throw Refusal(description: text.trimmingCharacters(in: .whitespacesAndNewlines))
+            }
+            throw Failure(description: "The harness did not boot: \(text)")
+        }
+        self.process = process
+    }
+
+    func end() {
+        try? lifeline.fileHandleForWriting.close()
+        boot.waitUntilExit()
+    }
+
+    /// A path of the system as it is called from here. Sockets may be connected to through it, too.
+    func path(_ inside: String) -> String { "/proc/\(process)/root\(inside)" }
+
+    /// Runs a command inside, outside of all units.
+    @discardableResult
+    func run(_ command: String...) throws -> Outcome { try run(command) }
+
+    func run(_ command: [String]) throws -> Outcome {
+        let runner = Process()
+        let output = Pipe()
+        let errors = Pipe()
+        runner.executableURL = URL(fileURLWithPath: "/usr/bin/nsenter")
+        runner.arguments =
+            ["-t", String(process), "-a", "--", "env", "-i", "LANG=C.UTF-8", "SYSTEMD_PAGER=", "TERM=dumb"]
+            + ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+            // A net: what waits for a job that never ends should fail its test, not stop all of them.
+            + ["timeout", "60"] + command
+        runner.standardInput = FileHandle.nullDevice
+        runner.standardOutput = output
+        runner.standardError = errors
+        try runner.run()
+        // Messages are short; what could fill a pipe is the output, and that is read first.
+        let text = try output.fileHandleForReading.readToEnd() ?? Data()
+        let messages = try errors.fileHandleForReading.readToEnd() ?? Data()
+        runner.waitUntilExit()
+        return Outcome(
+            status: runner.terminationStatus, output: String(decoding: text, as: UTF8.self),
+            errors: String(decoding: messages, as: UTF8.self))
+    }
+
+    /// Runs a command inside that has to succeed; its output without the last line's end.
+    @discardableResult
+    func check(_ command: String...) throws -> String { try check(command) }
+
+    @discardableResult
+    func check(_ command: [String]) throws -> String {
+        let outcome = try run(command)
+        guard outcome.status == 0 else {
+            throw Failure(
+                description: "\(command.joined(separator: " ")) ended with \(outcome.status): "
+                    + outcome.errors + outcome.output)
+        }
+        return outcome.output.trimmingCharacters(in: .newlines)
+    }
+
+    /// One property of a unit: `property("ActiveState", of: "a.service")`.
+    func property(_ name: String, of unit: String) throws -> String {
+        try check("systemctl", "show", "--value", "--property=\(name)", unit)
+    }
+
+    /// Writes a file of the system; its folders are made.
+    func write(_ inside: String, _ text: String) throws {
+        let file = URL(fileURLWithPath: path(inside))
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Runs only where a systemd can be booted; says why it does not elsewhere.
+    static var harness: Self {
+        .enabled(if: Harness.refusal == nil, Comment(rawValue: Harness.refusal ?? "A systemd is booted."))
+    }
+}

@@ -1,0 +1,122 @@
+import ArgumentParser
+import CSQLite
+import FluxBusCommand
+import Foundation
+import TestFiles
+import Testing
+
+/// Every command that the README, the manual pages and the help texts print does what it should on a fresh bus with the
+/// sample configuration, as it is printed.
+@Suite("Examples of the documents", .timeLimit(.minutes(5)))
+struct DocumentationTests {
+    /// What readers of an example may take to be there: stores that were made as the documents show it, at revision 10.
+    private func prepare(_ bus: FreshBus, for document: Document) throws {
+        // Its examples make this one.
+        let isAboutCreating = document.name == "fluxbus help create"
+        for command in [
+            isAboutCreating ? "create counter/other" : "create counter/kitchen count:=10",
+            "create thermostat/living", "create todo/home", "create door/front",
+            "dispatch counter increment by:=2", "dispatch todo/home add id=milk title='Buy milk'",
+            "dispatch thermostat/living setTarget celsius:=21",
+            "dispatch thermostat/living setTarget celsius:=28", "dispatch counter increment",
+        ] {
+            try bus.check("fluxbus \(command)")
+        }
+        try bus.check("cp -r etc/types draft")
+    }
+
+    private static let documents: [Document] =
+        Document.helps()
+        + ["fluxbus.1", "fluxbusd.8", "fluxbusd.yaml.5"].compactMap { try? Document.manual($0) }
+        + [try? Document.readme()].compactMap { $0 }
+
+    @Test(arguments: documents)
+    func examplesRunAsTheyArePrinted(_ document: Document) throws {
+        let examples = document.examples.filter { $0.reasonNotToRun == nil }
+        guard !examples.isEmpty else { return }
+        let bus = try FreshBus()
+        try prepare(bus, for: document)
+        // For what reads a file that an example elsewhere writes.
+        if !examples.contains(where: { $0.command.contains("-o house.ndjson") }) {
+            try bus.check("fluxbus export -o house.ndjson && zstd -q house.ndjson")
+        }
+        for example in examples {
+            let command = example.setting + example.command
+            // One of two ways to the same copy, and it overwrites none.
+            if command.contains("VACUUM INTO") { try bus.check("rm -f copy.sqlite") }
+            if example.isForAnotherBus {
+                let other = try FreshBus()
+                try other.check("cp \(bus.directory.path)/house.ndjson* .")
+                let outcome = try other.run(command)
+                #expect(outcome.status == 0, "\(example.command): \(outcome.errors)")
+            } else if example.isEndless {
+                #expect(try !bus.runEndless(command).isEmpty, "\(example.command) said nothing.")
+            } else {
+                let outcome = try bus.run(command)
+                #expect(
+                    example.codes.contains(outcome.status),
+                    "\(example.command) ended with \(outcome.status): \(outcome.errors)")
+                #expect(!outcome.output.split(separator: "\n").contains("null"), "\(example.command)")
+            }
+        }
+    }
+
+    /// So that nothing is left out by a document that is read wrongly.
+    @Test func everyDocumentHasExamples() throws {
+        #expect(Self.documents.count >= 21)
+        for document in Self.documents where document.name != "fluxbus help reload" {
+            #expect(!document.examples.isEmpty || document.name == "fluxbusd.8", "\(document.name)")
+        }
+        let readme = try Document.readme().examples
+        #expect(readme.count >= 45)
+        #expect(readme.filter { $0.reasonNotToRun == nil }.count >= 35)
+    }
+
+    @Test func helpTextsAreWrittenForPeople() throws {
+        let commands = RootCommand.configuration.groupedSubcommands.flatMap(\.subcommands)
+        for command in commands {
+            let text = RootCommand.helpMessage(for: command, columns: 100)
+            // A default shown as Swift writes it: `beforeNow(0)`, `Optional(…)`.
+            #expect(!text.contains(/\(default: [A-Za-z]+\(/), "\(text)")
+        }
+        let blame = RootCommand.helpMessage(for: BlameCommand.self, columns: 100)
+        #expect(blame.contains("(default: now)"))
+    }
+
+    /// The watcher of the README: a state first, and only then changes.
+    @Test func watchingWithNothingButNetcatBeginsWithTheStates() throws {
+        let bus = try FreshBus()
+        let example = try #require(
+            try Document.readme().examples.first { $0.command.contains("sleep infinity") })
+        let text = try bus.runEndless(example.setting + example.command)
+        #expect(text.hasPrefix(#"{"counter/main":{"count":0"#), "\(text)")
+    }
+
+    /// The questions to the log's file, one after the other; the first is for the newest commits.
+    @Test func questionsInSQLAnswerWhatTheySay() throws {
+        let bus = try FreshBus()
+        // In one write, so that they come into one group.
+        try bus.check(
+            #"seq 1 40 | sed 's/.*/{"store":"counter\/main","action":"increment","payload":{"by":&}}/' | fluxbus dispatch -"#
+        )
+        let newest = try #require(Int(bus.check("fluxbus ping --json | jq .revision").dropLast()))
+        let page = try Repository.text("README.md")
+        let block = try #require(page.firstMatch(of: /```sql\n((?:.|\n)*?)```/)).1
+        var database: OpaquePointer?
+        try #require(sqlite3_open_v2(bus.log, &database, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
+        defer { sqlite3_close(database) }
+        var revisions: [[Int]] = []
+        for line in block.split(separator: "\n") {
+            var statement: OpaquePointer?
+            #expect(sqlite3_prepare_v2(database, String(line), -1, &statement, nil) == SQLITE_OK, "\(line)")
+            defer { sqlite3_finalize(statement) }
+            var rows: [Int] = []
+            while sqlite3_step(statement) == SQLITE_ROW {
+                rows.append(Int(sqlite3_column_int64(statement, 0)))
+            }
+            revisions.append(rows)
+        }
+        #expect(revisions.count == 4)
+        #expect(revisions.first == Array((newest - 9...newest).reversed()))
+    }
+}

@@ -1,0 +1,111 @@
+import ArgumentParser
+import FluxBusCommand
+import Foundation
+import TestFiles
+import Testing
+
+/// A text that people take commands from: the README, a manual page, what `--help` prints.
+struct Document: Sendable, CustomTestStringConvertible {
+    let name: String
+    let examples: [Example]
+    var testDescription: String { name }
+
+    // MARK: - README
+
+    /// Fenced blocks of the shell's kinds, and commands in tables.
+    static func readme() throws -> Document {
+        var examples: [Example] = []
+        var block: [Substring]?
+        var kind: Substring = ""
+        for line in try Repository.text("README.md").split(separator: "\n", omittingEmptySubsequences: false)
+        {
+            if line.hasPrefix("```") {
+                if let lines = block {
+                    examples += self.examples(of: lines, kind: kind)
+                    block = nil
+                } else {
+                    (block, kind) = ([], line.dropFirst(3))
+                }
+            } else if block != nil {
+                block?.append(line)
+            } else if line.hasPrefix("|") {
+                for match in line.matches(of: /`((?:… \\\| )?fluxbus [^`]+)`/) {
+                    examples.append(Example(command: String(match.1).replacing("\\|", with: "|")))
+                }
+            }
+        }
+        return Document(name: "README.md", examples: examples)
+    }
+
+    /// Of a console what follows the prompt; of a script each line that is a command.
+    private static func examples(of lines: [Substring], kind: Substring) -> [Example] {
+        switch kind {
+        case "console":
+            let commands = lines.filter { $0.hasPrefix("$ ") }.map {
+                Example(command: String($0.dropFirst(2)))
+            }
+            // Everything in that block is what the script prints.
+            return commands.first?.command.hasPrefix("./deploy/try") == true ? [commands[0]] : commands
+        case "sh": return script(lines)
+        default: return []
+        }
+    }
+
+    private static func script(_ lines: [Substring]) -> [Example] {
+        var examples: [Example] = []
+        var setting = ""
+        var hasStopped = false
+        for line in lines where !line.isEmpty && !line.hasPrefix("#") {
+            let command = line.split(separator: " #")[0].trimmingCharacters(in: .whitespaces)
+            if command.contains(/^[a-z]+=[^ ]+$/) {
+                setting += command + "\n"
+                continue
+            }
+            examples.append(Example(command: command, setting: setting, followsStop: hasStopped))
+            hasStopped = hasStopped || command.contains("systemctl stop")
+        }
+        return examples
+    }
+
+    // MARK: - Manual pages
+
+    /// What stands between `.EX` and `.EE`, but units and configurations.
+    static func manual(_ name: String) throws -> Document {
+        let page = try Repository.text("deploy/man/\(name)").replacing("\\-", with: "-").replacing(
+            "\\(dq", with: "\"")
+        var examples: [Example] = []
+        for block in page.split(separator: ".EX\n").dropFirst() {
+            let lines = block.prefix(upTo: block.range(of: ".EE")?.lowerBound ?? block.endIndex)
+                .split(separator: "\n")
+            let isShell = lines.allSatisfy {
+                $0.contains(#/^(fluxbus|fluxbusd|sqlite3|install|systemctl)\ /#)
+            }
+            if isShell { examples += script(lines) }
+        }
+        return Document(name: name, examples: examples)
+    }
+
+    // MARK: - Help
+
+    /// What `--help` of every command prints, the main one's first.
+    static func helps() -> [Document] {
+        let commands = RootCommand.configuration.groupedSubcommands.flatMap(\.subcommands)
+        return [help(RootCommand.self)] + commands.map { help($0) }
+    }
+
+    private static func help(_ command: any ParsableCommand.Type) -> Document {
+        let text = RootCommand.helpMessage(for: command, columns: 200)
+        let starts = ["fluxbus ", "jq ", "zstd ", "printf "]
+        let commands = text.split(separator: "\n").filter { line in
+            line.hasPrefix("  ") && starts.contains { line.dropFirst(2).hasPrefix($0) }
+        }
+        let examples = commands.map { line in
+            // What explains it stands behind a gap.
+            let end = line.dropFirst(2).range(of: "   ")?.lowerBound ?? line.endIndex
+            return Example(command: line[..<end].trimmingCharacters(in: .whitespaces))
+        }
+        let name = command.configuration.commandName ?? "fluxbus"
+        return Document(
+            name: name == "fluxbus" ? "fluxbus --help" : "fluxbus help \(name)", examples: examples)
+    }
+}

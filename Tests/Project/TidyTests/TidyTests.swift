@@ -1,0 +1,243 @@
+import Foundation
+import TestFiles
+import Testing
+
+/// A test over the repository itself: which way imports point, what may not be called where, and how long a file
+/// may become. What it forbids is forbidden for a reason that stands beside it.
+@Suite struct TidyTests {
+    struct Source {
+        let name: String
+        let target: String
+        let lines: [String]
+    }
+
+    private func sources(_ folder: String) throws -> [Source] {
+        let base = Repository.root.appendingPathComponent(folder)
+        let files = FileManager.default.enumerator(atPath: base.path)
+        return try (files?.allObjects as? [String] ?? []).filter { $0.hasSuffix(".swift") }.sorted().map {
+            name in
+            let text = try String(contentsOf: base.appendingPathComponent(name), encoding: .utf8)
+            return Source(
+                name: name, target: Self.target(of: name),
+                lines: text.components(separatedBy: "\n"))
+        }
+    }
+
+    /// Targets stand in folders by floor; the examples are small, and one.
+    private static func target(of name: String) -> String {
+        let folders = name.split(separator: "/").map(String.init)
+        return folders[0] == "Examples" || folders.count == 2 ? folders[0] : folders[1]
+    }
+
+    /// What each target may import of ours. The engine and all it stands on know no clock, no socket and no file.
+    private static let allowed: [String: Set<String>] = [
+        "BusJSON": [], "BusState": ["BusJSON"], "BusProtocol": ["BusJSON"],
+        "BusSource": ["BusJSON", "BusProtocol"],
+        "BusLogic": ["BusJSON", "BusProtocol", "BusSource", "BusState"],
+        "BusMachine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
+        "BusEngine": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
+        "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
+        "BusYAML": ["BusJSON", "BusSource", "CYAML"],
+        "BusDefinitions": ["BusJSON", "BusLogic", "BusSource", "BusYAML"],
+        "BusServer": [
+            "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine",
+            "BusProtocol", "BusSource", "BusYAML", "CLinux", "Systemd",
+        ],
+        "Systemd": ["CSystemd"], "BusLog": ["CSQLite"],
+        "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
+        "FluxBus": ["BusJSON", "BusTypes", "CLinux", "Flux"],
+        "FluxBusDaemon": [
+            "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
+        ],
+        "Examples": ["FluxBus", "FluxBusDaemon"],
+        "FluxBusCommand": [
+            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "FluxBus",
+        ],
+        "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
+        "BusWork": ["BusEngine", "BusJSON", "BusLogic"],
+        "fluxbus-bench": ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus"],
+    ]
+
+    /// A line without its comment.
+    private static func code(_ line: String) -> Substring {
+        line[..<(line.range(of: "//")?.lowerBound ?? line.endIndex)]
+    }
+
+    private static func imported(_ line: String) -> String? {
+        let words = code(line).split(separator: " ")
+        guard let place = words.firstIndex(of: "import"), place <= 1, place + 1 < words.count else {
+            return nil
+        }
+        return String(words[place + 1])
+    }
+
+    @Test func importsPointOneWay() throws {
+        let ours = Set(Self.allowed.keys).union(["CLinux", "CSQLite", "CSystemd", "CYAML"])
+        let files = try sources("Sources")
+        #expect(files.count > 100)
+        for file in files {
+            let allowed = try #require(Self.allowed[file.target], "\(file.target) stands in no order")
+            for module in file.lines.compactMap(Self.imported) where ours.contains(module) {
+                #expect(allowed.contains(module), "\(file.name) imports \(module)")
+            }
+        }
+    }
+
+    /// A target and everything that it may import, and that these may import, and so on.
+    private static func closure(of target: String) throws -> Set<String> {
+        var reached: Set<String> = []
+        var waiting = [target]
+        while let next = waiting.popLast() {
+            guard reached.insert(next).inserted else { continue }
+            waiting += try #require(allowed[next], "\(next) stands in no order")
+        }
+        return reached
+    }
+
+    /// The engine is only as pure as the last target that it stands on.
+    @Test func engineKnowsNoClockSocketOrFile() throws {
+        let pure = try Self.closure(of: "BusEngine")
+        // Of the C library these use memory functions only.
+        let importable = pure.union(["Darwin", "Glibc"])
+        let forbidden = [
+            "clock_gettime", "gettimeofday", "time(nil)", "Date(", "ContinuousClock", "SuspendingClock",
+            ".random(", "socket(", "fopen(", "Glibc.open(", "O_RDONLY", "O_RDWR", "O_WRONLY", "opendir(",
+            "getenv",
+        ]
+        let files = try sources("Sources").filter { pure.contains($0.target) }
+        #expect(Set(files.map(\.target)) == pure)
+        for file in files {
+            for module in file.lines.compactMap(Self.imported) {
+                #expect(importable.contains(module), "\(file.name) imports \(module)")
+            }
+            for (number, line) in file.lines.enumerated() {
+                let code = Self.code(line)
+                for call in forbidden {
+                    #expect(!code.contains(call), "\(file.name):\(number + 1) calls \(call)")
+                }
+            }
+        }
+    }
+
+    @Test func nothingIsForcedSilentOrLeftOver() throws {
+        // Assembled, so that this file does not hold what it looks for.
+        let forbidden = [
+            "try" + "!", "fatalError" + "()", "TO" + "DO", "FIX" + "ME", "usleep" + "(", "Task" + ".sleep",
+            "Thread" + ".sleep",
+        ]
+        for file in try sources("Sources") + sources("Tests") {
+            for (number, line) in file.lines.enumerated() {
+                for word in forbidden {
+                    // A file lock has no event to wait for, so its holder is given two seconds in small steps.
+                    if file.name.hasSuffix("UnixListening.swift"), word.hasPrefix("usleep") { continue }
+                    #expect(!line.contains(word), "\(file.name):\(number + 1) holds \(word)")
+                }
+            }
+        }
+    }
+
+    /// `Tests/run` looks in `$TMPDIR` whether anything was left, so tests make files nowhere else.
+    @Test func testsKeepTheirFilesInTemporaryDirectories() throws {
+        let forbidden = ["/" + "tmp/", "temporary" + "Directory", "mk" + "dtemp", "mk" + "stemp"]
+        for file in try sources("Tests") where !file.name.hasPrefix("Support/TestFiles/") {
+            for (number, line) in file.lines.enumerated() {
+                for word in forbidden {
+                    #expect(!line.contains(word), "\(file.name):\(number + 1) holds \(word)")
+                }
+            }
+        }
+    }
+
+    @Test func librariesDoNotPrint() throws {
+        let executables: Set<String> = ["fluxbusd", "fluxbus", "fluxbus-bench", "Examples"]
+        for file in try sources("Sources") where !executables.contains(file.target) {
+            for (number, line) in file.lines.enumerated() {
+                let code = line.trimmingCharacters(in: .whitespaces)
+                #expect(!code.hasPrefix("print("), "\(file.name):\(number + 1) prints")
+            }
+        }
+    }
+
+    @Test func filesStayRoomsToLiveIn() throws {
+        for file in try sources("Sources") + sources("Tests") {
+            #expect(file.lines.count <= 400, "\(file.name) has \(file.lines.count) lines")
+        }
+    }
+
+    /// A part of the engine owns what it holds: others ask it, and never write to it. The few exceptions are what a part is
+    /// told.
+    @Test func nobodyWritesToWhatAPartHolds() throws {
+        let folders = [
+            "hub": "Subscriptions", "connections": "Connections", "scheduler": "Scheduling", "log": "Log",
+            "queries": "Log", "machine": "", "admission": "Admission", "memory": "Admission",
+            "reads": "Requests",
+        ]
+        let told = ["machine.limits", "machine.epoch", "machine.knownTypes", "memory.measured"]
+        let writing = try Regex(#"\b(\w+)\.(\w+)(\.\w+)*\s*(&?[-+*])?=(?!=)"#)
+        var seen = 0
+        for file in try sources("Sources") where file.target == "BusEngine" {
+            let folder = file.name.split(separator: "/").dropFirst(2).dropLast().first.map(String.init) ?? ""
+            for (number, line) in file.lines.enumerated() {
+                for match in String(Self.code(line)).matches(of: writing) {
+                    guard let part = match[1].substring, let name = match[2].substring,
+                        let home = folders[String(part)]
+                    else { continue }
+                    seen += 1
+                    let isAllowed =
+                        told.contains("\(part).\(name)") || home == folder && !file.name.contains("Engine+")
+                    #expect(isAllowed, "\(file.name):\(number + 1) writes to \(part).\(name)")
+                }
+            }
+        }
+        #expect(seen > 0)
+    }
+
+    /// Files that hold references without counting them, or memory by pointer: each is on the way of every dispatch, and the
+    /// measurement that pays for it stands in the Performance page. A file that is added here says in a comment what proves
+    /// the lifetimes; the address sanitizer runs all of them (`Tests/sanitize`).
+    private static let unsafeFiles: [String: Set<String>] = [
+        "BusEngine": [
+            "BookmarkQueue", "Connection", "Connections", "Engine+Connections", "Engine+Dispatch",
+            "Engine+LongRequests", "MulticastGroup", "Outbox", "Publication", "StoreGroups",
+            "SubscriberGroup", "Subscription", "SubscriptionHub+Bookmarks", "SubscriptionHub+CatchUp",
+            "SubscriptionHub+Deliver", "SubscriptionHub+Encoding", "SubscriptionHub+Multicast",
+            "SubscriptionHub+Publish",
+        ],
+        "BusJSON": [
+            "ByteWriter", "ElementList", "JSONReader", "JSONReader+Numbers", "MemberList",
+        ],
+        "BusLogic": [
+            "CommitContext", "DeclaredType", "DeclaredType+Commit", "Evaluation", "ExpressionNode",
+            "PrecomputedWrites", "ReadNodes",
+        ],
+        "BusMachine": [
+            "DispatchPlan", "EntryReader", "SlotIndex", "StateMachine", "StateMachine+Apply",
+            "StateMachine+Commit", "StateMachine+Names", "StateMachine+Place", "StateMachine+Planning",
+            "StoreTable", "TypeEntry",
+        ],
+        "BusProtocol": [
+            "RequestReader", "RequestTemplate",
+        ],
+        "BusState": [
+            "DeltaBuilder+Members", "DeltaEntry", "Draft", "Draft+Writing", "MemberChanges",
+            "PrecomputedWrite", "Stack", "StatePath", "UndoLog",
+        ],
+    ]
+
+    @Test func unsafeCodeStandsWhereItIsListed() throws {
+        let words = [
+            "_with" + "UnsafeGuaranteedRef", "unowned" + "(unsafe)", "UnsafeMutable" + "Pointer<",
+            "Unsafe" + "Pointer<",
+            "unsafe" + "Address", "Unmanaged" + "<",
+        ]
+        let pure = try Self.closure(of: "BusEngine")
+        var found: [String: Set<String>] = [:]
+        for file in try sources("Sources") where pure.contains(file.target) {
+            let name = file.name.split(separator: "/").last.map { String($0.dropLast(6)) } ?? ""
+            if file.lines.contains(where: { line in words.contains { Self.code(line).contains($0) } }) {
+                found[file.target, default: []].insert(name)
+            }
+        }
+        #expect(found == Self.unsafeFiles)
+    }
+}
