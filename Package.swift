@@ -248,9 +248,12 @@ for (folder, names) in floors {
     }
 }
 
-// Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves.
+// Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves, and so
+// does making their modules first, for which nobody waits.
 for target in package.targets where target.type == .test {
-    target.swiftSettings = [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+    target.swiftSettings = [
+        .unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
+    ]
 }
 
 // `Tests/sanitize` names the targets it wants: only they are built, and what they stand on. What ordinary builds neither
