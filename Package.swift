@@ -248,11 +248,12 @@ for (folder, names) in floors {
     }
 }
 
-// Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves, and so
-// does making their modules first, for which nobody waits.
+// Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves, but for
+// simulations, which compute; and so does making their modules first, for which nobody waits.
 for target in package.targets where target.type == .test {
+    let optimization = target.name == "SimulationTests" ? "-O" : "-Onone"
     target.swiftSettings = [
-        .unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
+        .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
     ]
 }
 
