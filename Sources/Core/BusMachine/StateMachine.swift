@@ -102,23 +102,24 @@ public final class StateMachine {
         self.revision = revision
     }
 
-    /// Takes the place of all that this machine held; the other one is used up.
+    /// Takes over all that another machine holds, which is left with the large parts of what this one held: freeing them
+    /// takes time in proportion, and need not be done here.
     package func become(_ other: StateMachine) {
-        stores = other.stores
+        swap(&stores, &other.stores)
+        swap(&types, &other.types)
+        swap(&typesByName, &other.typesByName)
+        swap(&commitOrder, &other.commitOrder)
+        swap(&dropLog, &other.dropLog)
+        swap(&keys, &other.keys)
+        swap(&sessions, &other.sessions)
         hashSeed = other.hashSeed
-        types = other.types
-        typesByName = other.typesByName
-        commitOrder = other.commitOrder
         lastType = nil
-        dropLog = other.dropLog
         stateBytes = other.stateBytes
         revision = other.revision
         sequence = other.sequence
         sequenceBefore = other.sequence
-        keys = other.keys
         identities = other.identities
         principals = [:]
-        sessions = other.sessions
         nextSession = max(nextSession, other.nextSession)
     }
 

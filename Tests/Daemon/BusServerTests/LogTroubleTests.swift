@@ -77,7 +77,7 @@ import Testing
         let watcher = try bus.client()
         _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","select":["/count"],"initial":false}"#)
         var acknowledged = try useUpRoom(client)
-        #expect(daemon.waitFor("are taken back"))
+        #expect(daemon.waitFor("are rolled back"))
 
         // What is on disk is served, the past as well; nothing else is.
         #expect(try count(client) == acknowledged)

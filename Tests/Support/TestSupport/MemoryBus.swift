@@ -79,6 +79,11 @@ package final class MemoryBus {
     package var answersPast = true {
         didSet { settle() }
     }
+    /// Whether the bus of the last durable revision is made when a group could not be written; otherwise that takes its time.
+    package var rewinds = true {
+        didSet { settle() }
+    }
+    private var isRewinding = false
     private var replayer: Replayer?
     private var queries: [LogQuery] = []
     private var inFlight: SealedBatch?
@@ -107,11 +112,16 @@ package final class MemoryBus {
                 written.append(group)
                 engine.confirmBatch()
             } else {
-                let past = try replayer.machine(at: engine.durableRevision, from: written)
-                engine.rewind(to: past, reason: "The bus can't commit; try again later.")
+                engine.suspendCommits(reason: "The bus can't commit; try again later.")
+                isRewinding = true
             }
         }
-        if disk == .works, engine.unavailableReason != nil {
+        if isRewinding, rewinds {
+            isRewinding = false
+            isBusy = true
+            engine.rewind(to: try replayer.machine(at: engine.durableRevision, from: written))
+        }
+        if disk == .works, !isRewinding, engine.unavailableReason != nil {
             engine.resumeCommits()
             isBusy = true
         }

@@ -6,7 +6,7 @@ extension Engine {
     package func beginLogging() { log.begin(at: machine.revision) }
 
     /// The next batch to write, if there is one and none is being written. What came of it must be told with
-    /// `confirmBatch` or `rewind`. Call after `takeReady`.
+    /// `confirmBatch`, or `suspendCommits` and `rewind`. Call after `takeReady`.
     package func sealBatch() -> SealedBatch? { log.seal() }
 
     /// The batch that was sealed stands on disk.
@@ -17,13 +17,17 @@ extension Engine {
         }
     }
 
-    /// The batch that was sealed could not be written: the bus is what it was at the last durable revision, and whoever was
-    /// about to be told otherwise hears that it was not done. `past` is the bus at that revision, as the log gives it, and is
-    /// used up. Until `resumeCommits`, what would commit is refused with `reason`; everything else goes on.
-    package func rewind(to past: StateMachine, reason: String) {
+    /// The batch that was sealed could not be written: until `resumeCommits`, what would commit is refused with `reason`;
+    /// everything else goes on. `rewind` must follow: before it nothing leaves that was written since the batch was opened.
+    package func suspendCommits(reason: String) { log.suspend(reason) }
+
+    /// After `suspendCommits`: the bus is what it was at the last durable revision, and whoever was about to be told otherwise
+    /// hears that it was not done. `past` is the bus at that revision, as the log gives it, and afterwards holds what is not
+    /// needed any more.
+    package func rewind(to past: StateMachine) {
         hub.endMulticasts()
         let waiting = takeWaitingSessions()
-        let ended = log.fail(at: past.revision, reason) + waiting + unendedSessions
+        let ended = log.fail(at: past.revision) + waiting + unendedSessions
         reads.restart()
         machine.become(past)
         for case let connection? in connections.all {

@@ -90,8 +90,8 @@ final class LogGate {
 
     // MARK: Batches
 
-    /// The next batch to write, if there is one and none is being written. What came of it must be told with `confirm` or
-    /// `fail`.
+    /// The next batch to write, if there is one and none is being written. What came of it must be told with `confirm`, or
+    /// `suspend` and `fail`.
     func seal() -> SealedBatch? {
         guard isOn, inFlight == nil, !open.isEmpty else { return nil }
         let batch = open
@@ -145,16 +145,18 @@ final class LogGate {
         open.connections.removeAll(keepingCapacity: true)
     }
 
-    /// The batches could not be written: everything after `revision` has not happened, and nothing can be committed until
-    /// `resume`. Gives the sessions that had ended after it.
-    func fail(at revision: Int, _ reason: String) -> [Session] {
+    /// The batch that was sealed could not be written: nothing can be committed until `resume`.
+    func suspend(_ reason: String) { unavailableReason = reason }
+
+    /// After `suspend`: everything after `revision` has not happened. Gives the sessions that had ended after it.
+    func fail(at revision: Int) -> [Session] {
+        precondition(unavailableReason != nil, "Commits are suspended before the bus is rewound.")
         let ended = (inFlight?.ends ?? []) + open.ends
         inFlight = nil
         open.begin(after: revision)
         open.connections = []
         _ = takeWaiting()
         durableRevision = revision
-        unavailableReason = reason
         return ended
     }
 

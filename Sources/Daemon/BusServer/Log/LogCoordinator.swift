@@ -13,6 +13,7 @@ final class LogCoordinator {
     private let writer: LogWriter
     private let snapshots: Snapshots
     private let past: PastReader
+    private let rewinder: Rewinder
     private let recipe: Snapshots.Recipe
     private let logger: Logger
     /// Told of trouble with the log, and (nil) that it is over.
@@ -21,6 +22,10 @@ final class LogCoordinator {
     var giveUp: (String) -> Void = { _ in }
 
     private var isWriting = false
+    /// The bus holds commits that could not be written, until it has been rewound.
+    private var isRewinding = false
+    /// The log could be written again before that.
+    private var hasRoomAgain = false
     /// What can't be answered before more is written.
     private var waiting: [LogQuery] = []
 
@@ -54,6 +59,7 @@ final class LogCoordinator {
         changesBefore = engine.changeCount
         snapshots = Snapshots(writer, mailbox, settings.retain)
         past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
+        rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
     }
 
     // MARK: - Turns
@@ -88,11 +94,11 @@ final class LogCoordinator {
                 considerSnapshot()
             case .notWritten(let failure):
                 isWriting = false
-                goBack(failure)
+                beginRewinding(failure)
+            case .made(let past): finishRewinding(past)
             case .roomAgain:
-                logger.notice("the log can be written again", metadata: LogKind.logRecovered.metadata)
-                noteTrouble(nil)
-                engine.resumeCommits()
+                hasRoomAgain = true
+                resumeIfPossible()
             case .answered(let question, let answer):
                 engine.answer(question, with: answer)
             case .snapshotTaken(let revision, let bytes):
@@ -133,26 +139,41 @@ final class LogCoordinator {
 
     // MARK: - Trouble
 
-    /// A group could not be written: the bus is again what the log says.
-    private func goBack(_ failure: LogFailure) {
+    /// A group could not be written: the bus has to become again what the log says.
+    private func beginRewinding(_ failure: LogFailure) {
         // There is no log any more to go back to, nor one that could be written again.
         if failure.kind == .lost { return end(failure.message) }
         logger.error(
-            "commits after revision \(engine.durableRevision) are taken back: \(failure.message)",
+            "commits after revision \(engine.durableRevision) are rolled back: \(failure.message)",
             metadata: LogKind.logTrouble.metadata)
-        waiting = []
-        do throws(PastFailure) {
-            let past = try LogPast(path: writer.file.path)
-            let then = try recipe.replayer.machine(at: engine.durableRevision, from: past)
-            engine.rewind(
-                to: then,
-                reason: "The bus can't commit, because its log can't be written; try again later. "
-                    + failure.message)
+        isRewinding = true
+        engine.suspendCommits(
+            reason: "The bus can't commit, because its log can't be written; try again later. "
+                + failure.message)
+        noteTrouble(failure.message)
+        rewinder.make(at: engine.durableRevision)
+    }
+
+    private func finishRewinding(_ made: Rewinder.Made) {
+        isRewinding = false
+        switch made {
+        case .machine(let past):
+            waiting = []
+            engine.rewind(to: past)
             changesBefore = engine.changeCount
-            noteTrouble(failure.message)
-        } catch {
-            end("The log can't be read either. \(error.message)")
+            rewinder.release(past)
+            resumeIfPossible()
+        case .failure(let failure): end("The log can't be read either. \(failure.message)")
         }
+    }
+
+    /// The log can be written again, and the bus is what the log says.
+    private func resumeIfPossible() {
+        guard hasRoomAgain, !isRewinding else { return }
+        hasRoomAgain = false
+        logger.notice("the log can be written again", metadata: LogKind.logRecovered.metadata)
+        noteTrouble(nil)
+        engine.resumeCommits()
     }
 
     private func end(_ reason: String) {
@@ -169,6 +190,10 @@ final class LogCoordinator {
         while true {
             writer.drain()
             hear()
+            while isRewinding {
+                rewinder.drain()
+                hear()
+            }
             if engine.unavailableReason != nil || hasGivenUp { return false }
             guard !isWriting, let group = engine.sealBatch() else { break }
             isWriting = true

@@ -7,6 +7,8 @@ import Synchronization
 enum LogFileEvent: Sendable {
     case written
     case notWritten(LogFailure)
+    /// What the bus has to be rewound to.
+    case made(Rewinder.Made)
     /// After trouble: it can be written again.
     case roomAgain
     case answered(LogQuery, LogAnswer)

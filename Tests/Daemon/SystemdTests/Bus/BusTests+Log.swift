@@ -88,7 +88,7 @@ extension BusTests {
             })
         let entry = try message("5fbde6c93e9242c38120fcfff8ef95a5")
         #expect(entry?["PRIORITY"] as? String == "3")
-        #expect((entry?["MESSAGE"] as? String)?.contains("are taken back") == true)
+        #expect((entry?["MESSAGE"] as? String)?.contains("are rolled back") == true)
         try limitFiles(to: "unlimited")
         #expect(try host.comesTrue { try message("3cff9e861b864b8eafe01458174db0e1") != nil })
         #expect(try client.ask(dispatch).contains(#""changed":1"#))
