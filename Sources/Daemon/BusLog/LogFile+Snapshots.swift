@@ -82,3 +82,49 @@ extension LogFile {
         wroteUnsynced()
     }
 }
+
+/// The digest of a snapshot, part by part.
+struct SnapshotDigest {
+    private var digest = LogDigest()
+    private(set) var parts = 0
+    private(set) var bytes = 0
+
+    init(revision: Int) { digest.add(revision) }
+
+    mutating func add(_ part: UnsafeRawBufferPointer) {
+        digest.add(part)
+        parts += 1
+        bytes += part.count
+    }
+
+    /// Of all parts so far and of the numbers that stand beside them.
+    func text(time: Int, start: Int) -> String {
+        var whole = digest
+        whole.add(time)
+        whole.add(start)
+        whole.add(parts)
+        return whole.text
+    }
+}
+
+/// What the log tells of a snapshot without reading it.
+package struct SnapshotInfo: Sendable, Equatable {
+    /// Of the states in it.
+    package let revision: Int
+    /// Milliseconds since 1970.
+    package let time: Int
+    package let parts: Int
+    /// Of all parts.
+    package let bytes: Int
+    /// Bytes of entries in all groups before it was begun.
+    let start: Int
+    let digest: String
+
+    /// The statement that makes its parts count.
+    var insertion: String {
+        """
+        INSERT INTO snapshots(revision, time, start, parts, bytes, digest) \
+        VALUES(\(revision), \(time), \(start), \(parts), \(bytes), '\(digest)')
+        """
+    }
+}

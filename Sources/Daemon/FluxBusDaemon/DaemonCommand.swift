@@ -1,6 +1,7 @@
 import ArgumentParser
 import BusServer
 import BusTypes
+import Glibc
 import Logging
 
 /// The command line of the daemon. Everything it does is in `BusServer`; here are flags, signals and exit codes.
@@ -227,5 +228,33 @@ struct DaemonCommand: ParsableCommand {
             ?? environment["FLUXBUS_LOG_LEVEL"].flatMap { $0.isEmpty ? nil : ($0, "FLUXBUS_LOG_LEVEL") }
         guard let (text, source) = named else { return .info }
         return try LogLevelText.read(text, from: source)
+    }
+}
+
+/// What this program is called, for its help and its messages: a custom daemon is known by its own name.
+enum ProgramName {
+    static let text: String = {
+        let path = CommandLine.arguments.first ?? ""
+        let name = path.split(separator: "/").last.map(String.init) ?? ""
+        return name.isEmpty ? standard : name
+    }()
+
+    /// What it is called when nobody says otherwise.
+    static let standard = "fluxbusd"
+}
+
+/// The variables of this process.
+enum Environment {
+    static func read() -> [String: String] {
+        var variables: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let pair = String(cString: text)
+            if let equals = pair.firstIndex(of: "=") {
+                variables[String(pair[..<equals])] = String(pair[pair.index(after: equals)...])
+            }
+            entry += 1
+        }
+        return variables
     }
 }

@@ -129,3 +129,17 @@ public final class Dispatcher: Sendable {
         }
     }
 }
+
+/// A queued dispatch whose handlers failed; see ``Dispatcher/failures``.
+public struct DispatchFailure: Sendable {
+    /// The name of the kind of outcome.
+    public let outcome: String
+    public let error: any Error
+}
+
+/// Names one registered handler, to unregister it or to wait for it.
+public struct DispatchToken: Hashable, Sendable {
+    private static let last = Atomic<UInt64>(0)
+
+    private let number = Self.last.add(1, ordering: .relaxed).newValue
+}

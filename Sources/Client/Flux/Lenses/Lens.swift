@@ -75,3 +75,6 @@ public struct Lens<Root: Sendable, Part: Sendable>: Sendable {
         appending(Lens<Part, Next>(keyPath))
     }
 }
+
+/// An identity for a lens made of closures, which can't be compared themselves.
+final class LensName: Sendable {}

@@ -75,3 +75,18 @@ public struct Mutator<State: Flux.State>: Sendable {
         }
     }
 }
+
+/// Says that a reducer could not be asked because its sub-state is not there, so that it may still be found whether the
+/// action was somebody else's.
+struct AbsentPart: Error {
+    /// What it comes to if it was nobody's.
+    let error: FluxError
+}
+
+/// What a reducer says of an action.
+public enum Reduction: Sendable {
+    /// The action was its business, whether or not anything changed.
+    case handled
+    /// The action is somebody else's.
+    case ignored
+}

@@ -2,6 +2,7 @@ import BusJSON
 import BusTypes
 import Dispatch
 import Flux
+import Synchronization
 
 /// The tie between the local stores of a type and the bus: while it lasts, `Store<S>.actions` goes to every process.
 ///
@@ -104,5 +105,20 @@ extension Bus {
             sink.finish()
         case .action, .change, .bookmark: break
         }
+    }
+}
+
+/// Where an attachment's events find its local stores. They are tied after the subscription is there and its events have
+/// begun to come; it holds them weakly, so that a lost attachment unties itself.
+final class AttachmentPlace<State: Flux.State>: Sendable {
+    private struct Weak {
+        weak var store: StoreAttachment<State>?
+    }
+
+    private let content = Mutex(Weak())
+
+    var store: StoreAttachment<State>? {
+        get { content.withLock { $0.store } }
+        set { content.withLock { $0.store = newValue } }
     }
 }

@@ -1,3 +1,5 @@
+import BusJSON
+
 /// States page by page; see `Bus.pages`.
 public struct StatePages: AsyncSequence, Sendable {
     let bus: Bus
@@ -29,4 +31,14 @@ public struct StatePages: AsyncSequence, Sendable {
             return page
         }
     }
+}
+
+/// Some of the states that were asked for.
+public struct StatePage: Sendable, Equatable {
+    /// The revision that the states are of.
+    public let revision: Int
+    /// States by address.
+    public let states: JSONObject
+    /// The address to go on after; nil when this is the last page.
+    public let next: String?
 }

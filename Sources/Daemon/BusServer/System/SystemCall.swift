@@ -101,3 +101,20 @@ enum SystemCall {
         fatalError("\(call) on a descriptor that is not open (\(descriptor)): a connection was closed twice.")
     }
 }
+
+/// A system call that failed, with the kernel's reason.
+package struct SystemError: Error, Equatable, CustomStringConvertible {
+    /// What was tried: "bind".
+    package let call: String
+    /// The kernel's `errno`.
+    package let code: Int32
+
+    package init(_ call: String, code: Int32 = errno) {
+        self.call = call
+        self.code = code
+    }
+
+    /// The kernel's words: "Permission denied".
+    package var reason: String { String(cString: strerror(code)) }
+    package var description: String { "\(call): \(reason)" }
+}

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// All hostile connections of an attack, on one thread with one epoll: bytes made ahead of time, sockets that never
 /// block, so that the attackers take as little of the machine from the bus as they can.
@@ -179,4 +180,12 @@ final class AttackForce {
         }
         if case .afterAnswer = links[index].script.pace { write(index) }
     }
+}
+
+/// Tells threads to end.
+final class StopFlag: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    var isSet: Bool { flag.load(ordering: .acquiring) }
+    func set() { flag.store(true, ordering: .releasing) }
 }

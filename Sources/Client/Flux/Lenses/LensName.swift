@@ -1,2 +1,0 @@
-/// An identity for a lens made of closures, which can't be compared themselves.
-final class LensName: Sendable {}
