@@ -189,9 +189,9 @@ extension BusServer {
     }
 
     private func createStores(_ engine: Engine, _ setup: ServerSetup) throws(StartFailure) {
-        var complaints = ConfigurationErrors()
-        setup.createStores(in: engine, &complaints)
-        try complaints.throwIfAny()
+        var errors = ConfigurationErrors()
+        setup.createStores(in: engine, &errors)
+        try errors.throwIfAny()
     }
 
     // MARK: - Letting clients in

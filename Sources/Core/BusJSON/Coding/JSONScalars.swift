@@ -1,4 +1,4 @@
-/// Taking numbers out of JSON values, and the complaints when something else stands there.
+/// Taking numbers out of JSON values, and the errors when something else stands there.
 enum JSONScalars {
     /// An exact integer that fits the type; nil for everything else, also for `1.0`.
     static func integer<Number: FixedWidthInteger>(_ value: JSON, as type: Number.Type) -> Number? {

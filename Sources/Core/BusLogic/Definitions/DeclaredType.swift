@@ -20,7 +20,7 @@ package final class DeclaredType: StateType {
     let computed: ComputedValues
     /// `initial` as it was written, without computed values.
     let plain: JSONObject
-    /// The file's text about `waitFor`, for complaints that need other types.
+    /// The file's text about `waitFor`, for errors that need other types.
     let waitForPlaces: [Place]
     /// Where the type's name stands.
     package let place: Place

@@ -49,10 +49,10 @@ package struct ConfigurationOverrides: Sendable {
         sync = one("FLUXBUS_SYNC")
     }
 
-    func apply(to configuration: inout ServerConfiguration, _ complaints: inout ConfigurationErrors) {
+    func apply(to configuration: inout ServerConfiguration, _ errors: inout ConfigurationErrors) {
         if !listen.isEmpty {
             configuration.listen = listen.compactMap { address in
-                complaints.collect { () throws(SourceError) in
+                errors.collect { () throws(SourceError) in
                     try ListenText.read(address.value, at: address.place)
                 }
             }
@@ -62,12 +62,12 @@ package struct ConfigurationOverrides: Sendable {
         if !stores.isEmpty { configuration.stores = stores }
         if let log { configuration.log = LogReading.settings(path: log, over: configuration.log) }
         if let sync {
-            _ = complaints.collect { () throws(SourceError) in
+            _ = errors.collect { () throws(SourceError) in
                 try LogReading.set(sync: sync, in: &configuration.log)
             }
         }
         for limit in limits {
-            _ = complaints.collect { () throws(SourceError) in
+            _ = errors.collect { () throws(SourceError) in
                 try LimitReading.set(limit.value, in: &configuration.limits, at: limit.place)
             }
         }

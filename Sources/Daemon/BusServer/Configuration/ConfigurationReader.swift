@@ -2,9 +2,9 @@ import BusEngine
 import BusProtocol
 import BusSource
 
-/// Reads `fluxbusd.yaml`. Every member is read even when another is wrong, and all complaints are kept.
+/// Reads `fluxbusd.yaml`. Every member is read even when another is wrong, and all errors are kept.
 struct ConfigurationReader {
-    private(set) var complaints = ConfigurationErrors()
+    private(set) var errors = ConfigurationErrors()
     private let file: String
 
     init(file: String) { self.file = file }
@@ -15,7 +15,7 @@ struct ConfigurationReader {
         var configuration = ServerConfiguration()
         // An empty file says nothing, and nothing wrong.
         guard !root.isNull,
-            let object = complaints.collect({ () throws(SourceError) in
+            let object = errors.collect({ () throws(SourceError) in
                 try root.object("the configuration")
             })
         else { return configuration }
@@ -25,7 +25,7 @@ struct ConfigurationReader {
         configuration.tokens = path(object, "tokens")
         configuration.types = path(object, "types")
         configuration.stores = elements(object, "stores").compactMap { element in
-            complaints.collect { () throws(SourceError) in
+            errors.collect { () throws(SourceError) in
                 Located(try element.string("a store"), at: element.place)
             }
         }
@@ -33,7 +33,7 @@ struct ConfigurationReader {
         if let log = member(object, "log") {
             var reading = LogReading(file: file)
             configuration.log = reading.settings(log)
-            complaints.addSorted(reading.complaints)
+            errors.addSorted(reading.errors)
         }
         return configuration
     }
@@ -43,7 +43,7 @@ struct ConfigurationReader {
     private mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
         for member in object.members where !valid.contains(member.key) {
             let hint = suggestion(for: member.key, among: valid)
-            complaints.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+            errors.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
         }
     }
 
@@ -54,12 +54,12 @@ struct ConfigurationReader {
 
     private mutating func elements(_ object: LocatedObject, _ key: String) -> [LocatedValue] {
         guard let value = member(object, key) else { return [] }
-        return complaints.collect { () throws(SourceError) in try value.array(key) } ?? []
+        return errors.collect { () throws(SourceError) in try value.array(key) } ?? []
     }
 
     private mutating func path(_ object: LocatedObject, _ key: String) -> Located<String>? {
         guard let value = member(object, key) else { return nil }
-        return complaints.collect { [file] () throws(SourceError) in
+        return errors.collect { [file] () throws(SourceError) in
             let path = try PathText.check(try value.string(key), key, at: value.place)
             return Located(PathText.resolve(path, beside: file), at: value.place)
         }
@@ -69,7 +69,7 @@ struct ConfigurationReader {
 
     private mutating func listenAddress(_ value: LocatedValue) -> ListenAddress? {
         guard
-            let object = complaints.collect({ () throws(SourceError) in
+            let object = errors.collect({ () throws(SourceError) in
                 try value.object("an element of listen")
             })
         else { return nil }
@@ -80,16 +80,16 @@ struct ConfigurationReader {
         guard named.count == 1, let kind = named.first else {
             // A misspelt one was told already.
             if named.count > 1 || object.members.allSatisfy({ known.contains($0.key) }) {
-                complaints.add("An element of listen needs one of unix, tcp and systemd.", at: value.place)
+                errors.add("An element of listen needs one of unix, tcp and systemd.", at: value.place)
             }
             return nil
         }
         if kind.key != "unix" {
             for member in object.members where member.key == "mode" || member.key == "group" {
-                complaints.add("\(member.key) is for unix: only; remove it here.", at: member.place)
+                errors.add("\(member.key) is for unix: only; remove it here.", at: member.place)
             }
         }
-        return complaints.collect { [file] () throws(SourceError) in
+        return errors.collect { [file] () throws(SourceError) in
             let text = try kind.value.string(kind.key)
             switch kind.key {
             case "unix":
@@ -110,12 +110,12 @@ struct ConfigurationReader {
     // MARK: - Limits
 
     private mutating func read(_ value: LocatedValue, into limits: inout Limits) {
-        guard let object = complaints.collect({ () throws(SourceError) in try value.object("limits") }) else {
+        guard let object = errors.collect({ () throws(SourceError) in try value.object("limits") }) else {
             return
         }
         refuseMembers(of: object, besides: LimitReading.names, of: "limits")
         for member in object.members where LimitReading.names.contains(member.key) {
-            _ = complaints.collect { () throws(SourceError) in
+            _ = errors.collect { () throws(SourceError) in
                 try LimitReading.set(member.key, to: member.value, in: &limits)
             }
         }

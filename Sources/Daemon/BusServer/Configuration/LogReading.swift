@@ -4,7 +4,7 @@ import BusSource
 
 /// Reads `log:` of the configuration.
 struct LogReading {
-    private(set) var complaints = ConfigurationErrors()
+    private(set) var errors = ConfigurationErrors()
     private let file: String
 
     init(file: String) { self.file = file }
@@ -14,24 +14,24 @@ struct LogReading {
     private static let modes = ["always", "interval", "never"]
 
     mutating func settings(_ value: LocatedValue) -> LogSettings? {
-        guard let object = complaints.collect({ () throws(SourceError) in try value.object("log") }) else {
+        guard let object = errors.collect({ () throws(SourceError) in try value.object("log") }) else {
             return nil
         }
         refuseMembers(of: object, besides: Self.members, of: "log")
         guard let path = object["path"], !path.isNull else {
-            complaints.add(
+            errors.add(
                 "log: needs path:, the file to keep the log in, such as /var/lib/fluxbus/bus.sqlite.",
                 at: value.place)
             return nil
         }
-        let located = complaints.collect { [file] () throws(SourceError) in
+        let located = errors.collect { [file] () throws(SourceError) in
             let text = try PathText.check(try path.string("log.path"), "log.path", at: path.place)
             return Located(PathText.resolve(text, beside: file), at: path.place)
         }
         guard let located else { return nil }
         var settings = LogSettings(path: located)
         if let sync = object["sync"], !sync.isNull {
-            _ = complaints.collect { () throws(SourceError) in
+            _ = errors.collect { () throws(SourceError) in
                 settings.sync = try Self.mode(try sync.string("log.sync"), at: sync.place)
             }
         }
@@ -40,11 +40,11 @@ struct LogReading {
     }
 
     private mutating func read(_ value: LocatedValue, into retention: inout Retention) {
-        guard let object = complaints.collect({ () throws(SourceError) in try value.object("log.retain") })
+        guard let object = errors.collect({ () throws(SourceError) in try value.object("log.retain") })
         else { return }
         refuseMembers(of: object, besides: Self.bounds, of: "log.retain")
         for member in object.members where Self.bounds.contains(member.key) && !member.value.isNull {
-            _ = complaints.collect { () throws(SourceError) in
+            _ = errors.collect { () throws(SourceError) in
                 let name = "log.retain.\(member.key)"
                 let number: Int
                 switch member.key {
@@ -67,7 +67,7 @@ struct LogReading {
     private mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
         for member in object.members where !valid.contains(member.key) {
             let hint = suggestion(for: member.key, among: valid)
-            complaints.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+            errors.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
         }
     }
 

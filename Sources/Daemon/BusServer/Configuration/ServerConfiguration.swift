@@ -35,18 +35,18 @@ package struct ServerConfiguration: Sendable {
     /// absent when nobody named it and an address to listen on was given otherwise, or none is needed.
     static func load(
         flags: ConfigurationOverrides, environment: ConfigurationOverrides, defaultFile: String,
-        purpose: Purpose = .serving, _ complaints: inout ConfigurationErrors
+        purpose: Purpose = .serving, _ errors: inout ConfigurationErrors
     ) -> ServerConfiguration {
         var configuration = ServerConfiguration()
         let named = flags.config ?? environment.config
         let file = named ?? Located(defaultFile, at: Place(name: defaultFile))
         let isNeeded = purpose == .serving && flags.listen.isEmpty && environment.listen.isEmpty
         if named != nil || FileBytes.exists(file.value) || isNeeded {
-            configuration = read(file, &complaints)
+            configuration = read(file, &errors)
         }
-        environment.apply(to: &configuration, &complaints)
-        flags.apply(to: &configuration, &complaints)
-        if purpose == .serving { configuration.checkAddresses(&complaints) }
+        environment.apply(to: &configuration, &errors)
+        flags.apply(to: &configuration, &errors)
+        if purpose == .serving { configuration.checkAddresses(&errors) }
         return configuration
     }
 
@@ -58,36 +58,36 @@ package struct ServerConfiguration: Sendable {
         case verifying
     }
 
-    private static func read(_ file: Located<String>, _ complaints: inout ConfigurationErrors)
+    private static func read(_ file: Located<String>, _ errors: inout ConfigurationErrors)
         -> ServerConfiguration
     {
-        let read = complaints.collect { () throws(SourceError) in
+        let read = errors.collect { () throws(SourceError) in
             let bytes = try FileBytes.read(file, what: "the configuration")
             return try LocatedValue.read(bytes, file: file.value)
         }
         guard let read else { return ServerConfiguration() }
         var reader = ConfigurationReader(file: file.value)
         let configuration = reader.configuration(read)
-        complaints.addSorted(reader.complaints)
+        errors.addSorted(reader.errors)
         return configuration
     }
 
-    /// What can be wrong although each part is right. Silent where other complaints may be the cause.
-    private func checkAddresses(_ complaints: inout ConfigurationErrors) {
+    /// What can be wrong although each part is right. Silent where other errors may be the cause.
+    private func checkAddresses(_ errors: inout ConfigurationErrors) {
         if let tcp = listen.first(where: \.isTCP), tokens == nil {
-            complaints.add(
+            errors.add(
                 "TCP needs tokens: name a file of lines NAME TOKEN under tokens:, with --tokens or FLUXBUS_TOKENS.",
                 at: tcp.place)
         }
-        if listen.isEmpty, complaints.errors.isEmpty {
-            complaints.add(
+        if listen.isEmpty, errors.errors.isEmpty {
+            errors.add(
                 "There is no address to listen on; add one under listen:, such as unix: /run/fluxbus/bus.sock.",
                 at: types?.place ?? Place(name: "listen"))
         }
         for (index, address) in listen.enumerated() {
             guard let first = listen[..<index].first(where: { $0.text == address.text }) else { continue }
             if case .tcp(_, port: 0) = first.kind { continue }
-            complaints.add(
+            errors.add(
                 "The address \(address.text) stands here twice; keep one of them.", at: address.place)
         }
     }

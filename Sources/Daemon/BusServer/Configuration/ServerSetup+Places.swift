@@ -6,26 +6,26 @@ import BusLog
 extension ServerSetup {
     /// Throws everything at once that would keep a daemon from starting here. Nothing is made or changed.
     package func check() throws(StartFailure) {
-        var complaints = ConfigurationErrors()
-        checkPlaces(&complaints)
+        var errors = ConfigurationErrors()
+        checkPlaces(&errors)
         var rehearsal = EngineConfiguration(epoch: "", ownUID: 0, version: Version.text)
         rehearsal.limits = configuration.limits
-        createStores(in: Engine(rehearsal, types: types), &complaints)
-        try complaints.throwIfAny()
+        createStores(in: Engine(rehearsal, types: types), &errors)
+        try errors.throwIfAny()
     }
 
     /// The same of sockets and log only: the stores are told by the engine that makes them.
     package func checkPlaces() throws(StartFailure) {
-        var complaints = ConfigurationErrors()
-        checkPlaces(&complaints)
-        try complaints.throwIfAny()
+        var errors = ConfigurationErrors()
+        checkPlaces(&errors)
+        try errors.throwIfAny()
     }
 
-    private func checkPlaces(_ complaints: inout ConfigurationErrors) {
+    private func checkPlaces(_ errors: inout ConfigurationErrors) {
         for address in configuration.listen {
             guard case .unix(let path, let mode, let group) = address.kind else { continue }
             let listening = UnixListening(path: path, mode: mode, group: group, place: address.place)
-            for complaint in listening.complaints() { complaints.add(complaint) }
+            for error in listening.errors() { errors.add(error) }
         }
         guard let path = configuration.log?.path else { return }
         do throws(LogFailure) {
@@ -33,18 +33,18 @@ extension ServerSetup {
         } catch {
             // Anything else may be over when the daemon starts.
             if [.readOnly, .notALog, .newerForm].contains(error.kind) {
-                complaints.add(error.message, at: path.place)
+                errors.add(error.message, at: path.place)
             }
         }
     }
 
     /// Makes the configured stores that are not there.
-    func createStores(in engine: Engine, _ complaints: inout ConfigurationErrors) {
+    func createStores(in engine: Engine, _ errors: inout ConfigurationErrors) {
         for store in configuration.stores {
             do {
                 try engine.createConfigured(store.value)
             } catch {
-                complaints.add("The store \(store.value): \(error.message)", at: store.place)
+                errors.add("The store \(store.value): \(error.message)", at: store.place)
             }
         }
     }

@@ -38,10 +38,10 @@ package struct ServerSetup: Sendable {
         _ flags: ConfigurationOverrides, _ environment: ConfigurationOverrides, _ defaultFile: String,
         _ natives: [any StateType], _ purpose: ServerConfiguration.Purpose, since earlier: ServerSetup?
     ) throws(StartFailure) -> ServerSetup {
-        var complaints = ConfigurationErrors()
+        var errors = ConfigurationErrors()
         let configuration = ServerConfiguration.load(
-            flags: flags, environment: environment, defaultFile: defaultFile, purpose: purpose, &complaints)
-        var setup = try ServerSetup(configuration, natives: natives, since: earlier, complaints)
+            flags: flags, environment: environment, defaultFile: defaultFile, purpose: purpose, &errors)
+        var setup = try ServerSetup(configuration, natives: natives, since: earlier, errors)
         setup.source = Source(flags: flags, environment: environment, defaultFile: defaultFile)
         return setup
     }
@@ -65,19 +65,19 @@ package struct ServerSetup: Sendable {
         _ configuration: ServerConfiguration, natives: [any StateType], since earlier: ServerSetup?,
         _ found: ConfigurationErrors
     ) throws(StartFailure) {
-        var complaints = found
+        var errors = found
         self.configuration = configuration
         self.natives = natives
-        let tokens = configuration.tokens.map { TokenTable.read($0, &complaints) }
+        let tokens = configuration.tokens.map { TokenTable.read($0, &errors) }
         catalog = configuration.types.flatMap {
-            Self.catalog(in: $0, beside: natives, since: earlier?.catalog, &complaints)
+            Self.catalog(in: $0, beside: natives, since: earlier?.catalog, &errors)
         }
         // Nothing can be said about the stores of types that could not be read.
         let isKnown = configuration.types == nil || catalog != nil
         types = Self.inOrder(natives + (catalog?.types ?? []))
         self.tokens = tokens ?? TokenTable()
-        Self.checkStores(configuration, types: isKnown ? types : nil, &complaints)
-        try complaints.throwIfAny()
+        Self.checkStores(configuration, types: isKnown ? types : nil, &errors)
+        try errors.throwIfAny()
     }
 
     /// Reads everything anew: configuration, types, tokens.
@@ -92,19 +92,19 @@ package struct ServerSetup: Sendable {
     /// The types in a directory; nil when something is wrong with them.
     private static func catalog(
         in directory: Located<String>, beside natives: [any StateType], since earlier: TypeCatalog?,
-        _ complaints: inout ConfigurationErrors
+        _ errors: inout ConfigurationErrors
     ) -> TypeCatalog? {
-        var errors: [SourceError] = []
-        let catalog = TypeCatalog(directory: directory.value, beside: natives, since: earlier, &errors)
-        for error in errors {
+        var found: [SourceError] = []
+        let catalog = TypeCatalog(directory: directory.value, beside: natives, since: earlier, &found)
+        for error in found {
             // What is wrong with the directory itself is told where it was named.
             if error.line == 0, error.file == directory.value {
-                complaints.add("The types directory \(error.description)", at: directory.place)
+                errors.add("The types directory \(error.description)", at: directory.place)
             } else {
-                complaints.add(error)
+                errors.add(error)
             }
         }
-        return errors.isEmpty ? catalog : nil
+        return found.isEmpty ? catalog : nil
     }
 
     private static func inOrder(_ types: [any StateType]) -> [any StateType] {
@@ -112,28 +112,28 @@ package struct ServerSetup: Sendable {
     }
 
     private static func checkStores(
-        _ configuration: ServerConfiguration, types: [any StateType]?, _ complaints: inout ConfigurationErrors
+        _ configuration: ServerConfiguration, types: [any StateType]?, _ errors: inout ConfigurationErrors
     ) {
         var seen: Set<String> = []
         for store in configuration.stores {
             guard let type = StoreAddressText.type(of: store.value) else {
-                complaints.add(
+                errors.add(
                     "\(store.value) is no store's address; write TYPE/NAME, such as counter/main.",
                     at: store.place)
                 continue
             }
             if !seen.insert(store.value).inserted {
-                complaints.add(
+                errors.add(
                     "The store \(store.value) stands here twice; keep one of them.", at: store.place)
             }
             // Without types nothing can be said about theirs.
             guard let names = types?.map(\.name), !names.contains(type) else { continue }
-            complaints.add(
+            errors.add(
                 "There is no type \(type); \(suggestion(for: type, among: names))", at: store.place)
         }
         if configuration.stores.count > configuration.limits.bus.stores, let last = configuration.stores.last
         {
-            complaints.add(
+            errors.add(
                 "There are \(configuration.stores.count) stores, but limits.stores allows "
                     + "\(configuration.limits.bus.stores); raise it.", at: last.place)
         }

@@ -41,22 +41,22 @@ package struct TokenTable: Sendable {
 
     // MARK: - Reading
 
-    /// Reads the file; adds what is wrong to the complaints.
-    static func read(_ path: Located<String>, _ complaints: inout ConfigurationErrors) -> TokenTable {
+    /// Reads the file; adds what is wrong to the errors.
+    static func read(_ path: Located<String>, _ errors: inout ConfigurationErrors) -> TokenTable {
         var table = TokenTable()
-        let before = complaints.errors.count
-        let bytes = complaints.collect { () throws(SourceError) in
+        let before = errors.errors.count
+        let bytes = errors.collect { () throws(SourceError) in
             try FileBytes.read(path, what: "the token file", accept: refusal)
         }
         guard let bytes else { return table }
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
-            _ = complaints.collect { () throws(SourceError) in
+            _ = errors.collect { () throws(SourceError) in
                 try table.add(line, file: path.value, line: index + 1)
             }
         }
-        if table.entries.isEmpty, complaints.errors.count == before {
-            complaints.add(
+        if table.entries.isEmpty, errors.errors.count == before {
+            errors.add(
                 "There is no token in it; add a line NAME TOKEN.",
                 at: Place(file: path.value, line: 1, column: 1))
         }

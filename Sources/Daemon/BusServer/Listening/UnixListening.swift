@@ -13,7 +13,7 @@ struct UnixListening {
     let place: Place
 
     /// What would keep a daemon from listening here, as far as that can be known before anything is made.
-    func complaints() -> [SourceError] {
+    func errors() -> [SourceError] {
         let reasons = [reasonOfPath, reasonOfGroup, reasonOfDirectory, reasonOfFile].compactMap { $0 }
         return reasons.map { SourceError("unix \(path): \($0)", at: place) }
     }
