@@ -108,6 +108,9 @@ let package = Package(
             ]),
         // Directories of their own for tests.
         .target(name: "TestFiles"),
+        // A live bus and a daemon's process, and what speaks to them line by line.
+        .target(
+            name: "TestServer", dependencies: ["BusLogic", "BusServer", "CLinux", "TestFiles", logging]),
         // A malloc that counts.
         .target(name: "CMallocCount"),
         // What a commit costs, counted.
@@ -240,7 +243,9 @@ let floors = [
     "Tests/Tools": ["FluxBusCommandTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
-    "Tests/Support": ["TestSupport", "TestFiles", "TestStorage", "CMallocCount", "CThreadOrder"],
+    "Tests/Support": [
+        "TestSupport", "TestFiles", "TestServer", "TestStorage", "CMallocCount", "CThreadOrder",
+    ],
 ]
 for (folder, names) in floors {
     for target in package.targets where names.contains(target.name) {

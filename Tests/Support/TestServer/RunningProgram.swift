@@ -1,0 +1,124 @@
+import Dispatch
+import Foundation
+import TestFiles
+
+/// A program as a process of its own: what it says is read when a test asks for it. It is killed when it is let go.
+package final class RunningProgram {
+    package struct Outcome: Sendable {
+        package let status: Int32
+        package let output: String
+        package let errors: String
+    }
+
+    package let process = Process()
+    private let input: Pipe?
+    private let output = PipeText()
+    private let errors = PipeText()
+
+    /// - Parameters:
+    ///   - words: Its path and its arguments.
+    ///   - directory: Where it works.
+    ///   - hasInput: It reads what `send` writes, instead of nothing.
+    package init(
+        _ words: [String], environment: [String: String] = [:], directory: String? = nil,
+        hasInput: Bool = false
+    ) throws {
+        input = hasInput ? Pipe() : nil
+        process.executableURL = URL(fileURLWithPath: words[0])
+        process.arguments = Array(words.dropFirst())
+        process.environment = environment
+        if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
+        if let input { process.standardInput = input } else { process.standardInput = FileHandle.nullDevice }
+        process.standardOutput = output.pipe
+        process.standardError = errors.pipe
+        try process.run()
+    }
+
+    /// One of the programs of this package.
+    ///
+    /// - Parameter through: A command that becomes the program, such as one that takes rights away before: its words stand
+    ///   before the program's own.
+    package convenience init(
+        _ name: String, _ arguments: [String], environment: [String: String] = [:], through: [String] = [],
+        hasInput: Bool = false
+    ) throws {
+        try self.init(
+            through + [Self.path(of: name)] + arguments, environment: environment, hasInput: hasInput)
+    }
+
+    deinit { kill() }
+
+    /// Where a program of this package stands.
+    package static func path(of name: String) -> String {
+        Repository.programs.appendingPathComponent(name).path
+    }
+
+    /// Runs a program of this package until it exits by itself.
+    package static func run(
+        _ name: String, _ arguments: [String], environment: [String: String] = [:], through: [String] = []
+    ) throws -> Outcome {
+        try RunningProgram(name, arguments, environment: environment, through: through).wait()
+    }
+
+    // MARK: Its end
+
+    /// Waits for its end; one that does not come to it is killed after this time, and gives -1.
+    package func wait(atMost seconds: Double = 60) throws -> Outcome {
+        let identifier = process.processIdentifier
+        let net = DispatchWorkItem { Glibc.kill(identifier, SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: net)
+        defer { net.cancel() }
+        let output = try output.rest()
+        let errors = try errors.rest()
+        process.waitUntilExit()
+        let status = process.terminationReason == .exit ? process.terminationStatus : -1
+        return Outcome(status: status, output: output, errors: errors)
+    }
+
+    package func signal(_ number: Int32) { Glibc.kill(process.processIdentifier, number) }
+
+    /// Ends it as a crash does: without a chance to say goodbye.
+    package func kill() {
+        guard process.isRunning else { return }
+        signal(SIGKILL)
+        process.waitUntilExit()
+    }
+
+    // MARK: What it hears and says
+
+    package func send(_ line: String) throws {
+        try input?.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+    }
+
+    package func endInput() throws { try input?.fileHandleForWriting.close() }
+
+    /// The next line of its output; nil when it ended before, or says nothing for a minute.
+    package func nextLine() -> String? { output.nextLine() }
+
+    /// Reads lines until one is `line`; false when the output ended before.
+    package func reads(_ line: String) -> Bool {
+        while let next = nextLine() {
+            if next == line { return true }
+        }
+        return false
+    }
+
+    /// What it put out within this time, in milliseconds: nil if that is nothing, empty if it has ended.
+    package func output(within time: Int32) -> String? { output.next(within: time) }
+
+    /// The next line of its messages, as `nextLine` of its output.
+    package func nextMessage() -> String? { errors.nextLine() }
+
+    /// Reads its messages until one has this text; false when it ended before, or says nothing for half a minute.
+    package func waitFor(_ text: String) -> Bool {
+        while !errors.text.contains(text) {
+            guard let news = errors.next(within: 30_000), !news.isEmpty else { return false }
+        }
+        return true
+    }
+
+    /// How many descriptors it has open.
+    package func descriptorCount() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.processIdentifier)/fd").count
+    }
+}
