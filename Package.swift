@@ -212,7 +212,7 @@ let package = Package(
             name: "BusServerTests",
             dependencies: [
                 "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "CLinux", "CSQLite",
-                "TestFiles", "fluxbus-bench", "fluxbusd", logging,
+                "TestFiles", "TestServer", "fluxbus-bench", "fluxbusd", logging,
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,25 +1,17 @@
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 /// The load generator with daemons of its own, as a program: what it measures is there, and nothing of it stays behind.
 @Suite("The load generator's own daemons") struct BenchTests {
     private let directory = TemporaryDirectory()
-    private let daemon = DaemonProcess.executable.path
+    private let daemon = RunningProgram.path(of: "fluxbusd")
 
     /// Starts it with these words, on logs inside the directory.
-    private func start(
-        _ words: [String], form: [String] = ["--json"]
-    ) throws -> (process: Process, output: Pipe) {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = DaemonProcess.executable.deletingLastPathComponent().appendingPathComponent(
-            "fluxbus-bench")
-        process.arguments = words + ["--directory", directory.path, "--duration", "0.05"] + form
-        process.standardOutput = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        return (process, output)
+    private func start(_ words: [String], form: [String] = ["--json"]) throws -> RunningProgram {
+        try RunningProgram(
+            "fluxbus-bench", words + ["--directory", directory.path, "--duration", "0.05"] + form)
     }
 
     /// Its lines, once it has ended as it may.
@@ -32,12 +24,10 @@ import Testing
     private func text(
         _ words: [String], form: [String] = [], statuses: Set<Int32> = [0]
     ) throws -> String {
-        let (process, output) = try start(words, form: form)
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        #expect(statuses.contains(process.terminationStatus))
+        let outcome = try start(words, form: form).wait(atMost: 300)
+        #expect(statuses.contains(outcome.status), "\(outcome.errors)")
         #expect(try left().isEmpty)
-        return String(decoding: data, as: UTF8.self)
+        return outcome.output
     }
 
     private func left() throws -> [String] {
@@ -137,32 +127,28 @@ import Testing
             String($0.prefix { $0 != " " })
         }
         #expect(names.count > 24 && Set(names).count == names.count)
-        let (process, _) = try start(["--scenario", "hostile", "--attack", "kindness"])
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 65)
+        #expect(try start(["--scenario", "hostile", "--attack", "kindness"]).wait().status == 65)
     }
 
     /// Whoever interrupts it waits for no daemon, and finds neither one nor its files afterwards.
     @Test func interruptionLeavesNothingBehind() throws {
-        let (process, output) = try start(["--scenario", "start", "--requests", "100000000"])
-        let daemon = try #require(awaitDaemon(of: process))
-        process.terminate()
-        _ = try output.fileHandleForReading.readToEnd()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 128 + SIGTERM)
+        let bench = try start(["--scenario", "start", "--requests", "100000000"])
+        let daemon = try #require(awaitDaemon(of: bench.process.processIdentifier))
+        bench.signal(SIGTERM)
+        #expect(try bench.wait().status == 128 + SIGTERM)
         #expect(try left().isEmpty)
         #expect(kill(daemon, 0) != 0)
     }
 
     /// The daemon that it has started, found when it answers on its socket; nil when it has none within ten seconds.
-    private func awaitDaemon(of process: Process) -> pid_t? {
+    private func awaitDaemon(of process: pid_t) -> pid_t? {
         let end = Date(timeIntervalSinceNow: 10)
         while Date() < end {
-            let children = "/proc/\(process.processIdentifier)/task/\(process.processIdentifier)/children"
+            let children = "/proc/\(process)/task/\(process)/children"
             let text = (try? String(contentsOfFile: children, encoding: .utf8)) ?? ""
             if let place = try? left().first,
                 let child = text.split(separator: " ").first.flatMap({ pid_t($0) }),
-                (try? Client("unix:\(directory.path)/\(place)/s")) != nil
+                (try? LineClient("unix:\(directory.path)/\(place)/s")) != nil
             {
                 return child
             }

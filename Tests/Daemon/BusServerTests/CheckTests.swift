@@ -1,5 +1,6 @@
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 /// What `--check` finds right, a start does not refuse, and the other way round: each of these is told by both in the same
@@ -23,8 +24,9 @@ struct CheckTests {
     /// What both say, once they say the same.
     private func refusal(_ sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
         let before = try names()
-        let check = try DaemonProcess.run(["--config", file, "--check"], through: Self.withoutRights)
-        let start = try DaemonProcess.run(["--config", file], through: Self.withoutRights)
+        let check = try RunningProgram.run(
+            "fluxbusd", ["--config", file, "--check"], through: Self.withoutRights)
+        let start = try RunningProgram.run("fluxbusd", ["--config", file], through: Self.withoutRights)
         #expect(check.status == 78 && start.status == 78, sourceLocation: sourceLocation)
         #expect(check.errors == start.errors, sourceLocation: sourceLocation)
         #expect(check.output.isEmpty, sourceLocation: sourceLocation)
@@ -75,7 +77,7 @@ struct CheckTests {
         for text in [String(repeating: "no log ", count: 2000), "short"] {
             try directory.write("bus.sqlite", text)
             try write("listen: [{ unix: s }]\nlog: { path: bus.sqlite }\n")
-            let errors = try DaemonProcess.run(["--config", file]).errors
+            let errors = try RunningProgram.run("fluxbusd", ["--config", file]).errors
             #expect(errors.contains("\(file):2:14: "), "\(errors)")
             #expect(try names() == ["bus.sqlite", "fluxbusd.yaml", "types"])
         }

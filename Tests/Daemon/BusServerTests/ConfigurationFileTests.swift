@@ -1,6 +1,7 @@
 import BusEngine
 import BusServer
 import TestFiles
+import TestServer
 import Testing
 
 /// `fluxbusd.yaml`: what it may say, and that whatever is wrong is told with its line and the word that was meant.

@@ -2,6 +2,7 @@ import BusServer
 import Dispatch
 import Foundation
 import Logging
+import TestServer
 import Testing
 
 /// Connections over real sockets: how they begin, go on and end.
@@ -10,22 +11,22 @@ struct ConnectionTests {
     private static let ping = #"{"op":"ping"}"#
 
     @Test func aRequestIsAnswered() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let client = try bus.client()
         #expect(try client.ask(#"{"op":"ping","id":7}"#) == #"{"id":7,"ok":true}"#)
         #expect(try client.ask(#"{"op":"hello"}"#).contains("\"uid\":\(getuid())"))
     }
 
     @Test func severalBusesLiveInOneProcess() throws {
-        let first = try TestBus()
-        let second = try TestBus()
+        let first = try LiveBus()
+        let second = try LiveBus()
         _ = try first.client().ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#)
         let states = #""states":{"counter/main":{"count":0,"note":""}}"#
         #expect(try second.client().ask(#"{"op":"get","type":"counter"}"#).contains(states))
     }
 
     @Test func requestsArriveByteByByte() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let client = try bus.client()
         for byte in #"{"op":"ping","id":"é"}"#.utf8 + [10] {
             var byte = byte
@@ -35,23 +36,24 @@ struct ConnectionTests {
     }
 
     @Test func repliesAreReadByteByByte() throws {
-        let bus = try TestBus(limits: ["outbox=4096"])
+        let bus = try LiveBus(limits: ["outbox=4096"])
         let client = try bus.client()
         // Far more than the socket holds, so the daemon writes in parts and goes on when there is room.
         let text = String(repeating: "x", count: 3000)
         try client.send(
-            #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"},"ack":false}"#
+            bytes:
+                #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"},"ack":false}"#
                 + "\n")
         let requests = 500
         let sender = DispatchQueue(label: "sender")
         nonisolated(unsafe) let sending = client
         sender.async {
             for id in 0..<requests {
-                try? sending.send(#"{"op":"get","store":"counter/main","id":\#(id)}"# + "\n")
+                try? sending.send(#"{"op":"get","store":"counter/main","id":\#(id)}"#)
             }
         }
         for id in 0..<requests {
-            if id < 3 { for _ in 0..<100 { _ = try client.receive(1) } }
+            if id < 3 { for _ in 0..<100 { _ = try client.read(1) } }
             let reply = try #require(try client.line())
             #expect(reply.hasPrefix("{\"id\":\(id),\"ok\":true"))
             #expect(reply.contains(text))
@@ -60,22 +62,22 @@ struct ConnectionTests {
     }
 
     @Test func aHalfClosedClientGetsItsReplies() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let client = try bus.client()
-        try client.send("\(Self.ping)\n\(Self.ping)\n{\"op\":\"pi")
+        try client.send(bytes: "\(Self.ping)\n\(Self.ping)\n{\"op\":\"pi")
         client.finishSending()
         // The unterminated line is discarded, and the connection ends.
         #expect(try client.rest() == [Self.pong, Self.pong])
     }
 
     @Test func whatWaitsForAHalfClosedClientIsStillWritten() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let client = try bus.client()
         let text = String(repeating: "x", count: 400_000)
         _ = try client.ask(
             #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"}}"#)
         // More than its socket holds, so most of it waits when the end of its input is seen.
-        try client.send(String(repeating: #"{"op":"get","store":"counter/main"}"# + "\n", count: 3))
+        try client.send(bytes: String(repeating: #"{"op":"get","store":"counter/main"}"# + "\n", count: 3))
         client.finishSending()
         _ = try bus.client().ask(Self.ping)
         let replies = try client.rest()
@@ -84,7 +86,7 @@ struct ConnectionTests {
     }
 
     @Test func whatABlockedClientSentBeforeItVanishedCounts() throws {
-        let bus = try TestBus(limits: ["outbox=4096"])
+        let bus = try LiveBus(limits: ["outbox=4096"])
         let watcher = try bus.client()
         _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
         let client = try bus.client()
@@ -92,12 +94,14 @@ struct ConnectionTests {
         _ = try client.ask(
             #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"}}"#)
         // Far more replies than its socket holds; what it asks for after them waits.
-        try client.send(String(repeating: #"{"op":"get","store":"counter/main"}"# + "\n", count: 300))
+        try client.send(bytes: String(repeating: #"{"op":"get","store":"counter/main"}"# + "\n", count: 300))
         let requests = 1000
         try client.send(
-            String(
-                repeating: #"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n", count: requests
-            ))
+            bytes:
+                String(
+                    repeating: #"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n",
+                    count: requests
+                ))
         _ = try bus.client().ask(Self.ping)
         client.close()
         var last = ""
@@ -106,7 +110,7 @@ struct ConnectionTests {
 
     /// More waits for it than its socket takes, and it goes without having read any of it.
     @Test func whoNeverReadsAndGoesIsLetGo() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let stuck = try bus.client()
         _ = try stuck.ask(#"{"op":"subscribe","type":"counter","actions":true}"#)
         let client = try bus.client()
@@ -119,16 +123,18 @@ struct ConnectionTests {
         var stats = ""
         for _ in 0..<1000 {
             stats = try client.ask(#"{"op":"stats"}"#)
-            if Client.integer("connections", in: stats) == 1, Client.integer("outboxBytes", in: stats) == 0 {
+            if LineClient.integer("connections", in: stats) == 1,
+                LineClient.integer("outboxBytes", in: stats) == 0
+            {
                 break
             }
         }
-        #expect(Client.integer("connections", in: stats) == 1)
-        #expect(Client.integer("outboxBytes", in: stats) == 0)
+        #expect(LineClient.integer("connections", in: stats) == 1)
+        #expect(LineClient.integer("outboxBytes", in: stats) == 0)
     }
 
     /// A client whose will adds 7, and one that hears of it.
-    private func clientWithWill(on bus: TestBus) throws -> (client: Client, watcher: Client) {
+    private func clientWithWill(on bus: LiveBus) throws -> (client: LineClient, watcher: LineClient) {
         let watcher = try bus.client()
         _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
         let client = try bus.client()
@@ -139,11 +145,11 @@ struct ConnectionTests {
 
     /// It reads no more, but sends: what comes counts, also long after a reply found nobody, and so does its end.
     @Test func whoReadsNoMoreIsHeardToTheEnd() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let (client, watcher) = try clientWithWill(on: bus)
         shutdown(client.descriptor, Int32(SHUT_RD))
         for count in 1...5 {
-            try client.send(#"{"op":"dispatch","type":"counter","action":"increment"}"# + "\n")
+            try client.send(#"{"op":"dispatch","type":"counter","action":"increment"}"#)
             #expect(try #require(try watcher.line()).contains(#""counter/main":{"count":\#(count)}"#))
         }
         client.close()
@@ -151,14 +157,14 @@ struct ConnectionTests {
     }
 
     @Test func aWillRunsWhenTheClientVanishes() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let (client, watcher) = try clientWithWill(on: bus)
         client.close()
         #expect(try #require(try watcher.line()).contains(#""counter/main":{"count":7}"#))
     }
 
     @Test func aClientThatDoesNotReadCostsOthersNothing() throws {
-        let bus = try TestBus(limits: ["outbox=64KiB"])
+        let bus = try LiveBus(limits: ["outbox=64KiB"])
         let stuck = try bus.client()
         _ = try stuck.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
         let client = try bus.client()
@@ -175,7 +181,7 @@ struct ConnectionTests {
     }
 
     @Test func everybodyIsToldGoodbyeWhenTheDaemonStops() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let clients = try (0..<20).map { _ in try bus.client() }
         for client in clients { _ = try client.ask(Self.ping) }
         bus.stop()
@@ -184,26 +190,26 @@ struct ConnectionTests {
             #expect(lines.count == 1)
             #expect(lines[0].hasPrefix(#"{"event":"goodbye","code":"shutdown","message":""#))
         }
-        #expect(throws: Client.Failure.self) { try bus.client() }
+        #expect(throws: LineClient.Failure.self) { try bus.client() }
     }
 
     @Test func aClientThatDoesNotTakeItsGoodbyeIsNotWaitedForLong() throws {
         var timeouts = Timeouts()
         timeouts.goodbye = 50
-        let bus = try TestBus(timeouts: timeouts)
+        let bus = try LiveBus(timeouts: timeouts)
         let client = try bus.client()
         // Its socket is full and stays so.
         let text = String(repeating: "x", count: 60_000)
         _ = try client.ask(
             #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(text)"}}"#)
-        try client.send(String(repeating: #"{"op":"get","store":"counter/main"}"# + "\n", count: 100))
+        try client.send(bytes: String(repeating: #"{"op":"get","store":"counter/main"}"# + "\n", count: 100))
         _ = try bus.client().ask(Self.ping)
         bus.stop()
-        #expect(throws: Client.Failure.self) { try bus.client() }
+        #expect(throws: LineClient.Failure.self) { try bus.client() }
     }
 
     @Test func oneConnectionTooManyIsToldSo() throws {
-        let bus = try TestBus(limits: ["connections=3"])
+        let bus = try LiveBus(limits: ["connections=3"])
         let clients = try (0..<3).map { _ in try bus.client() }
         for client in clients { _ = try client.ask(Self.ping) }
         let refused = try bus.client().rest()
@@ -216,15 +222,15 @@ struct ConnectionTests {
     }
 
     @Test func tcpNeedsHelloWithAToken() throws {
-        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret-of-the-phone")
-        let client = try Client(bus.addresses[1])
+        let bus = try LiveBus(listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret-of-the-phone")
+        let client = try LineClient(bus.addresses[1])
         let hello = try client.ask(#"{"op":"hello","token":"s3cret-of-the-phone"}"#)
         #expect(hello.contains(#""token":"phone""#) && hello.contains(#""address":"127.0.0.1:"#), "\(hello)")
         #expect(try client.ask(Self.ping) == Self.pong)
 
         for first in [Self.ping, #"{"op":"hello","token":"wrong"}"#, #"{"op":"hello"}"#] {
-            let stranger = try Client(bus.addresses[1])
-            try stranger.send(first + "\n" + Self.ping + "\n")
+            let stranger = try LineClient(bus.addresses[1])
+            try stranger.send(bytes: first + "\n" + Self.ping + "\n")
             let lines = try stranger.rest()
             #expect(lines.first?.contains(#""code":"unauthorized""#) == true, "\(first) gave \(lines)")
             #expect(!lines.contains(Self.pong))
@@ -234,11 +240,11 @@ struct ConnectionTests {
     @Test func aTCPClientThatSaysNothingIsSentAway() throws {
         var timeouts = Timeouts()
         timeouts.hello = 50
-        let bus = try TestBus(
+        let bus = try LiveBus(
             listen: ["tcp:127.0.0.1:0"], tokens: "phone s3cret-of-the-phone", timeouts: timeouts)
-        let known = try Client(bus.addresses[1])
+        let known = try LineClient(bus.addresses[1])
         #expect(try known.ask(#"{"op":"hello","token":"s3cret-of-the-phone"}"#).contains("\"ok\":true"))
-        let silent = try Client(bus.addresses[1])
+        let silent = try LineClient(bus.addresses[1])
         let lines = try silent.rest()
         #expect(lines.count == 1)
         #expect(lines.first?.contains(#""code":"protocol""#) == true)

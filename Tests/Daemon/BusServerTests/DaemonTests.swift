@@ -1,29 +1,21 @@
 import Dispatch
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 /// The executable itself: exit codes, signals, descriptors.
 struct DaemonTests {
-    private let directory = TemporaryDirectory()
+    private let bus: DaemonBus
+    private var directory: TemporaryDirectory { bus.directory }
+    private var address: String { bus.address }
 
-    private var address: String { "unix:\(directory.path)/s" }
-
-    private func start(_ more: [String] = []) throws -> DaemonProcess {
-        try directory.writeCounter()
-        let daemon = try DaemonProcess(
-            ["--listen", address, "--types", "\(directory.path)/types", "--store", "counter/main"] + more)
-        guard daemon.waitFor("listening on") else {
-            throw Client.Failure(description: try daemon.wait().errors)
-        }
-        return daemon
-    }
+    init() throws { bus = try DaemonBus() }
 
     @Test func checkTellsWhetherEverythingIsRight() throws {
-        try directory.writeCounter()
         let file = try directory.write(
             "fluxbusd.yaml", "listen: [{ unix: s }]\ntypes: types\nstores: [counter/main]\n")
-        let right = try DaemonProcess.run(["--config", file, "--check"])
+        let right = try RunningProgram.run("fluxbusd", ["--config", file, "--check"])
         #expect(right.status == 0)
         #expect(right.output.contains("types counter; 1 configured store"))
         #expect(right.errors.isEmpty)
@@ -42,7 +34,7 @@ struct DaemonTests {
         ] {
             try directory.write(name, text)
             for arguments in [["--check"], []] {
-                let wrong = try DaemonProcess.run(["--config", file] + arguments)
+                let wrong = try RunningProgram.run("fluxbusd", ["--config", file] + arguments)
                 #expect(wrong.status == 78)
                 #expect(wrong.errors.contains(place), "\(wrong.errors)")
                 #expect(wrong.output.isEmpty)
@@ -52,34 +44,35 @@ struct DaemonTests {
     }
 
     @Test func variablesAreReadAndOverridden() throws {
-        try directory.writeCounter()
         let environment = ["FLUXBUS_LISTEN": address, "FLUXBUS_TYPES": "\(directory.path)/types"]
-        let right = try DaemonProcess.run(["--check"], environment: environment)
+        let right = try RunningProgram.run("fluxbusd", ["--check"], environment: environment)
         #expect(right.status == 0)
         #expect(right.output.contains(address))
-        let overridden = try DaemonProcess.run(
+        let overridden = try RunningProgram.run(
+            "fluxbusd",
             ["--check", "--listen", "unix:/run/flag"], environment: environment)
         #expect(overridden.output.contains("unix:/run/flag"))
-        let wrong = try DaemonProcess.run(
+        let wrong = try RunningProgram.run(
+            "fluxbusd",
             ["--check"], environment: environment.merging(["FLUXBUS_LOG_LEVEL": "inf"]) { $1 })
         #expect(wrong.status == 78)
         #expect(wrong.errors.contains("did you mean info?"))
     }
 
     @Test func theCommandLineTellsItsVersionAndItsMistakes() throws {
-        #expect(try DaemonProcess.run(["--version"]).status == 0)
-        let help = try DaemonProcess.run(["--help"])
+        #expect(try RunningProgram.run("fluxbusd", ["--version"]).status == 0)
+        let help = try RunningProgram.run("fluxbusd", ["--help"])
         #expect(help.status == 0)
         for words in ["FLUXBUS_LISTEN", "EXIT CODES", "--check", "SIGHUP"] {
             #expect(help.output.contains(words))
         }
-        #expect(try DaemonProcess.run(["--liste", "x"]).status == 64)
+        #expect(try RunningProgram.run("fluxbusd", ["--liste", "x"]).status == 64)
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
     func aSignalEndsItInOrder(number: Int32) throws {
-        let daemon = try start()
-        let client = try Client(address)
+        let daemon = try bus.start()
+        let client = try bus.client()
         _ = try client.ask(#"{"op":"ping"}"#)
         daemon.signal(number)
         let lines = try client.rest()
@@ -89,42 +82,43 @@ struct DaemonTests {
     }
 
     @Test func hangUpReadsTheTypesAnew() throws {
-        let daemon = try start()
+        let daemon = try bus.start()
         try directory.write("types/door.yaml", "type: door\ninitial: { open: false }\n")
         daemon.signal(SIGHUP)
         #expect(daemon.waitFor("were reloaded"))
-        #expect(try Client(address).ask(#"{"op":"create","store":"door/front"}"#).contains("\"ok\":true"))
+        #expect(try bus.client().ask(#"{"op":"create","store":"door/front"}"#).contains("\"ok\":true"))
         try directory.write("types/door.yaml", "type: door\ninital: {}\n")
         daemon.signal(SIGHUP)
         #expect(daemon.waitFor("door.yaml:2:1"))
-        #expect(try Client(address).ask(#"{"op":"create","store":"door/back"}"#).contains("\"ok\":true"))
+        #expect(try bus.client().ask(#"{"op":"create","store":"door/back"}"#).contains("\"ok\":true"))
     }
 
     @Test func aSecondDaemonLeavesTheFirstAlone() throws {
-        let daemon = try start()
-        let second = try DaemonProcess.run(["--listen", address])
+        let daemon = try bus.start()
+        let second = try RunningProgram.run("fluxbusd", ["--listen", address])
         #expect(second.status == 75)
-        #expect(try Client(address).ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        #expect(try bus.client().ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         daemon.signal(SIGTERM)
         #expect(try daemon.wait().status == 0)
     }
 
     @Test func clientsThatVanishLeakNothing() throws {
-        let daemon = try start(["--limit", "connections=100000", "--log-level", "critical"])
-        let observer = try Client(address)
+        let daemon = try bus.start(["--limit", "connections=100000", "--log-level", "critical"])
+        let observer = try bus.client()
         _ = try observer.ask(#"{"op":"ping"}"#)
         let before = try daemon.descriptorCount()
         let address = address
         let perThread = 1500
         DispatchQueue.concurrentPerform(iterations: 4) { thread in
             for number in 0..<perThread {
-                guard let client = try? Client(address) else { continue }
+                guard let client = try? LineClient(address) else { continue }
                 switch (thread + number) % 4 {
                 case 0: break
-                case 1: try? client.send(#"{"op":"pi"#)
+                case 1: try? client.send(bytes: #"{"op":"pi"#)
                 case 2:
                     try? client.send(
-                        #"{"op":"ping"}"# + "\n" + #"{"op":"subscribe","type":"counter"}"# + "\n")
+                        bytes:
+                            #"{"op":"ping"}"# + "\n" + #"{"op":"subscribe","type":"counter"}"# + "\n")
                 default: client.finishSending()
                 }
                 client.close()
@@ -142,23 +136,19 @@ struct DaemonTests {
     }
 
     @Test func aLackOfDescriptorsIsToldAndSurvived() throws {
-        let daemon = try start(["--log-level", "critical"])
-        let first = try Client(address)
+        let daemon = try bus.start(["--log-level", "critical"])
+        let first = try bus.client()
         _ = try first.ask(#"{"op":"ping"}"#)
         // Room for three more.
         let limit = try daemon.descriptorCount() + 3
-        let tool = Process()
-        tool.executableURL = URL(fileURLWithPath: "/usr/bin/prlimit")
-        tool.arguments = ["--pid", "\(daemon.process.processIdentifier)", "--nofile=\(limit):\(limit)"]
-        try tool.run()
-        tool.waitUntilExit()
-        try #require(tool.terminationStatus == 0)
+        let words = ["/usr/bin/prlimit", "--pid", "\(daemon.process.processIdentifier)"]
+        try #require(try RunningProgram(words + ["--nofile=\(limit):\(limit)"]).wait().status == 0)
 
-        var served: [Client] = []
+        var served: [LineClient] = []
         var refused = 0
         for _ in 0..<10 {
-            let client = try Client(address)
-            try? client.send(#"{"op":"ping"}"# + "\n")
+            let client = try bus.client()
+            try? client.send(#"{"op":"ping"}"#)
             let line = try #require(try client.line())
             if line.contains("goodbye") {
                 #expect(line.contains(#""code":"limit""#))
@@ -171,6 +161,6 @@ struct DaemonTests {
         served.removeLast().close()
         // Its end was seen before this reply or is seen before the next connection is taken.
         _ = try first.ask(#"{"op":"ping"}"#)
-        #expect(try Client(address).ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        #expect(try bus.client().ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
     }
 }

@@ -2,6 +2,7 @@ import CLinux
 import Dispatch
 import Foundation
 import Synchronization
+import TestServer
 import Testing
 
 /// The daemon is killed again and again under load. Clients that send again with a key and `after` lose nothing, and
@@ -64,7 +65,7 @@ import Testing
             var next = 0
             var open: [(number: Int, line: String)] = []
             while true {
-                guard let client = try? Client(address) else {
+                guard let client = try? LineClient(address) else {
                     comesBack.wait()
                     continue
                 }
@@ -73,7 +74,7 @@ import Testing
                     let now = try client.epoch()
                     if let epoch, epoch != now { note("The epoch was \(epoch) and is \(now).") }
                     epoch = now
-                    for request in open { try client.send(request.line) }
+                    for request in open { try client.send(bytes: request.line) }
                     while true {
                         let finishing = isFinishing.load(ordering: .relaxed)
                         if finishing, open.isEmpty { return }
@@ -83,7 +84,7 @@ import Testing
                                 #"{"id":\#(next),"op":"dispatch","store":"counter/c\#(number)","action":"increment","#
                                 + #""key":"\#(number)-\#(next)","after":\#(seen),"epoch":"\#(now)"}"# + "\n"
                             open.append((next, line))
-                            try client.send(line)
+                            try client.send(bytes: line)
                         }
                         guard let line = try client.line() else { break }
                         // A daemon that is stopped in order says so; these are killed.
@@ -101,7 +102,7 @@ import Testing
         /// The reply to the oldest open request; false when it is not what was promised.
         private func take(_ line: String, of number: Int, _ seen: inout Int) -> Bool {
             guard line.hasPrefix(#"{"id":\#(number),"ok":true,"#), line.contains(#""changed":1"#),
-                let revision = Client.integer("revision", in: line)
+                let revision = LineClient.integer("revision", in: line)
             else {
                 note("\(number) was answered \(line)")
                 return false
@@ -125,7 +126,7 @@ import Testing
 
     @Test(arguments: [("always", 16), ("interval", 10), ("never", 10)])
     func nothingIsLostOrDoneTwice(sync: String, kills: Int) throws {
-        let bus = try LoggedDaemon()
+        let bus = try DaemonBus.logged()
         let progress = DispatchSemaphore(value: 0)
         let known = KnownRevision()
         var daemon = try bus.start(["--sync", sync, "--log-level", "error"])
@@ -146,7 +147,7 @@ import Testing
             let acknowledged = senders.map(\.acknowledgedRevision).max() ?? 0
             if round % 4 == 3 {
                 // Another one is killed wherever in its start it is.
-                let unlucky = try DaemonProcess(bus.arguments(["--sync", sync]))
+                let unlucky = try RunningProgram("fluxbusd", bus.arguments(["--sync", sync]))
                 if round % 8 == 3 { _ = unlucky.waitFor("fluxbusd") }
                 unlucky.signal(SIGKILL)
                 _ = try unlucky.wait()
@@ -154,7 +155,7 @@ import Testing
             daemon = try bus.start(["--sync", sync, "--log-level", "error"])
             let client = try bus.client()
             #expect(try client.epoch() == epoch)
-            let revision = Client.integer("revision", in: try client.ask(#"{"op":"sync"}"#)) ?? 0
+            let revision = LineClient.integer("revision", in: try client.ask(#"{"op":"sync"}"#)) ?? 0
             #expect(revision > lastRevision)
             #expect(revision >= acknowledged)
             lastRevision = revision
@@ -170,7 +171,7 @@ import Testing
             // Each saw most of the kills; it may have slept through two that came fast.
             #expect(report.connections > kills / 2)
             let state = try bus.client().ask(#"{"op":"get","store":"counter/c\#(sender.number)"}"#)
-            #expect(Client.integer("count", in: state) == report.acknowledged, "\(state)")
+            #expect(LineClient.integer("count", in: state) == report.acknowledged, "\(state)")
             total += report.acknowledged
             duplicates += report.duplicates
         }

@@ -4,6 +4,7 @@ import Foundation
 import Logging
 import Synchronization
 import TestFiles
+import TestServer
 import Testing
 
 /// Sockets and their files.
@@ -73,21 +74,14 @@ struct ListeningTests {
     }
 
     private func leaveStaleSocket(_ path: String) throws {
-        var address = sockaddr_un()
-        let length = linux_unix_address(path, &address)
-        let dead = linux_stream_socket(AF_UNIX, 0)
-        let bound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(dead, $0, length) }
-        }
-        close(dead)
-        try #require(bound == 0)
+        close(try Sockets.bind(to: "unix:\(path)"))
     }
 
     @Test func aStaleSocketIsReplaced() throws {
         let path = "\(directory.path)/s"
         try leaveStaleSocket(path)
         let server = try start(path)
-        #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        #expect(try LineClient("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         stop(server)
     }
 
@@ -97,7 +91,7 @@ struct ListeningTests {
         let failure = try #require(startFailure(path))
         #expect(failure.code == .inUse)
         #expect(failure.messages[0].contains("a daemon answers on it"))
-        #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        #expect(try LineClient("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         stop(server)
     }
 
@@ -113,7 +107,7 @@ struct ListeningTests {
             }
             let started = results.withLock { $0 }
             #expect(started.count == 1)
-            #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+            #expect(try LineClient("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
             for server in started { stop(server) }
         }
     }
@@ -133,7 +127,7 @@ struct ListeningTests {
         defer { close(lock) }
         try #require(linux_try_lock(lock) == 0)
         let server = try start("\(directory.path)/s")
-        #expect(try Client("unix:\(directory.path)/s").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        #expect(try LineClient("unix:\(directory.path)/s").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         // Nothing stays beside the socket.
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/s.lock"))
         stop(server)
@@ -169,14 +163,14 @@ struct ListeningTests {
         try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
         let second = try start(path)
         stop(first)
-        #expect(try Client("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        #expect(try LineClient("unix:\(path)").ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         stop(second)
     }
 
     @Test func aTCPPortInUseRefusesTheStart() throws {
-        let bus = try TestBus(listen: ["tcp:127.0.0.1:0"], tokens: "a 0123456789abcdef")
+        let bus = try LiveBus(listen: ["tcp:127.0.0.1:0"], tokens: "a 0123456789abcdef")
         do {
-            _ = try TestBus(listen: [bus.addresses[1]], tokens: "a 0123456789abcdef")
+            _ = try LiveBus(listen: [bus.addresses[1]], tokens: "a 0123456789abcdef")
             Issue.record("Two listen on one port.")
         } catch let failure as StartFailure {
             #expect(failure.code == .inUse)

@@ -1,12 +1,13 @@
 import BusLog
 import CLinux
 import Foundation
+import TestServer
 import Testing
 
 /// The action log of the real daemon: what is there after the next start, and what no daemon starts with.
 struct LogLifeTests {
-    private let bus: LoggedDaemon
-    init() throws { bus = try LoggedDaemon() }
+    private let bus: DaemonBus
+    init() throws { bus = try DaemonBus.logged() }
 
     @Test(arguments: ["always", "interval", "never"])
     func everythingIsThereAfterTheNextStart(sync: String) throws {
@@ -51,7 +52,8 @@ struct LogLifeTests {
 
     @Test func aSecondDaemonOnTheLogIsRefused() throws {
         let first = try bus.start()
-        let second = try DaemonProcess.run(
+        let second = try RunningProgram.run(
+            "fluxbusd",
             ["--listen", "unix:\(bus.directory.path)/other", "--log", bus.log])
         #expect(second.status == 75)
         let sentence =
@@ -60,7 +62,8 @@ struct LogLifeTests {
         #expect(!FileManager.default.fileExists(atPath: "\(bus.directory.path)/other"))
         // By another way to the same file, too.
         symlink(bus.log, "\(bus.directory.path)/link")
-        let third = try DaemonProcess.run(
+        let third = try RunningProgram.run(
+            "fluxbusd",
             ["--listen", "unix:\(bus.directory.path)/other", "--log", "\(bus.directory.path)/link"])
         #expect(third.status == 75)
         #expect(

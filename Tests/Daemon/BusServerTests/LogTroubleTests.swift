@@ -1,21 +1,16 @@
 import CLinux
 import Foundation
+import TestServer
 import Testing
 
 /// A log that can't grow: nothing is promised that is not on disk, what is there is still served, and the bus goes on by
 /// itself when there is room again.
 @Suite(.timeLimit(.minutes(2))) struct LogTroubleTests {
-    private let bus: LoggedDaemon
-    init() throws { bus = try LoggedDaemon() }
+    private let bus: DaemonBus
+    init() throws { bus = try DaemonBus.logged() }
 
     private static func succeeds(_ words: String...) -> Bool {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: words[0])
-        process.arguments = Array(words.dropFirst())
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
+        (try? RunningProgram(words).wait().status) == 0
     }
 
     private static let canMount = succeeds(
@@ -31,14 +26,14 @@ import Testing
     }
 
     /// Many at once, so that groups are under way and being gathered when the disk fails.
-    private func increment(_ count: Int, _ client: Client, padding: Int = 0) throws -> Burst {
+    private func increment(_ count: Int, _ client: LineClient, padding: Int = 0) throws -> Burst {
         let text = String(repeating: "x", count: padding)
         let note =
             padding == 0
             ? "" : #",{"store":"counter/pad","action":"write","payload":{"text":"\#(text)"}}"#
         let request =
             #"{"op":"dispatch","actions":[{"store":"counter/main","action":"increment"}\#(note)]}"# + "\n"
-        try client.send(String(repeating: request, count: count))
+        try client.send(bytes: String(repeating: request, count: count))
         var burst = Burst()
         for _ in 0..<count {
             let line = try client.line() ?? "the end"
@@ -55,7 +50,7 @@ import Testing
     }
 
     /// Dispatches until nothing is taken any more; gives how much was acknowledged.
-    private func useUpRoom(_ client: Client) throws -> Int {
+    private func useUpRoom(_ client: LineClient) throws -> Int {
         var acknowledged = 0
         for _ in 0..<1000 {
             let burst = try increment(20, client, padding: 2000)
@@ -64,15 +59,15 @@ import Testing
             acknowledged += burst.acknowledged
             if burst.unavailable > 0 { return acknowledged }
         }
-        throw Client.Failure(description: "The room was not used up.")
+        throw LineClient.Failure("The room was not used up.")
     }
 
-    private func count(_ client: Client) throws -> Int? {
-        Client.integer("count", in: try client.ask(#"{"op":"get","store":"counter/main"}"#))
+    private func count(_ client: LineClient) throws -> Int? {
+        LineClient.integer("count", in: try client.ask(#"{"op":"get","store":"counter/main"}"#))
     }
 
     /// What holds while the log can't be written, then after `makeRoom`. Gives how much was acknowledged in all.
-    private func suffer(_ daemon: DaemonProcess, makeRoom: () throws -> Void) throws -> Int {
+    private func suffer(_ daemon: RunningProgram, makeRoom: () throws -> Void) throws -> Int {
         let client = try bus.client()
         let watcher = try bus.client()
         _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","select":["/count"],"initial":false}"#)
@@ -99,7 +94,7 @@ import Testing
         var seen = 0
         while seen < acknowledged {
             let event = try #require(try watcher.line())
-            let count = try #require(Client.integer("count", in: event), "\(event)")
+            let count = try #require(LineClient.integer("count", in: event), "\(event)")
             #expect(count >= seen && count <= acknowledged, "\(event)")
             seen = count
         }
@@ -119,7 +114,8 @@ import Testing
         let filler = "/proc/\(daemon.process.processIdentifier)/root\(folder)/filler"
         try Data(count: 6 << 20).write(to: URL(fileURLWithPath: filler))
         _ = try suffer(daemon) { try FileManager.default.removeItem(atPath: filler) }
-        let verified = try DaemonProcess.run(
+        let verified = try RunningProgram.run(
+            "fluxbusd",
             bus.arguments(["--log", "\(folder)/bus.sqlite", "--verify"]),
             through: ["/usr/bin/nsenter", "-t", "\(daemon.process.processIdentifier)", "-m"])
         #expect(verified.status == 0, "\(verified.errors)")
@@ -148,7 +144,7 @@ import Testing
         let client = try bus.client()
         _ = try client.ask(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
         try FileManager.default.moveItem(atPath: bus.log, toPath: "\(bus.log).away")
-        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n")
+        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
         // Nobody hears of a commit that went into a file without a name.
         #expect(try client.rest().allSatisfy { !$0.contains(#""ok":true"#) })
         let outcome = try daemon.wait()
@@ -167,7 +163,7 @@ import Testing
         let client = try bus.client()
         #expect(try increment(1500, client).acknowledged == 1500)
         try FileManager.default.removeItem(atPath: bus.log)
-        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n")
+        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
         #expect(try client.rest().allSatisfy { !$0.contains(#""ok":true"#) })
         let outcome = try daemon.wait()
         #expect(outcome.status == 74)
@@ -180,7 +176,7 @@ import Testing
         let epoch = try client.epoch()
         #expect(try increment(100, client).acknowledged == 100)
         try FileManager.default.removeItem(atPath: "\(bus.log)-wal")
-        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n")
+        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
         // Nobody hears of a commit that went into a file without a name.
         #expect(try client.rest().allSatisfy { !$0.contains(#""ok":true"#) })
         let outcome = try daemon.wait()

@@ -1,13 +1,14 @@
 import CLinux
 import Foundation
+import TestServer
 import Testing
 
 /// `fluxbusd --verify`, right and wrong.
 struct LogVerifyTests {
-    private let bus: LoggedDaemon
-    init() throws { bus = try LoggedDaemon() }
+    private let bus: DaemonBus
+    init() throws { bus = try DaemonBus.logged() }
 
-    private func write(_ count: Int, to client: Client) throws {
+    private func write(_ count: Int, to client: LineClient) throws {
         for number in 0..<count {
             let request =
                 #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":"note-\#(number)."}}"#
@@ -69,7 +70,7 @@ struct LogVerifyTests {
         #expect(absent.status == 78)
         #expect(absent.errors.contains("There is no log at \(bus.log)"))
         #expect(!FileManager.default.fileExists(atPath: bus.log))
-        let unnamed = try DaemonProcess.run(["--listen", "unix:/run/nobody", "--verify"])
+        let unnamed = try RunningProgram.run("fluxbusd", ["--listen", "unix:/run/nobody", "--verify"])
         #expect(unnamed.status == 78)
         #expect(unnamed.errors.contains("There is no log to verify"))
         try bus.directory.write("bus.sqlite", String(repeating: "no log ", count: 2000))
@@ -84,11 +85,11 @@ struct LogVerifyTests {
         for (arguments, environment) in [
             (["--log", bus.log, "--verify"], [:]), (["--verify"], ["FLUXBUS_LOG": bus.log]),
         ] {
-            let outcome = try DaemonProcess.run(arguments, environment: environment)
+            let outcome = try RunningProgram.run("fluxbusd", arguments, environment: environment)
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.output.contains("the log \(bus.log) is right"))
         }
-        let nothing = try DaemonProcess.run(["--verify"])
+        let nothing = try RunningProgram.run("fluxbusd", ["--verify"])
         #expect(nothing.status == 78)
         #expect(nothing.errors.contains("There is no log to verify"))
     }
@@ -99,7 +100,7 @@ struct LogVerifyTests {
         let client = try bus.client()
         let epoch = try client.epoch()
         let request = #"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n"
-        try client.send(String(repeating: request, count: 300))
+        try client.send(bytes: String(repeating: request, count: 300))
         for _ in 0..<100 { _ = try client.line() }
         let copy = "\(bus.directory.path)/copy.sqlite"
         // Two hundred commits are still under way.
@@ -119,12 +120,15 @@ struct LogVerifyTests {
         let other = try bus.client()
         #expect(try other.epoch() == name && name != epoch)
         let reply = try other.ask(#"{"op":"get","store":"counter/main"}"#)
-        let (revision, count) = (Client.integer("revision", in: reply), Client.integer("count", in: reply))
+        let (revision, count) = (
+            LineClient.integer("revision", in: reply), LineClient.integer("count", in: reply)
+        )
         #expect(try (101...301).contains(#require(revision)))
         #expect(try #require(count) + 1 == #require(revision))
         // Who goes on from where the lost daemon was is told to begin anew.
         try other.send(
-            #"{"op":"subscribe","type":"counter","since":301,"epoch":"\#(epoch)"}"# + "\n")
+            bytes:
+                #"{"op":"subscribe","type":"counter","since":301,"epoch":"\#(epoch)"}"# + "\n")
         _ = try other.line()
         #expect(try other.line()?.contains(#""reset":true"#) == true)
         #expect(try bus.stop(restored) == 0)

@@ -1,16 +1,17 @@
 import Foundation
+import TestServer
 import Testing
 
 /// A copy takes the log's place: looked through, under a name of its own, and without harm to what was there.
 @Suite(.timeLimit(.minutes(2))) struct RestoreTests {
-    private let bus: LoggedDaemon
-    init() throws { bus = try LoggedDaemon() }
+    private let bus: DaemonBus
+    init() throws { bus = try DaemonBus.logged() }
 
     private var copy: String { "\(bus.directory.path)/copy's.sqlite" }
     private let increment = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#
 
-    private func restore(_ more: [String] = []) throws -> DaemonProcess.Outcome {
-        try DaemonProcess.run(["--log", bus.log, "--restore", copy] + more)
+    private func restore(_ more: [String] = []) throws -> RunningProgram.Outcome {
+        try RunningProgram.run("fluxbusd", ["--log", bus.log, "--restore", copy] + more)
     }
 
     /// Makes a log, copies it at revision 4 and goes on to revision 7. Gives its epoch.
@@ -55,7 +56,7 @@ import Testing
             try client.ask(#"{"op":"get","store":"counter/main","select":["/count"]}"#)
                 == #"{"ok":true,"revision":4,"states":{"counter/main":{"count":3}}}"#)
         // Who goes on from where the daemon before was is told to begin anew.
-        try client.send(#"{"op":"subscribe","type":"counter","since":7,"epoch":"\#(epoch)"}"# + "\n")
+        try client.send(#"{"op":"subscribe","type":"counter","since":7,"epoch":"\#(epoch)"}"#)
         _ = try client.line()
         #expect(try client.line()?.contains(#""reset":true"#) == true)
         #expect(try bus.stop(next) == 0)
@@ -133,7 +134,7 @@ import Testing
         let absent = try restore()
         #expect(absent.status == 78)
         #expect(absent.errors.contains("There is no copy at \(copy)"))
-        let itself = try DaemonProcess.run(["--log", bus.log, "--restore", bus.log])
+        let itself = try RunningProgram.run("fluxbusd", ["--log", bus.log, "--restore", bus.log])
         #expect(itself.status == 78 || itself.status == 65)
         #expect(itself.errors.contains("is the log itself"))
         #expect(FileManager.default.contents(atPath: bus.log) == log)
@@ -142,7 +143,7 @@ import Testing
     @Test func oneThingIsDoneAtATime() throws {
         #expect(try restore(["--verify"]).status == 64)
         #expect(try restore(["--check"]).status == 64)
-        let unnamed = try DaemonProcess.run(["--listen", "unix:/run/nobody", "--restore", copy])
+        let unnamed = try RunningProgram.run("fluxbusd", ["--listen", "unix:/run/nobody", "--restore", copy])
         #expect(unnamed.status == 78)
         #expect(unnamed.errors.contains("There is no log to restore"))
     }

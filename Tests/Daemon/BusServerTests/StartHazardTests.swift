@@ -1,31 +1,20 @@
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 /// What may surround a daemon that it has not made: files that are none, few descriptors, promises of a manager that are
 /// not kept, a standard error that nobody reads. It says what is wrong, or goes on; it never hangs and never crashes.
 @Suite(.timeLimit(.minutes(2))) struct StartHazardTests {
-    private let directory = TemporaryDirectory()
+    private let bus: DaemonBus
+    private var directory: TemporaryDirectory { bus.directory }
 
-    private var address: String { "unix:\(directory.path)/s" }
-    private var arguments: [String] {
-        ["--listen", address, "--types", "\(directory.path)/types", "--store", "counter/main"]
-    }
-
-    init() throws { try directory.writeCounter() }
-
-    private func start(_ more: [String] = []) throws -> DaemonProcess {
-        let daemon = try DaemonProcess(arguments + more)
-        guard daemon.waitFor("listening on") else {
-            throw Client.Failure(description: try daemon.wait().errors)
-        }
-        return daemon
-    }
+    init() throws { bus = try DaemonBus() }
 
     @Test(arguments: ["--check", ""])
     func aPipeAmongTheTypesIsNoType(_ flag: String) throws {
         mkfifo("\(directory.path)/types/pipe.yaml", 0o600)
-        let refused = try DaemonProcess.run(arguments + (flag.isEmpty ? [] : [flag]))
+        let refused = try bus.run(flag.isEmpty ? [] : [flag])
         #expect(refused.status == 78)
         #expect(
             refused.errors.contains(
@@ -34,19 +23,19 @@ import Testing
     }
 
     @Test func aSocketAmongTheTypesIsNoType() throws {
-        let daemon = try DaemonProcess(["--listen", "unix:\(directory.path)/types/s.yaml"])
+        let daemon = try RunningProgram("fluxbusd", ["--listen", "unix:\(directory.path)/types/s.yaml"])
         #expect(daemon.waitFor("listening on"))
-        let refused = try DaemonProcess.run(arguments + ["--check"])
+        let refused = try bus.run(["--check"])
         #expect(refused.status == 78)
         #expect(refused.errors.contains("types/s.yaml: This is no regular file"), "\(refused.errors)")
     }
 
     @Test func aReloadThatMeetsAPipeIsRefused() throws {
-        let daemon = try start()
+        let daemon = try bus.start()
         mkfifo("\(directory.path)/types/pipe.yaml", 0o600)
         daemon.signal(SIGHUP)
         #expect(daemon.waitFor("This is no regular file"))
-        let client = try Client(address)
+        let client = try bus.client()
         #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         daemon.signal(SIGTERM)
         #expect(try daemon.wait().status == 0)
@@ -58,27 +47,27 @@ import Testing
         let through =
             ["/usr/bin/prlimit", "--nofile=\(count):\(count)"]
             + (geteuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set", "-sys_resource"] : [])
-        let refused = try DaemonProcess.run(arguments, through: through)
+        let refused = try bus.run(through: through)
         #expect(refused.status == 71)
         #expect(
             refused.errors.contains("The limit of open descriptors is \(count), and the daemon needs 64"),
             "\(refused.errors)")
-        #expect(try DaemonProcess.run(arguments + ["--check"], through: through).status == 0)
+        #expect(try bus.run(["--check"], through: through).status == 0)
     }
 
     @Test func aPromiseOfManyDescriptorsIsNotWaitedFor() throws {
         // The shell becomes the daemon, so its number is the daemon's.
         let promise = ["/bin/sh", "-c", "LISTEN_PID=$$ LISTEN_FDS=999999999 exec \"$0\" \"$@\""]
-        let refused = try DaemonProcess.run(arguments, through: promise)
+        let refused = try bus.run(through: promise)
         #expect(refused.status == 71)
         #expect(refused.errors.contains("LISTEN_FDS promises it; start the service by its unit."))
     }
 
     @Test(arguments: ["relative", "/nonexistent/notify"])
     func aManagerThatCanNotBeToldIsLoggedAndNoReasonToEnd(_ socket: String) throws {
-        let daemon = try DaemonProcess(arguments, environment: ["NOTIFY_SOCKET": socket])
+        let daemon = try RunningProgram("fluxbusd", bus.arguments(), environment: ["NOTIFY_SOCKET": socket])
         #expect(daemon.waitFor("the service manager does not hear of this daemon: "))
-        let client = try Client(address)
+        let client = try bus.client()
         #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         daemon.signal(SIGTERM)
         #expect(try daemon.wait().status == 0)
@@ -86,11 +75,11 @@ import Testing
 
     /// Far more than a pipe holds.
     @Test func aStandardErrorThatNobodyReadsStopsNothing() throws {
-        let daemon = try start(["--log-level", "debug"])
-        let client = try Client(address)
+        let daemon = try bus.start(["--log-level", "debug"])
+        let client = try bus.client()
         let request = #"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n"
         for _ in 0..<20 {
-            try client.send(String(repeating: request, count: 200))
+            try client.send(bytes: String(repeating: request, count: 200))
             for _ in 0..<200 { #expect(try client.line()?.contains(#""ok":true"#) == true) }
         }
         // Once somebody reads again, they hear how much they have missed.

@@ -1,6 +1,6 @@
 import Foundation
 import Logging
-import TestFiles
+import TestServer
 import Testing
 
 /// TCP clients before their hello, and who gets in when connections are scarce.
@@ -10,8 +10,8 @@ import Testing
     private static let ping = #"{"op":"ping"}"#
     private static let pong = #"{"ok":true}"#
 
-    private func bus(limits: [String] = [], _ log: NoteLog = NoteLog()) throws -> TestBus {
-        try TestBus(
+    private func bus(limits: [String] = [], _ log: NoteLog = NoteLog()) throws -> LiveBus {
+        try LiveBus(
             listen: ["tcp:127.0.0.1:0"], limits: limits, tokens: "phone \(Self.token)",
             logger: Logger(label: "test") { _ in log.handler })
     }
@@ -25,10 +25,10 @@ import Testing
 
     @Test func silentClientsKeepNobodyOut() throws {
         let bus = try bus()
-        let silent = try (0..<70).map { _ in try Client(bus.addresses[1]) }
+        let silent = try (0..<70).map { _ in try LineClient(bus.addresses[1]) }
         // An empty line says nothing either.
-        for client in silent[..<35] { try client.send("\r\n") }
-        let known = try Client(bus.addresses[1])
+        for client in silent[..<35] { try client.send(bytes: "\r\n") }
+        let known = try LineClient(bus.addresses[1])
         #expect(try known.ask(Self.hello).contains(#""ok":true"#))
         #expect(try known.ask(Self.ping) == Self.pong)
         // One more came than may wait for each of these, and those that had been silent for longest went.
@@ -42,13 +42,13 @@ import Testing
 
     @Test func aFirstLineIsShort() throws {
         let bus = try bus()
-        let long = try Client(bus.addresses[1])
+        let long = try LineClient(bus.addresses[1])
         // Its end never comes, and it is answered all the same.
-        try long.send(#"{"op":"hello","client":""# + String(repeating: "x", count: 8192))
+        try long.send(bytes: #"{"op":"hello","client":""# + String(repeating: "x", count: 8192))
         expectRefusal(try long.rest())
         // The longest token, in the longest form, leaves room for a name.
         let escaped = Self.token.utf8.map { String(format: "\\u%04x", $0) }.joined()
-        let wordy = try Client(bus.addresses[1])
+        let wordy = try LineClient(bus.addresses[1])
         let name = String(repeating: "n", count: 7900)
         #expect(
             try wordy.ask(#"{"op":"hello","client":"\#(name)","token":"\#(escaped)"}"#).contains(
@@ -61,19 +61,19 @@ import Testing
 
     @Test func aHelloMayComeInAnyPieces() throws {
         let bus = try bus()
-        let client = try Client(bus.addresses[1])
-        let ready = try Client(bus.addresses[1])
+        let client = try LineClient(bus.addresses[1])
+        let ready = try LineClient(bus.addresses[1])
         for byte in "\r\n\n\(Self.hello)\r".utf8 {
-            try client.send(String(UnicodeScalar(byte)))
+            try client.send(bytes: String(UnicodeScalar(byte)))
             // Somebody else is answered in between, so the byte has been read.
             if byte == UInt8(ascii: "{") { _ = try ready.ask(Self.hello) }
         }
-        try client.send("\n\(Self.ping)\n\(Self.ping)\n")
+        try client.send(bytes: "\n\(Self.ping)\n\(Self.ping)\n")
         #expect(try client.line()?.contains(#""ok":true,"protocol":1"#) == true)
         #expect(try [client.line(), client.line()] == [Self.pong, Self.pong])
         // More empty lines than a first line may be long.
-        let patient = try Client(bus.addresses[1])
-        try patient.send(String(repeating: "\n", count: 20_000))
+        let patient = try LineClient(bus.addresses[1])
+        try patient.send(bytes: String(repeating: "\n", count: 20_000))
         #expect(try patient.ask(Self.hello).contains(#""ok":true"#))
     }
 
@@ -82,8 +82,8 @@ import Testing
         let bus = try bus(log)
         let start = ContinuousClock.now
         for count in 1...4 {
-            let guesser = try Client(bus.addresses[1])
-            try guesser.send(#"{"op":"hello","token":"wrong-token-number-\#(count)"}"# + "\n")
+            let guesser = try LineClient(bus.addresses[1])
+            try guesser.send(#"{"op":"hello","token":"wrong-token-number-\#(count)"}"#)
             expectRefusal(try guesser.rest())
         }
         // The first is answered at once, the others after 100, 200 and 400 milliseconds.
@@ -93,7 +93,7 @@ import Testing
         #expect(noted.allSatisfy { $0.metadata["address"]?.description.hasPrefix("127.0.0.1:") == true })
         #expect(!log.notes.contains { "\($0)".contains("wrong-token") })
         // Whoever knows the token gets in, if late.
-        let known = try Client(bus.addresses[1])
+        let known = try LineClient(bus.addresses[1])
         #expect(try known.ask(Self.hello).contains(#""ok":true"#))
     }
 
@@ -105,8 +105,8 @@ import Testing
         let bus = try bus(log)
         // All at once, so that they wait at the same time.
         let guessers = try (0..<20).map { number in
-            let guesser = try Client(bus.addresses[1])
-            try guesser.send(#"{"op":"hello","token":"wrong-token-number-\#(number)"}"# + "\n")
+            let guesser = try LineClient(bus.addresses[1])
+            try guesser.send(#"{"op":"hello","token":"wrong-token-number-\#(number)"}"#)
             return guesser
         }
         for guesser in guessers { expectRefusal(try guesser.rest()) }
@@ -118,19 +118,19 @@ import Testing
     @Test func whoGoesBeforeItIsAnsweredIsForgotten() throws {
         let bus = try bus()
         for count in 0..<200 {
-            let client = try Client(bus.addresses[1])
-            if count % 2 == 0 { try client.send(#"{"op":"hello","token":"wrong-token-of-nobody"}"# + "\n") }
-            if count % 3 == 0 { try client.send("{") }
+            let client = try LineClient(bus.addresses[1])
+            if count % 2 == 0 { try client.send(#"{"op":"hello","token":"wrong-token-of-nobody"}"#) }
+            if count % 3 == 0 { try client.send(bytes: "{") }
             client.close()
         }
-        let known = try Client(bus.addresses[1])
+        let known = try LineClient(bus.addresses[1])
         #expect(try known.ask(Self.hello).contains(#""ok":true"#))
     }
 
     @Test func aStrangerHearsThatTheBusStops() throws {
         let bus = try bus()
-        let silent = try Client(bus.addresses[1])
-        let known = try Client(bus.addresses[1])
+        let silent = try LineClient(bus.addresses[1])
+        let known = try LineClient(bus.addresses[1])
         _ = try known.ask(Self.hello)
         bus.stop()
         #expect(try silent.rest().map { $0.contains(#""code":"shutdown""#) } == [true])
@@ -138,9 +138,9 @@ import Testing
 
     @Test func anOperatorGetsInWhenOthersHaveTakenAll() throws {
         let bus = try bus(limits: ["connections=16"])
-        let others = try (0..<14).map { _ in try Client(bus.addresses[1]) }
+        let others = try (0..<14).map { _ in try LineClient(bus.addresses[1]) }
         for other in others { _ = try other.ask(Self.hello) }
-        let refused = try Client(bus.addresses[1]).rest()
+        let refused = try LineClient(bus.addresses[1]).rest()
         #expect(refused.count == 1)
         #expect(refused.first?.hasPrefix(#"{"event":"goodbye","code":"limit","message":""#) == true)
         // The tests run as the daemon's own user.
@@ -150,7 +150,7 @@ import Testing
         // The reserve stays one while they are in.
         others[0].finishSending()
         #expect(try others[0].rest().isEmpty)
-        #expect(try Client(bus.addresses[1]).rest().first?.contains(#""code":"limit""#) == true)
+        #expect(try LineClient(bus.addresses[1]).rest().first?.contains(#""code":"limit""#) == true)
         #expect(try bus.client().ask(Self.ping) == Self.pong)
         // All were there until now.
         for client in operators + others[1...] { #expect(try client.ask(Self.ping) == Self.pong) }

@@ -1,26 +1,20 @@
 import BusJSON
 import Foundation
-import TestFiles
+import TestServer
 import Testing
 
 /// Readers that never read, beside one that does: they cost the others nothing and the daemon bounded memory.
 struct StuckReaderTests {
-    private let directory = TemporaryDirectory()
-
     @Test func readersThatNeverReadCostTheOthersNothing() throws {
-        try directory.writeCounter()
-        let address = "unix:\(directory.path)/s"
-        let daemon = try DaemonProcess([
-            "--listen", address, "--types", "\(directory.path)/types", "--store", "counter/main",
-        ])
-        #expect(daemon.waitFor("listening on"))
-        let dispatcher = try Client(address)
-        let reader = try Client(address)
+        let bus = try DaemonBus()
+        let daemon = try bus.start()
+        let dispatcher = try bus.client()
+        let reader = try bus.client()
         let subscribe = #"{"op":"subscribe","type":"counter"}"#
         _ = try reader.ask(subscribe)
         _ = try reader.line()
         let stuck = try (0..<50).map { _ in
-            let client = try Client(address)
+            let client = try bus.client()
             _ = try client.ask(subscribe)
             return client
         }
@@ -37,7 +31,7 @@ struct StuckReaderTests {
                     #"{"op":"dispatch","type":"counter","action":"write","payload":{"text":"\#(last)"}}"#
                     + "\n"
             }
-            try dispatcher.send(requests)
+            try dispatcher.send(bytes: requests)
             for _ in 0..<burst {
                 let reply = try #require(try dispatcher.line())
                 #expect(reply.contains(#""changed":1"#))
@@ -73,7 +67,7 @@ struct StuckReaderTests {
     }
 
     /// What the daemon holds in memory.
-    private func residentBytes(of daemon: DaemonProcess) throws -> Int {
+    private func residentBytes(of daemon: RunningProgram) throws -> Int {
         let file = "/proc/\(daemon.process.processIdentifier)/status"
         let line = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
             .first { $0.hasPrefix("VmRSS:") }

@@ -1,5 +1,6 @@
 import BusServer
 import Foundation
+import TestServer
 import Testing
 
 /// What a bus asks of the kernel, counted and not timed: a change that makes every commit cost a call is seen here on any
@@ -9,7 +10,7 @@ import Testing
     private static let dispatch = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#
 
     /// A client that watches the store, and has read all that came of it.
-    private func subscriber(of bus: TestBus) throws -> Client {
+    private func subscriber(of bus: LiveBus) throws -> LineClient {
         let client = try bus.client()
         #expect(try client.ask(#"{"op":"subscribe","store":"counter/main"}"#).contains(#""ok":true"#))
         #expect(try client.line()?.contains(#""reset":true"#) == true)
@@ -18,12 +19,12 @@ import Testing
 
     /// Requests that came together are read, committed, answered and told together.
     @Test func burstIsReadAndAnsweredInFewCalls() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let subscriber = try subscriber(of: bus)
         let client = try bus.client()
         _ = try client.ask(#"{"op":"ping"}"#)
         let before = bus.server.systemCalls()
-        try client.send(String(repeating: Self.dispatch + "\n", count: Self.requests))
+        try client.send(bytes: String(repeating: Self.dispatch + "\n", count: Self.requests))
         for number in 1...Self.requests {
             #expect(try client.line()?.contains(#""ok":true"#) == true, "reply \(number)")
         }
@@ -43,7 +44,7 @@ import Testing
 
     /// A request that comes alone takes one call to read it, one to answer it and one to tell the subscriber.
     @Test func singleRequestIsReadAndAnsweredOnce() throws {
-        let bus = try TestBus()
+        let bus = try LiveBus()
         let subscriber = try subscriber(of: bus)
         let client = try bus.client()
         _ = try client.ask(Self.dispatch)
@@ -61,13 +62,13 @@ import Testing
 
     /// Clients that say nothing cost nothing: while another bus works, this one asks the kernel nothing at all.
     @Test func idleBusMakesNoCalls() throws {
-        let idle = try TestBus()
+        let idle = try LiveBus()
         let watchers = try (0..<20).map { _ in try subscriber(of: idle) }
         var entries = watchers.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         // The loop waits for more itself for a moment after something came.
         #expect(poll(&entries, nfds_t(entries.count), 500) == 0)
         let before = idle.server.systemCalls()
-        let busy = try TestBus()
+        let busy = try LiveBus()
         let client = try busy.client()
         for _ in 0..<2000 { _ = try client.ask(Self.dispatch) }
         // And half a second in which nothing comes for anybody.

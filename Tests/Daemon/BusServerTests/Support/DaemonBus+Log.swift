@@ -1,0 +1,29 @@
+import CSQLite
+import Foundation
+import TestServer
+
+/// What befalls the log of a daemon.
+extension DaemonBus {
+    static func logged() throws -> DaemonBus { try DaemonBus(hasLog: true) }
+
+    func verify() throws -> RunningProgram.Outcome { try run(["--verify"]) }
+
+    /// Changes the log as another program could.
+    func change(_ sql: String) throws {
+        var handle: OpaquePointer?
+        defer { sqlite3_close_v2(handle) }
+        guard sqlite3_open_v2(log, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil) == SQLITE_OK,
+            sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK
+        else { throw LineClient.Failure("\(sql): \(String(cString: sqlite3_errmsg(handle)))") }
+    }
+
+    /// Turns one bit in the one place where these bytes stand in the file.
+    func flip(_ text: String) throws {
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: log))
+        guard let place = bytes.range(of: Data(text.utf8)) else {
+            throw LineClient.Failure("\(text) stands nowhere in the log.")
+        }
+        bytes[place.lowerBound] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: log))
+    }
+}
