@@ -150,8 +150,8 @@ let package = Package(
         .testTarget(
             name: "TranscriptTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusServer", "TestFiles",
-                "TestSupport", logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestFiles", "TestServer",
+                "TestSupport",
             ]),
         // A disk in memory under SQLite, which fails and loses its power when told to.
         .target(name: "TestStorage", dependencies: ["CSQLite"]),

@@ -1,4 +1,5 @@
 import BusEngine
+import TestServer
 import TestSupport
 
 /// Runs transcripts without sockets.

@@ -1,3 +1,5 @@
+import TestServer
+
 /// A bus that transcripts are run against, in memory or over sockets.
 protocol TranscriptBus {
     var epoch: String { get }
@@ -7,13 +9,4 @@ protocol TranscriptBus {
     func receive(_ client: Character) throws -> Reception
     func close(_ client: Character) throws
     func shutDown() throws
-}
-
-/// What came to a client.
-enum Reception {
-    case line(String)
-    /// The daemon has ended the connection.
-    case end
-    /// Nothing, as long as anybody would wait.
-    case nothing
 }

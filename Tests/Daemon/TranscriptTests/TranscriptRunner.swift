@@ -1,4 +1,5 @@
 import BusJSON
+import TestServer
 
 /// Runs one transcript against a bus and tells where what is received is missing, surplus or different.
 struct TranscriptRunner {
