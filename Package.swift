@@ -173,8 +173,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusMachine", "BusServer", "BusTypes", "CLinux", "Flux", "FluxBus",
-                "TestFiles", "TestSupport", logging,
+                "BusJSON", "BusMachine", "BusTypes", "CLinux", "Flux", "FluxBus", "TestFiles", "TestServer",
+                "TestSupport",
             ]),
         .testTarget(
             name: "FluxBusDaemonTests",

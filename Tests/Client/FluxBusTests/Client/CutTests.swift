@@ -1,6 +1,7 @@
 import BusJSON
 import FluxBus
 import Synchronization
+import TestServer
 import Testing
 
 /// A real daemon, a real client, and a line between them that is cut thousands of times while tasks dispatch.
@@ -24,7 +25,7 @@ import Testing
 
     @Test func thousandsOfCutsLoseNothingAndDoubleNothing() async throws {
         let live = try LiveBus()
-        let relay = CuttingRelay(at: live.path("r"), to: live.address, budget: 200..<12_000, seed: 7)
+        let relay = try CuttingRelay(at: live.path("r"), to: live.busAddress, budget: 200..<12_000, seed: 7)
         defer { relay.stop() }
         var options = BusOptions()
         options.backOff = BackOff(first: .microseconds(50), longest: .microseconds(500))
@@ -83,7 +84,7 @@ import Testing
 
     @Test func withoutKeysALostAnswerIsSaidToBeUnknown() async throws {
         let live = try LiveBus()
-        let relay = CuttingRelay(at: live.path("r"), to: live.address, budget: 900..<3000, seed: 11)
+        let relay = try CuttingRelay(at: live.path("r"), to: live.busAddress, budget: 900..<3000, seed: 11)
         defer { relay.stop() }
         var options = BusOptions()
         options.backOff = BackOff(first: .microseconds(50), longest: .microseconds(500))

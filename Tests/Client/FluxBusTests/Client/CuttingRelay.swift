@@ -2,6 +2,7 @@ import CLinux
 import FluxBus
 import Foundation
 import Synchronization
+import TestServer
 import TestSupport
 
 /// Stands between a client and a daemon, passes bytes on, and cuts connections after a random number of them, in the
@@ -22,14 +23,12 @@ final class CuttingRelay: Sendable {
     private let isCutting = Atomic<Bool>(true)
     private let hasEnded = DispatchSemaphore(value: 0)
 
-    init(at path: String, to target: BusAddress, budget: Range<Int>, seed: UInt64) {
+    init(at path: String, to target: BusAddress, budget: Range<Int>, seed: UInt64) throws {
         address = .unix(path: path)
         self.target = target
         self.budget = budget
-        listener = linux_stream_socket(AF_UNIX, 0)
+        listener = try Sockets.listen(at: "unix:\(path)")
         stopper = linux_event_descriptor()
-        let bound = Self.withAddress(path) { bind(listener, $0, $1) }
-        precondition(bound == 0 && listen(listener, 64) == 0, "The relay can't listen at \(path).")
         Thread.detachNewThread { [self] in run(seed: seed) }
     }
 
@@ -88,10 +87,8 @@ final class CuttingRelay: Sendable {
     private func accept(_ random: inout SeededGenerator) -> Pair? {
         let client = Glibc.accept(listener, nil, nil)
         guard client >= 0, case .unix(let path) = target else { return nil }
-        let server = linux_stream_socket(AF_UNIX, 0)
-        guard Self.withAddress(path, { connect(server, $0, $1) }) == 0 else {
+        guard let server = try? Sockets.connect(to: "unix:\(path)") else {
             close(client)
-            close(server)
             return nil
         }
         return Pair(client: client, server: server, bytesLeft: Int.random(in: budget, using: &random))
@@ -120,15 +117,5 @@ final class CuttingRelay: Sendable {
         guard passed < count else { return true }
         cutCount.add(1, ordering: .relaxed)
         return false
-    }
-
-    private static func withAddress(
-        _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
-    ) -> Int32 {
-        var address = sockaddr_un()
-        let length = linux_unix_address(path, &address)
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
-        }
     }
 }

@@ -5,6 +5,7 @@ import FluxBus
 import Foundation
 import Synchronization
 import TestFiles
+import TestServer
 import Testing
 
 /// Ends of connections and of waits, at the moments that are hard to get right.
@@ -12,8 +13,8 @@ import Testing
     /// What a bus says before it goes counts, also when a request is written at this very moment.
     @Test func answersBeforeTheEndCountAlthoughWritingFails() async throws {
         let (isBusy, hasGone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let leaving = HandmadeBus { bus in
-            let peer = bus.accept()
+        let leaving = try HandmadeBus { bus in
+            guard let peer = bus.accept() else { return }
             peer.greet()
             _ = peer.line()
             _ = peer.line()
@@ -23,7 +24,7 @@ import Testing
             peer.send(#"{"event":"goodbye","code":"restart","message":"Back soon."}"#)
             peer.close()
             hasGone.signal()
-            bus.accept().greet(revision: 2)
+            bus.accept()?.greet(revision: 2)
         }
         var options = BusOptions()
         options.usesKeys = false
@@ -67,21 +68,10 @@ import Testing
         var path: String { "\(directory.path)/s" }
         private var descriptors: [Int32] = []
 
-        init() {
-            let listener = linux_stream_socket(AF_UNIX, 1)
-            descriptors = [listener]
-            var address = sockaddr_un()
-            let length = linux_unix_address(path, &address)
-            withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    precondition(bind(listener, address, length) == 0 && listen(listener, 0) == 0)
-                    var isFull = false
-                    while !isFull {
-                        let client = linux_stream_socket(AF_UNIX, 1)
-                        descriptors.append(client)
-                        isFull = connect(client, address, length) != 0
-                    }
-                }
+        init() throws {
+            descriptors = [try Sockets.listen(at: "unix:\(path)", backlog: 0)]
+            while let client = try? Sockets.connect(to: "unix:\(path)", isBlocking: false) {
+                descriptors.append(client)
             }
         }
 
@@ -92,7 +82,7 @@ import Testing
 
     /// The time limit of the suite is a minute; an attempt that nothing interrupts would take an hour.
     @Test func cancellingAnAttemptToConnectDoesNotWaitForIt() async throws {
-        let deaf = DeafListener()
+        let deaf = try DeafListener()
         let address = BusAddress.unix(path: deaf.path)
         var options = BusOptions()
         options.connectTimeout = .seconds(3600)
@@ -106,9 +96,9 @@ import Testing
         let live = try LiveBus()
         let bus = try await live.connect { $0.connectTimeout = .seconds(3600) }
         live.stop()
-        guard case .unix(let path) = live.address else { return }
+        let path = live.path("s")
         // From now on nobody takes the connection that the bus tries to make.
-        let deaf = DeafListener()
+        let deaf = try DeafListener()
         unlink(path)
         #expect(symlink(deaf.path, path) == 0)
         #expect(await code { try await bus.ping(timeout: .after(.milliseconds(50))) } == .timedOut)

@@ -1,6 +1,7 @@
 import BusJSON
 import FluxBus
 import Synchronization
+import TestServer
 import Testing
 
 /// How a bus lives: it is closed, dropped, refused, restarted.
@@ -15,7 +16,7 @@ import Testing
         var options = BusOptions()
         options.patience = .seconds(30)
         options.backOff = BackOff(first: .milliseconds(1), longest: .milliseconds(5))
-        let (address, patient) = (live.address, options)
+        let (address, patient) = (live.busAddress, options)
         async let bus = Bus.connect(address, options: patient)
         try live.start()
         #expect(try await bus.status == .connected)

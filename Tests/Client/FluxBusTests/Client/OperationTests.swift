@@ -1,6 +1,7 @@
 import BusJSON
 import FluxBus
 import Synchronization
+import TestServer
 import Testing
 
 /// Every operation once, against a real daemon.

@@ -1,4 +1,5 @@
 import FluxBus
+import TestServer
 import Testing
 
 /// The code of the articles "Getting started" and "Across processes", compiled and run as it stands there.

@@ -1,4 +1,5 @@
 import FluxBus
+import TestServer
 import Testing
 
 /// Local stores that follow the bus. One suite, one test at a time: the attachment of a type is the process's.

@@ -1,5 +1,6 @@
 import FluxBus
 import Foundation
+import TestServer
 import Testing
 
 /// When the last handle goes, so does all that was behind it.

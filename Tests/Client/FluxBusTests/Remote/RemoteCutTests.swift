@@ -1,5 +1,6 @@
 import FluxBus
 import Synchronization
+import TestServer
 import Testing
 
 /// Remote stores and shared values over a line that is cut again and again.
@@ -43,7 +44,7 @@ import Testing
     /// back, and nothing is counted twice.
     @Test(arguments: [3, 17, 29] as [UInt64]) func everyIncrementCountsOnce(seed: UInt64) async throws {
         let live = try LiveBus()
-        let relay = CuttingRelay(at: live.path("r"), to: live.address, budget: 400..<9000, seed: seed)
+        let relay = try CuttingRelay(at: live.path("r"), to: live.busAddress, budget: 400..<9000, seed: seed)
         defer { relay.stop() }
         let (first, second) = (try await Self.connect(relay), try await Self.connect(relay))
         let plain = try await first.store("main", of: SharedCounter.self)
@@ -88,7 +89,7 @@ import Testing
     @Test(arguments: [5, 23] as [UInt64]) func everyUpdateOfASharedValueCountsOnce(seed: UInt64) async throws
     {
         let live = try LiveBus(types: ["value": Self.value])
-        let relay = CuttingRelay(at: live.path("r"), to: live.address, budget: 500..<6000, seed: seed)
+        let relay = try CuttingRelay(at: live.path("r"), to: live.busAddress, budget: 500..<6000, seed: seed)
         defer { relay.stop() }
         let total = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<3 {

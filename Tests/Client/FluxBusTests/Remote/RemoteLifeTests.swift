@@ -2,14 +2,15 @@ import Dispatch
 import FluxBus
 import Foundation
 import Synchronization
+import TestServer
 import Testing
 
 /// Waiting for remote stores ends, observers hold nobody up, and nothing is left behind.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct RemoteLifeTests {
     /// A bus that grants a subscription to `counter/main`, tells its state or keeps it, and then says nothing.
-    private static func silent(tellsState: Bool) -> HandmadeBus {
-        HandmadeBus { bus in
-            let peer = bus.accept()
+    private static func silent(tellsState: Bool) throws -> HandmadeBus {
+        try HandmadeBus { bus in
+            guard let peer = bus.accept() else { return }
             peer.greet(revision: 1)
             _ = peer.line()
             peer.send(#"{"id":2,"ok":true,"sub":1,"revision":1,"epoch":"e1"}"#)
@@ -27,7 +28,7 @@ import Testing
     }
 
     @Test func storeWhoseStateNeverComesTimesOut() async throws {
-        let silent = Self.silent(tellsState: false)
+        let silent = try Self.silent(tellsState: false)
         var options = BusOptions()
         options.timeout = .milliseconds(50)
         options.closeTimeout = .zero
@@ -36,7 +37,7 @@ import Testing
     }
 
     @Test func cancelledDispatchOfARemoteStoreEnds() async throws {
-        let silent = Self.silent(tellsState: true)
+        let silent = try Self.silent(tellsState: true)
         var options = BusOptions()
         options.timeout = nil
         options.closeTimeout = .zero

@@ -1,5 +1,6 @@
 import FluxBus
 import Synchronization
+import TestServer
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import FluxBus
+import TestServer
 import Testing
 
 /// The daemon starts anew, with a new epoch: everything that follows it goes on, and nothing is guessed.

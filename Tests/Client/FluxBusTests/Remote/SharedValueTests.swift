@@ -1,4 +1,5 @@
 import FluxBus
+import TestServer
 import Testing
 
 /// One value for all processes.
