@@ -191,8 +191,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusServer", "FluxBus", "FluxBusCommand",
-                "TestFiles", "TestSupport", "fluxbus-bench", logging,
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "FluxBus", "FluxBusCommand", "TestFiles",
+                "TestServer", "TestSupport", "fluxbus-bench",
             ]),
         // The commands that the README, the manual pages and the help texts print, run.
         .testTarget(

@@ -1,38 +1,20 @@
 import BusJSON
-import BusServer
 import FluxBusCommand
 import Foundation
-import Logging
-import TestFiles
+import TestServer
 import Testing
 
-/// A daemon in this process with a log on disk, in a directory of its own.
-private final class LoggedBus {
-    private let place = TemporaryDirectory()
-    var directory: String { place.path }
-    private let server: BusServer
-
-    init(types: [String: String]) throws {
-        let directory = place.path
-        for (name, text) in types { try place.write("types/\(name).yaml", text) }
-        let setup = try ServerSetup.load(
-            flags: ConfigurationOverrides(
-                listen: ["unix:\(directory)/s"], types: "\(directory)/types", stores: ["counter/main"],
-                log: "\(directory)/bus.sqlite"),
-            environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml")
-        server = BusServer(setup, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        _ = try server.start()
+extension LiveBus {
+    /// One with a log on disk.
+    fileprivate static func logged(counter: String) throws -> LiveBus {
+        var setup = Setup()
+        setup.types = ["counter": counter]
+        setup.hasLog = true
+        return try LiveBus(setup)
     }
-
-    deinit {
-        server.stop()
-        server.waitUntilStopped()
-    }
-
-    var address: String { "unix:\(directory)/s" }
 
     @discardableResult
-    func run(_ arguments: String..., input: String = "") throws -> CommandRun {
+    fileprivate func run(_ arguments: String..., input: String = "") throws -> CommandRun {
         try CommandRun(arguments, bus: address, input: input)
     }
 }
@@ -56,7 +38,7 @@ struct LiveHistoryTests {
     }
 
     @Test(.timeLimit(.minutes(1))) func thePastOfADaemonIsReadComparedBlamedAndBroughtBack() throws {
-        let bus = try LoggedBus(types: ["counter": Self.counter])
+        let bus = try LiveBus.logged(counter: Self.counter)
         for number in [3, 40, 7] {
             #expect(try bus.run("dispatch", "counter/main", "add", "by:=\(number)").status == .success)
         }
@@ -76,24 +58,24 @@ struct LiveHistoryTests {
     }
 
     @Test(.timeLimit(.minutes(1))) func anExportIsCheckedAndImportedElsewhere() throws {
-        let bus = try LoggedBus(types: ["counter": Self.counter])
+        let bus = try LiveBus.logged(counter: Self.counter)
         try bus.run("create", "counter/a", "count:=5")
         let lines = (1...600).map { #"{"type":"counter","action":"add","payload":{"by":\#($0 % 50)}}"# }
         try bus.run("dispatch", "-", input: lines.joined(separator: "\n"))
         try bus.run("drop", "counter/a")
-        let file = bus.directory + "/export.ndjson"
+        let file = bus.path("export.ndjson")
         #expect(try bus.run("export", "-o", file).status == .success)
 
-        let same = try bus.run("replay", "--check", file, "--types", bus.directory + "/types")
+        let same = try bus.run("replay", "--check", file, "--types", bus.path("types"))
         #expect(same.status == .success, "\(same.output)\(same.messages)")
-        let strict = try LoggedBus(types: ["counter": Self.counter.replacing("50", with: "48")])
+        let strict = try LiveBus.logged(counter: Self.counter.replacing("50", with: "48"))
         let check = try bus.run(
-            "replay", "--check", file, "--types", strict.directory + "/types", "--json", "--limit", "0")
+            "replay", "--check", file, "--types", strict.path("types"), "--json", "--limit", "0")
         #expect(check.status == .no)
         // Every fiftieth dispatch added 49.
         #expect(try JSON(parsing: check.output)["refused"] == 12)
 
-        let other = try LoggedBus(types: ["counter": Self.counter])
+        let other = try LiveBus.logged(counter: Self.counter)
         let imported = try other.run("import", file)
         #expect(imported.status == .success, "\(imported.output)\(imported.messages)")
         #expect(try other.run("get").output == bus.run("get").output)
@@ -103,7 +85,7 @@ struct LiveHistoryTests {
     }
 
     @Test(.timeLimit(.minutes(1))) func aFollowerSeesWhatOthersCommitMeanwhile() throws {
-        let bus = try LoggedBus(types: ["counter": Self.counter])
+        let bus = try LiveBus.logged(counter: Self.counter)
         let first = try #require(revisions(try bus.run("log", "-n", "1")).last)
         let address = bus.address
         let writers = (0..<3).map { _ in
