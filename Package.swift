@@ -186,7 +186,8 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: [
-                "BusJSON", "FluxBus", "TestFiles", "example-counter", "example-daemon", "example-presence",
+                "BusJSON", "FluxBus", "TestFiles", "TestServer", "example-counter", "example-daemon",
+                "example-presence", "fluxbusd",
             ]),
         .testTarget(
             name: "FluxBusCommandTests",
@@ -197,7 +198,9 @@ let package = Package(
         // The commands that the README, the manual pages and the help texts print, run.
         .testTarget(
             name: "DocumentationTests",
-            dependencies: ["CSQLite", "FluxBusCommand", "TestFiles", "fluxbus", "fluxbusd", arguments]),
+            dependencies: [
+                "CSQLite", "FluxBusCommand", "TestFiles", "TestServer", "fluxbus", "fluxbusd", arguments,
+            ]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"],

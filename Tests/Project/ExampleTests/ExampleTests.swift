@@ -1,16 +1,40 @@
 import BusJSON
 import FluxBus
+import TestFiles
+import TestServer
 import Testing
 
 /// The example programs, run as a reader would run them: each in processes of its own, against a real daemon.
 @Suite(.timeLimit(.minutes(5))) struct ExampleTests {
+    private let place = TemporaryDirectory()
+    private var address: String { "unix:\(place.path)/s" }
+
+    /// A daemon as a process of its own. It says so when it listens.
+    private func start(_ program: String, _ arguments: [String] = []) throws -> RunningProgram {
+        let daemon = try RunningProgram(program, ["--listen", address] + arguments)
+        let message = try #require(daemon.nextMessage())
+        try #require(message.contains("listening"), "\(message)")
+        return daemon
+    }
+
+    private func startSamples() throws -> RunningProgram {
+        try start("fluxbusd", ["--types", Repository.sampleTypes])
+    }
+
+    /// An example that talks to the daemon, and to the test.
+    private func run(_ example: String, _ arguments: [String] = []) throws -> RunningProgram {
+        try RunningProgram(
+            example, arguments, environment: ["FLUXBUS_ADDRESS": address], hasInput: true)
+    }
+
     @Test func counterIsSeenInTwoProcesses() throws {
-        let bus = try ExampleBus()
-        let first = try RunningProgram("example-counter", bus: bus.address)
+        let daemon = try startSamples()
+        defer { daemon.kill() }
+        let first = try run("example-counter")
         #expect(first.nextLine() == "0 even")
         try first.send("3")
         #expect(first.nextLine() == "3 odd")
-        let second = try RunningProgram("example-counter", bus: bus.address)
+        let second = try run("example-counter")
         #expect(second.nextLine() == "3 odd")
         try second.send("4")
         #expect(second.nextLine() == "7 odd")
@@ -18,28 +42,30 @@ import Testing
         try first.send("reset")
         #expect(second.reads("0 even"))
         try first.endInput()
-        #expect(first.waitForExit() == 0)
+        #expect(try first.wait().status == 0)
     }
 
     @Test func presenceListEmptiesItselfWhenAProcessIsKilled() throws {
-        let bus = try ExampleBus()
-        let anna = try RunningProgram("example-presence", ["anna"], bus: bus.address)
+        let daemon = try startSamples()
+        defer { daemon.kill() }
+        let anna = try run("example-presence", ["anna"])
         #expect(anna.reads("anna"))
-        let bert = try RunningProgram("example-presence", ["bert"], bus: bus.address)
+        let bert = try run("example-presence", ["bert"])
         #expect(bert.reads("anna bert"))
         #expect(anna.reads("anna bert"))
         bert.kill()
         #expect(anna.reads("anna"))
-        let carl = try RunningProgram("example-presence", ["carl"], bus: bus.address)
+        let carl = try run("example-presence", ["carl"])
         #expect(anna.reads("anna carl"))
         try carl.endInput()
-        #expect(carl.waitForExit() == 0)
+        #expect(try carl.wait().status == 0)
         #expect(anna.reads("anna"))
     }
 
     @Test func customDaemonServesItsCompiledType() async throws {
-        let daemon = try ExampleBus("example-daemon", types: false)
-        let bus = try await Bus.connect(BusAddress(parsing: daemon.address))
+        let daemon = try start("example-daemon")
+        defer { daemon.kill() }
+        let bus = try await Bus.connect(BusAddress(parsing: address))
         let types = try await bus.types().compactMap { $0["type"]?.string }
         #expect(types == ["parking"])
         try await bus.create("parking/north", state: ["places": 1])

@@ -1,20 +1,13 @@
 import Foundation
 import TestFiles
+import TestServer
 
 /// A daemon of its own with the sample configuration, and a directory in which commands are run as a reader would.
 ///
 /// What a document names where the installed service has it is meant in that directory.
 final class FreshBus {
-    struct Failure: Error, CustomStringConvertible { let description: String }
-
-    struct Outcome {
-        let status: Int32
-        let output: String
-        let errors: String
-    }
-
     let directory = TemporaryDirectory()
-    private let daemon = Process()
+    private let daemon: RunningProgram
 
     init() throws {
         try FileManager.default.copyItem(
@@ -25,19 +18,16 @@ final class FreshBus {
         try String(contentsOfFile: configuration, encoding: .utf8)
             .replacing("/run/fluxbus/bus.sock", with: "\(directory.path)/configured.sock")
             .write(toFile: configuration, atomically: true, encoding: .utf8)
-        daemon.executableURL = URL(fileURLWithPath: "\(Repository.programs.path)/fluxbusd")
-        daemon.arguments = [
-            "--config", "\(directory.path)/etc/fluxbusd.yaml", "--listen", "unix:\(socket)", "--log", log,
-        ]
-        daemon.standardError = FileHandle.nullDevice
-        try daemon.run()
+        daemon = try RunningProgram(
+            "fluxbusd",
+            [
+                "--config", configuration, "--listen", "unix:\(directory.path)/bus.sock", "--log",
+                "\(directory.path)/bus.sqlite",
+            ])
         try check("fluxbus wait --timeout 50s")
     }
 
-    deinit {
-        daemon.terminate()
-        daemon.waitUntilExit()
-    }
+    deinit { daemon.kill() }
 
     private var socket: String { "\(directory.path)/bus.sock" }
     var log: String { "\(directory.path)/bus.sqlite" }
@@ -49,69 +39,49 @@ final class FreshBus {
             .replacing("/etc/fluxbus", with: "\(directory.path)/etc")
     }
 
-    private func shell(_ command: String, _ output: Pipe, _ errors: Pipe) -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    private func shell(_ command: String) throws -> RunningProgram {
         // Signals reach it whatever the thread that starts it has blocked. And a net: what never ends should fail its
         // test, not stop all of them.
-        process.arguments = [
-            "--default-signal", "timeout", "60", "bash", "-o", "pipefail", "-c", placed(command),
-        ]
-        process.environment = [
-            "PATH": Repository.programs.path
-                + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "FLUXBUS_ADDRESS": "unix:\(socket)", "LANG": "C.UTF-8",
-        ]
-        process.currentDirectoryURL = URL(fileURLWithPath: directory.path)
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = errors
-        return process
+        try RunningProgram(
+            [
+                "/usr/bin/env", "--default-signal", "timeout", "60", "bash", "-o", "pipefail", "-c",
+                placed(command),
+            ],
+            environment: [
+                "PATH": Repository.programs.path
+                    + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                "FLUXBUS_ADDRESS": "unix:\(socket)", "LANG": "C.UTF-8",
+            ],
+            directory: directory.path)
     }
 
     /// Runs a command line to its end.
-    func run(_ command: String) throws -> Outcome {
-        let (output, errors) = (Pipe(), Pipe())
-        let process = shell(command, output, errors)
-        try process.run()
-        // Messages are short; what could fill a pipe is the output, and that is read first.
-        let text = try output.fileHandleForReading.readToEnd() ?? Data()
-        let messages = try errors.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return Outcome(
-            status: process.terminationStatus, output: String(decoding: text, as: UTF8.self),
-            errors: String(decoding: messages, as: UTF8.self))
-    }
+    func run(_ command: String) throws -> RunningProgram.Outcome { try shell(command).wait(atMost: 90) }
 
     @discardableResult
     func check(_ command: String) throws -> String {
         let outcome = try run(command)
         guard outcome.status == 0 else {
-            throw Failure(description: "\(command) ended with \(outcome.status): \(outcome.errors)")
+            throw Sockets.Failure("\(command) ended with \(outcome.status): \(outcome.errors)")
         }
         return outcome.output
     }
 
     /// Runs a command line that does not end until it has said something, and ends it. Somebody rings meanwhile.
     func runEndless(_ command: String) throws -> String {
-        let (output, errors) = (Pipe(), Pipe())
-        let process = shell(command, output, errors)
-        try process.run()
+        let program = try shell(command)
         var text = ""
-        while text.isEmpty, process.isRunning {
-            var news = pollfd(
-                fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-            if poll(&news, 1, 20) == 1 {
-                let data = output.fileHandleForReading.availableData
-                if data.isEmpty { break }
-                text += String(decoding: data, as: UTF8.self)
+        while text.isEmpty, program.process.isRunning {
+            if let news = program.output(within: 20) {
+                if news.isEmpty { break }
+                text += news
             } else {
                 try check("fluxbus dispatch door rang")
             }
         }
         // `timeout` passes it on to all that it runs.
-        process.terminate()
-        process.waitUntilExit()
+        program.signal(SIGTERM)
+        program.process.waitUntilExit()
         return text
     }
 }
