@@ -209,7 +209,7 @@ let package = Package(
             name: "SystemdTests",
             dependencies: [
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
-                "TestFiles", "fluxbus", "fluxbusd", "systemd-probe", logging,
+                "TestFiles", "TestServer", "fluxbus", "fluxbusd", "systemd-probe", logging,
             ]),
         .testTarget(
             name: "BusServerTests",

@@ -1,3 +1,4 @@
+import TestServer
 import Testing
 
 /// Sockets that a real systemd listens on, and passes to the service that the first connection starts.
@@ -28,7 +29,7 @@ import Testing
         #expect(passed == ["bus:tcp", "bus:tcp", "bus:unix", "control:unix"])
         // And they are the sockets that they should be: both are answered.
         let process = try connection.order("process")
-        #expect(try ProbeConnection(harness.path("/run/named-bus.sock")).order("process") == process)
+        #expect(try LineClient(service: harness.path("/run/named-bus.sock")).order("process") == process)
         for host in ["127.0.0.1", "::1"] {
             let answer = try harness.check(
                 "bash", "-c", "exec 3<>/dev/tcp/\(host)/7511; echo process >&3; head -n 1 <&3")

@@ -1,5 +1,6 @@
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 private let hasPackages = FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg-deb")
@@ -102,7 +103,7 @@ struct PackageTests {
     }
 
     private func sandboxHoldsAndLetsTheServiceWork() throws {
-        let connection = try ProbeConnection(harness.path("/run/fluxbus/bus.sock"))
+        let connection = try LineClient(service: harness.path("/run/fluxbus/bus.sock"))
         let attempts = try connection.order("sandbox").components(separatedBy: ", ")
         #expect(
             attempts == [
@@ -154,7 +155,7 @@ struct PackageTests {
                 "XDG_RUNTIME_DIR=\(home)/run", "systemctl", "--user", verb, unit)
         }
         try manager("start", "fluxbusd.socket")
-        let connection = try ProbeConnection(harness.path("\(home)/run/fluxbus/bus.sock"))
+        let connection = try LineClient(service: harness.path("\(home)/run/fluxbus/bus.sock"))
         #expect(try connection.order("passed") == "bus:unix")
         try connection.order("keep")
         let process = try connection.order("process")

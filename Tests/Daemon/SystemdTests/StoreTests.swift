@@ -1,3 +1,4 @@
+import TestServer
 import Testing
 
 /// Descriptors that outlive a process, by a real systemd.
@@ -68,7 +69,7 @@ import Testing
     }
 
     /// The old process answers connections until it ends; so wait for that before a new one is made.
-    private func restartAfterEnd(_ probe: ProbeService, _ old: ProbeConnection) throws -> ProbeConnection {
+    private func restartAfterEnd(_ probe: ProbeService, _ old: LineClient) throws -> LineClient {
         try harness.check("systemctl", "restart", "--no-block", probe.unit)
         #expect(try old.line() == nil)
         let connection = try probe.connect()

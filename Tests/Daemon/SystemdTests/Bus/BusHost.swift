@@ -1,4 +1,5 @@
 import Foundation
+import TestServer
 import Testing
 
 /// A booted system of its own with FluxBus installed as people install it (deploy/install), so that its units have their
@@ -50,7 +51,7 @@ final class BusHost: Sendable {
     func property(_ name: String) throws -> String { try harness.property(name, of: Self.service) }
 
     /// A client outside of all units; its uid is this process's.
-    func connect() throws -> ProbeConnection { try ProbeConnection(harness.path(Self.socket)) }
+    func connect() throws -> LineClient { try LineClient(service: harness.path(Self.socket)) }
 
     func fluxbus(_ arguments: String...) throws -> Harness.Outcome {
         try harness.run(["fluxbus"] + arguments)
@@ -72,17 +73,5 @@ final class BusHost: Sendable {
             if try condition() { return true }
         }
         return false
-    }
-}
-
-extension ProbeConnection {
-    /// Sends a request and gives its reply; events before it are passed over.
-    func ask(_ request: String) throws -> String {
-        try send(request)
-        while let line = try line() {
-            if line.hasPrefix("{\"event\":") { continue }
-            return line
-        }
-        throw Failure(description: "The connection ended at \(request).")
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestServer
 import Testing
 
 /// Started by the first connection, and by units that need it.
@@ -117,7 +118,7 @@ extension BusTests {
                 ] + words)
         }
         _ = try manager("systemctl", "--user", "start", "fluxbusd.socket")
-        let client = try ProbeConnection(harness.path("\(home)/run/fluxbus/bus.sock"))
+        let client = try LineClient(service: harness.path("\(home)/run/fluxbus/bus.sock"))
         #expect(try client.ask(#"{"op":"get","store":"tally/mine"}"#).contains(#""count":0"#))
         // The command line finds it by itself, and a restart keeps the clients here, too.
         #expect(try manager("fluxbus", "ls").contains("tally/mine"))

@@ -1,13 +1,9 @@
 import Foundation
+import TestServer
 import Testing
 
 /// The action log of the installed service: what survives, and what is told when it is in trouble.
 extension BusTests {
-    private func epoch(_ client: ProbeConnection) throws -> String {
-        let reply = try client.ask(#"{"op":"hello"}"#)
-        return try String(#require(reply.firstMatch(of: /"epoch":"([^"]+)"/)?.output.1))
-    }
-
     private func message(_ identifier: String) throws -> [String: Any]? {
         try host.journal("MESSAGE_ID=\(identifier)", "_SYSTEMD_UNIT=\(BusHost.service)").last
     }
@@ -20,7 +16,7 @@ extension BusTests {
 
     @Test func statesOutliveAKillAndAStop() throws {
         let client = try host.connect()
-        let epoch = try epoch(client)
+        let epoch = try client.epoch()
         _ = try client.ask(#"{"op":"create","store":"counter/outlives","state":{"count":40}}"#)
         for (number, end) in ["kill --signal=KILL --kill-whom=main", "stop"].enumerated() {
             let reply = try host.connect().ask(
@@ -31,7 +27,7 @@ extension BusTests {
                 ["systemctl"] + end.split(separator: " ").map(String.init) + [BusHost.service])
             // It is started by the next connection at the latest.
             let next = try host.connect()
-            #expect(try self.epoch(next) == epoch)
+            #expect(try next.epoch() == epoch)
             #expect(
                 try next.ask(#"{"op":"get","store":"counter/outlives"}"#).contains("\"count\":\(41 + number)")
             )
@@ -43,7 +39,7 @@ extension BusTests {
     /// A restart hands states and clients over, and the log must say the same: else the next daemon lets the clients go.
     @Test func logAndHandOverAgree() throws {
         let setup = try host.connect()
-        let epoch = try epoch(setup)
+        let epoch = try setup.epoch()
         try Herd.makeStores(setup)
         let herd = try Herd(clients: 40, path: host.harness.path(BusHost.socket))
         for _ in 0..<3 {
@@ -58,7 +54,7 @@ extension BusTests {
         try host.systemctl("kill", "--signal=KILL", "--kill-whom=main")
         #expect(try setup.line() == nil)
         let next = try host.connect()
-        #expect(try self.epoch(next) == epoch)
+        #expect(try next.epoch() == epoch)
         for index in 0..<Herd.storeCount {
             let state = try next.ask(#"{"op":"get","store":"counter/\#(Herd.store(index))"}"#)
             #expect(state.contains(#""count":\#(report.counts[index])"#), "\(state)")
@@ -115,8 +111,8 @@ extension BusTests {
         try host.harness.check("systemctl", "daemon-reload")
         try host.harness.check("systemctl", "start", "late.service")
         let path = host.harness.path("/run/late/bus.sock")
-        let client = try ProbeConnection(path)
-        let before = try epoch(client)
+        let client = try LineClient(service: path)
+        let before = try client.epoch()
         _ = try client.ask(#"{"op":"create","store":"counter/late"}"#)
         for _ in 0..<5 { _ = try client.ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#) }
         #expect(try client.ask(#"{"op":"history"}"#).contains("unavailable"))
@@ -134,8 +130,8 @@ extension BusTests {
             try host.comesTrue { try host.harness.property("ActiveState", of: "late.service") != "active" })
         try host.harness.check("systemctl", "reset-failed", "late.service")
         try host.harness.check("systemctl", "start", "late.service")
-        let next = try ProbeConnection(path)
-        #expect(try epoch(next) == before)
+        let next = try LineClient(service: path)
+        #expect(try next.epoch() == before)
         #expect(try next.ask(#"{"op":"get","store":"counter/late"}"#).contains(#""count":6"#))
         try host.harness.check("systemctl", "stop", "late.service")
         let verified = try host.harness.run(

@@ -1,4 +1,5 @@
 import Foundation
+import TestServer
 import Testing
 
 /// Restarts that no client notices.
@@ -38,7 +39,7 @@ extension BusTests {
             #"{"op":"will","actions":[{"store":"counter/session","action":"increment","payload":{"by":100}}]}"#,
             #"{"op":"dispatch","store":"counter/session","action":"increment","key":"once"}"#,
         ] { #expect(try client.ask(request).contains(#""ok":true"#)) }
-        _ = try other.ask(#"{"op":"subscribe","store":"counter/session"}"#)
+        _ = try other.reply(to: #"{"op":"subscribe","store":"counter/session"}"#)
         _ = try other.line()
         // Half a line.
         try client.send(bytes: #"{"op":"dispatch","store":"counter/ses"#)
@@ -49,14 +50,14 @@ extension BusTests {
         let again = try client.ask(
             #"{"op":"dispatch","store":"counter/session","action":"increment","key":"once"}"#)
         #expect(again.contains(#""duplicate":true"#))
-        #expect(try other.ask(#"{"op":"get","store":"counter/passing"}"#).contains(#""count":0"#))
+        #expect(try other.reply(to: #"{"op":"get","store":"counter/passing"}"#).contains(#""count":0"#))
 
         // One that goes while nobody is there: its will and its ephemeral store are seen to before anybody else is served.
-        client.finish()
+        client.close()
         try host.systemctl("restart")
-        #expect(try other.ask(#"{"op":"get","store":"counter/passing"}"#).contains("unknown_store"))
-        #expect(try other.ask(#"{"op":"get","store":"counter/session"}"#).contains(#""count":102"#))
-        _ = try other.ask(#"{"op":"drop","store":"counter/session"}"#)
+        #expect(try other.reply(to: #"{"op":"get","store":"counter/passing"}"#).contains("unknown_store"))
+        #expect(try other.reply(to: #"{"op":"get","store":"counter/session"}"#).contains(#""count":102"#))
+        _ = try other.reply(to: #"{"op":"drop","store":"counter/session"}"#)
     }
 
     @Test func socketThatTheDaemonOpenedItselfSurvives() throws {
@@ -75,11 +76,11 @@ extension BusTests {
         try host.harness.check("systemctl", "daemon-reload")
         try host.harness.check("systemctl", "start", "lone.service")
         let path = host.harness.path("/run/lone/bus.sock")
-        let client = try ProbeConnection(path)
+        let client = try LineClient(service: path)
         let inode = try host.harness.check("stat", "-c", "%i", "/run/lone/bus.sock")
         try host.harness.check("systemctl", "restart", "--no-block", "lone.service")
         // Nobody is refused meanwhile, and it is the same socket afterwards.
-        for _ in 0..<50 { #expect(try ProbeConnection(path).ask(#"{"op":"ping"}"#) == #"{"ok":true}"#) }
+        for _ in 0..<50 { #expect(try LineClient(service: path).ask(#"{"op":"ping"}"#) == #"{"ok":true}"#) }
         try host.harness.check("systemctl", "start", "lone.service")
         #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         #expect(try host.harness.check("stat", "-c", "%i", "/run/lone/bus.sock") == inode)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestServer
 import Testing
 
 /// The real fluxbusd with the units that are shipped, under a real systemd. One daemon serves all of these tests, so they
@@ -49,7 +50,7 @@ import Testing
         try host.harness.check("systemctl", "daemon-reload")
         for _ in 0..<5 {
             try host.harness.check("systemctl", "start", "own.service")
-            let client = try ProbeConnection(host.harness.path("/run/own/bus.sock"))
+            let client = try LineClient(service: host.harness.path("/run/own/bus.sock"))
             #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
             try host.harness.check("systemctl", "stop", "own.service")
         }

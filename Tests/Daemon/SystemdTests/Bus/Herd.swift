@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestServer
 
 /// Many clients on a thread of their own, each with a subscription and always one dispatch under way, that hold the daemon
 /// to its word: every event follows the one before, every acknowledged dispatch is a commit of its own.
@@ -8,7 +9,7 @@ final class Herd: Sendable {
     static func store(_ index: Int) -> String { "herd\(index)" }
 
     /// Makes the counters anew: those of a herd before outlive it.
-    static func makeStores(_ client: ProbeConnection) throws {
+    static func makeStores(_ client: LineClient) throws {
         for index in 0..<storeCount {
             _ = try client.ask(#"{"op":"drop","store":"counter/\#(store(index))"}"#)
             _ = try client.ask(#"{"op":"create","store":"counter/\#(store(index))"}"#)

@@ -1,15 +1,14 @@
-import CSystemd
 import Foundation
+import TestServer
 
 /// One client of a herd: a mirror of some counters, and one dispatch after the other.
 final class HerdMember {
-    let descriptor: Int32
+    private let client: LineClient
     private(set) var isDone = false
 
     private let number: Int
     /// A few watch all counters; the others, the one they change.
     private let watchesAll: Bool
-    private var received: [UInt8] = []
     private var mirror: [String: Int] = [:]
     private var position: Int?
     private var revisions: [Int] = []
@@ -25,19 +24,8 @@ final class HerdMember {
     init(_ number: Int, path: String) throws {
         self.number = number
         watchesAll = number < 5
-        descriptor = socket(AF_UNIX, Int32(systemd_stream) | systemd_close_on_exec, 0)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(107)) }
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        guard result == 0 else { throw ProbeConnection.Failure(description: "connect: \(errno)") }
+        client = try LineClient(service: path)
     }
-
-    deinit { close(descriptor) }
 
     func begin() {
         send(
@@ -48,28 +36,19 @@ final class HerdMember {
 
     /// Reads what has come; gives how many dispatches were acknowledged.
     func serve(finishing: Bool) -> Int {
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        let count = recv(descriptor, &buffer, buffer.count, systemd_dont_wait)
-        guard count > 0 else {
-            if count < 0, errno == EAGAIN { return 0 }
+        guard let lines = client.linesThatCame() else {
             isBroken = true
             isDone = true
             return 0
         }
-        received += buffer[..<count]
         let before = revisions.count
-        var start = 0
-        while let end = received[start...].firstIndex(of: 10) {
-            take(Data(received[start..<end]), finishing: finishing)
-            start = end + 1
-        }
-        received.removeFirst(start)
+        for line in lines { take(line, finishing: finishing) }
         return revisions.count - before
     }
 
-    private func take(_ line: Data, finishing: Bool) {
-        guard let object = try? JSONSerialization.jsonObject(with: line) as? [String: Any] else {
-            return problems.append("No line of the bus: \(String(decoding: line, as: UTF8.self))")
+    private func take(_ line: String, finishing: Bool) {
+        guard let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else {
+            return problems.append("No line of the bus: \(line)")
         }
         if let event = object["event"] as? String {
             if event == "goodbye" { problems.append("Goodbye: \(object)") } else { fold(object) }
@@ -92,6 +71,9 @@ final class HerdMember {
             send(#"{"op":"dispatch","store":"\#(address)","action":"increment"}"#)
         }
     }
+
+    /// To wait for it.
+    var descriptor: Int32 { client.descriptor }
 
     /// It has nothing under way.
     var isIdle: Bool {
@@ -126,8 +108,7 @@ final class HerdMember {
     }
 
     private func send(_ line: String) {
-        let bytes = Array((line + "\n").utf8)
-        if Glibc.send(descriptor, bytes, bytes.count, systemd_no_signal) != bytes.count { isBroken = true }
+        do { try client.send(line) } catch { isBroken = true }
     }
 
     func add(to report: inout Herd.Report) {

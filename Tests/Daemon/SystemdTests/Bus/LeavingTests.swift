@@ -11,7 +11,7 @@ import Testing
             try StandInManager.stand { manager in
                 let bus = try PulseBus(manager, patience: .milliseconds(50))
                 let server = try bus.start(WedgingType())
-                let client = try ProbeConnection("\(bus.directory)/s")
+                let client = try bus.client()
                 #expect(try client.order(#"{"op":"ping"}"#) == #"{"ok":true}"#)
                 bus.service.finishTelling()
                 while manager.next() != nil {}

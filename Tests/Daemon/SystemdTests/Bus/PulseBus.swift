@@ -1,14 +1,13 @@
 import BusServer
 import Glibc
-import Logging
 import TestFiles
+import TestServer
 
 /// A bus in this process, under a manager that the environment names.
 struct PulseBus {
     let manager: StandInManager
     let service: Service
-    private let place = TemporaryDirectory()
-    var directory: String { place.path }
+    private let directory = TemporaryDirectory()
 
     init(
         _ manager: StandInManager, watchdog: String? = nil, patience: Duration = .seconds(60)
@@ -16,23 +15,25 @@ struct PulseBus {
         self.manager = manager
         if let watchdog { setenv("WATCHDOG_USEC", watchdog, 1) }
         service = try Service.take(patience: patience)
+        try LiveBus.Setup().write(into: directory)
     }
 
-    func start(_ type: WedgingType, log: String? = nil) throws -> BusServer {
-        let server = try make(type, log: log)
+    func start(_ type: WedgingType, hasLog: Bool = false) throws -> BusServer {
+        let server = try make(type, hasLog: hasLog)
         try server.start()
         return server
     }
 
-    func make(_ type: WedgingType, log: String? = nil) throws -> BusServer {
-        let setup = try ServerSetup.load(
-            flags: ConfigurationOverrides(listen: ["unix:\(directory)/s"], stores: ["wedge/a"], log: log),
-            environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml",
-            natives: [type])
-        return BusServer(
-            setup, service: service,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    func make(_ type: WedgingType, hasLog: Bool = false) throws -> BusServer {
+        var setup = LiveBus.Setup()
+        setup.natives = [type]
+        setup.stores = ["wedge/a"]
+        setup.service = service
+        setup.hasLog = hasLog
+        return try setup.server(in: directory)
     }
+
+    func client() throws -> LineClient { try LineClient("unix:\(directory.path)/s") }
 
     func stop(_ server: BusServer) throws {
         server.stop()

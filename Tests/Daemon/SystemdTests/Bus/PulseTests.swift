@@ -13,7 +13,7 @@ import Testing
                 let server = try bus.start(type)
                 // Beats come although nothing happens.
                 for _ in 0..<3 { #expect(bus.next("WATCHDOG=1") != nil) }
-                let client = try ProbeConnection("\(bus.directory)/s")
+                let client = try bus.client()
                 try client.send(#"{"op":"dispatch","store":"wedge/a","action":"hang"}"#)
                 type.entered.wait()
                 // What was told before the queue got stuck.
@@ -34,22 +34,21 @@ import Testing
             try StandInManager.stand { manager in
                 let bus = try PulseBus(manager)
                 let type = WedgingType()
-                let log = "\(bus.directory)/bus.sqlite"
-                let first = try bus.start(type, log: log)
-                let client = try ProbeConnection("\(bus.directory)/s")
+                let first = try bus.start(type, hasLog: true)
+                let client = try bus.client()
                 for revision in 2...4 {
                     try client.send(#"{"op":"dispatch","store":"wedge/a","action":"hang"}"#)
                     type.entered.wait()
                     type.released.signal()
                     #expect(try client.line()?.contains("\"revision\":\(revision)") == true)
                 }
-                client.finish()
+                client.close()
                 first.stop()
                 first.waitUntilStopped()
                 while manager.next() != nil {}
 
                 // Each of the three commits is carried out again, and the first takes longer than anybody waits without a word.
-                let second = try bus.make(type, log: log)
+                let second = try bus.make(type, hasLog: true)
                 let isOpen = DispatchSemaphore(value: 0)
                 Thread.detachNewThread {
                     _ = try? second.start()
@@ -80,11 +79,11 @@ import Testing
                 let server = try bus.start(type)
                 #expect(manager.next(waiting: true)?.text == "READY=1")
                 #expect(manager.next(waiting: true)?.text == "STATUS=1 stores, 0 clients, revision 1")
-                let client = try ProbeConnection("\(bus.directory)/s")
+                let client = try bus.client()
                 #expect(try client.order(#"{"op":"ping"}"#) == #"{"ok":true}"#)
                 #expect(bus.next("STATUS=") == "STATUS=1 stores, 1 clients, revision 1")
                 // Also what happened within a second after the status was told is told, though nothing happens any more.
-                client.finish()
+                client.close()
                 #expect(bus.next("STATUS=") == "STATUS=1 stores, 0 clients, revision 1")
                 try bus.stop(server)
                 // It has been told when the server has stopped: the process may end.
@@ -104,7 +103,7 @@ import Testing
                 let type = WedgingType()
                 let count = manager.fill()
                 let server = try bus.start(type)
-                let client = try ProbeConnection("\(bus.directory)/s")
+                let client = try bus.client()
                 for revision in 2...10 {
                     try client.send(#"{"op":"dispatch","store":"wedge/a","action":"hang"}"#)
                     type.entered.wait()

@@ -1,5 +1,6 @@
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 /// A real systemd with journald, booted once for all tests of this process (Tests/Support/SystemdHarness/boot says how).
@@ -9,12 +10,7 @@ import Testing
 final class Harness: Sendable {
     struct Failure: Error, CustomStringConvertible { let description: String }
 
-    /// What became of a command.
-    struct Outcome {
-        let status: Int32
-        let output: String
-        let errors: String
-    }
+    typealias Outcome = RunningProgram.Outcome
 
     /// The process 1 of the system, as seen from here.
     let process: Int32
@@ -86,26 +82,13 @@ final class Harness: Sendable {
     func run(_ command: String...) throws -> Outcome { try run(command) }
 
     func run(_ command: [String]) throws -> Outcome {
-        let runner = Process()
-        let output = Pipe()
-        let errors = Pipe()
-        runner.executableURL = URL(fileURLWithPath: "/usr/bin/nsenter")
-        runner.arguments =
-            ["-t", String(process), "-a", "--", "env", "-i", "LANG=C.UTF-8", "SYSTEMD_PAGER=", "TERM=dumb"]
-            + ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+        let enter = [
+            "/usr/bin/nsenter", "-t", "\(process)", "-a", "--", "env", "-i", "LANG=C.UTF-8", "SYSTEMD_PAGER=",
+            "TERM=dumb", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             // A net: what waits for a job that never ends should fail its test, not stop all of them.
-            + ["timeout", "60"] + command
-        runner.standardInput = FileHandle.nullDevice
-        runner.standardOutput = output
-        runner.standardError = errors
-        try runner.run()
-        // Messages are short; what could fill a pipe is the output, and that is read first.
-        let text = try output.fileHandleForReading.readToEnd() ?? Data()
-        let messages = try errors.fileHandleForReading.readToEnd() ?? Data()
-        runner.waitUntilExit()
-        return Outcome(
-            status: runner.terminationStatus, output: String(decoding: text, as: UTF8.self),
-            errors: String(decoding: messages, as: UTF8.self))
+            "timeout", "60",
+        ]
+        return try RunningProgram(enter + command).wait(atMost: 90)
     }
 
     /// Runs a command inside that has to succeed; its output without the last line's end.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestServer
 
 /// A `systemd-probe` as a service of the booted system, with a socket of its own to give it orders. Each test makes one
 /// under another name, so they can run side by side.
@@ -51,7 +52,7 @@ final class ProbeService {
     func begin() throws { try harness.check("systemctl", "start", "--no-block", unit) }
 
     /// Starts it, connects, and makes it ready.
-    func start() throws -> ProbeConnection {
+    func start() throws -> LineClient {
         try begin()
         let connection = try connect()
         try connection.order("ready")
@@ -59,7 +60,7 @@ final class ProbeService {
         return connection
     }
 
-    func connect() throws -> ProbeConnection { try ProbeConnection(harness.path(socketPath)) }
+    func connect() throws -> LineClient { try LineClient(service: harness.path(socketPath)) }
 
     /// Returns when the unit's job is done: `systemctl start` waits for the job that there is.
     func settle() throws { try harness.check("systemctl", "start", unit) }
