@@ -148,6 +148,28 @@ import Testing
         }
     }
 
+    /// One kit, `Tests/Support`: what waits in it gives up in the end, and what it opens it closes. Beside each word stands
+    /// who means something else by it.
+    @Test func testsShareOneKit() throws {
+        let words: [String: Set<String>] = [
+            "linux_stream" + "_socket(": [],
+            // Datagrams to a manager, and listeners that a probe inherits.
+            " soc" + "ket(": ["StandInManager", "PassedProbe"],
+            // What refuses its configuration.
+            "Bus" + "Server(": ["ListeningTests"],
+            // A whole system that outlives its script, and descriptors that are passed on.
+            " Pro" + "cess()": ["Harness", "HarnessTests", "PackageTests", "PassedProbe"],
+        ]
+        for file in try sources("Tests") where !file.name.hasPrefix("Support/") {
+            let name = file.name.split(separator: "/").last.map { String($0.dropLast(6)) } ?? ""
+            for (number, line) in file.lines.enumerated() {
+                for (word, others) in words where !others.contains(name) {
+                    #expect(!Self.code(line).contains(word), "\(file.name):\(number + 1) holds \(word)")
+                }
+            }
+        }
+    }
+
     @Test func librariesDoNotPrint() throws {
         let executables: Set<String> = ["fluxbusd", "fluxbus", "fluxbus-bench", "Examples"]
         for file in try sources("Sources") where !executables.contains(file.target) {
