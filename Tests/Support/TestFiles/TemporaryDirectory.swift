@@ -8,11 +8,12 @@ import Synchronization
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
-    /// A longer `$TMPDIR` leaves no room for the names of sockets.
+    /// A longer `$TMPDIR` leaves no room for the names of sockets. Nor can one with a space stand in commands and variables
+    /// that are lists of words.
     private static let longestParent = 60
     private static let parent: String = {
         guard let wanted = ProcessInfo.processInfo.environment["TMPDIR"], wanted.hasPrefix("/"),
-            wanted.utf8.count <= longestParent
+            wanted.utf8.count <= longestParent, !wanted.contains(where: \.isWhitespace)
         else { return "/tmp" }
         return wanted.hasSuffix("/") ? String(wanted.dropLast()) : wanted
     }()
