@@ -38,7 +38,7 @@ struct CatchUp {
     /// Drops after this revision have to be told.
     var dropsAfter: Int
 
-    /// What changed up to here, in the order of changes to stores, had been told before.
+    /// What changed up to here, in the order of changes to stores, had been told before; -1 where that is not known.
     let start: Int
     /// The round: changes after `floor` up to `ceiling`, in the order of all changes to stores.
     var floor: Int
@@ -57,11 +57,13 @@ struct CatchUp {
     /// What was gathered of the next part when a slice was used up.
     var part: ItemList?
 
-    init(reset: Bool, evenIfEmpty: Bool, dropsAfter: Int, floor: Int, ceiling: Int) {
+    init(
+        reset: Bool, evenIfEmpty: Bool, dropsAfter: Int, floor: Int, ceiling: Int, isStartKnown: Bool = true
+    ) {
         self.reset = reset
         self.evenIfEmpty = evenIfEmpty
         self.dropsAfter = dropsAfter
-        start = floor
+        start = isStartKnown ? floor : -1
         self.floor = floor
         self.ceiling = ceiling
         cursor = floor

@@ -13,7 +13,8 @@ extension SubscriptionHub {
     /// A subscriber of the group is about to lag: changes after this one will be noted.
     @inline(__always)
     func beginNoting(_ group: SubscriberGroup, after sequence: Int) {
-        guard group.hasSelection, group.selectedChanges == nil else { return }
+        // A group that has not found all its stores does not hear of those that it has still to find.
+        guard group.hasSelection, group.selectedChanges == nil, group.search == nil else { return }
         group.selectedChanges = SelectedChanges(since: sequence)
     }
 

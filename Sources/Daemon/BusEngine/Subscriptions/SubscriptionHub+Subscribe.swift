@@ -52,11 +52,13 @@ extension SubscriptionHub {
         case .past(let revision): beginPast(subscription, after: revision)
         case .resume(let revision):
             subscription.from = revision
+            // A store's changes behind the revision may begin before the floor: only its last one is behind that for sure.
             beginLagging(
                 subscription,
                 CatchUp(
                     reset: false, evenIfEmpty: true, dropsAfter: revision,
-                    floor: floor(of: revision, subscription.group.key.pattern), ceiling: machine.sequence))
+                    floor: floor(of: revision, subscription.group.key.pattern), ceiling: machine.sequence,
+                    isStartKnown: false))
         case .reset:
             beginLagging(
                 subscription,
@@ -88,7 +90,7 @@ extension SubscriptionHub {
                 ceiling: machine.sequence))
     }
 
-    /// The point in the order of changes behind which all changes after a revision lie.
+    /// The point in the order of changes behind which the last change of each store lies that changed after a revision.
     private func floor(of revision: Int, _ pattern: AddressPattern) -> Int {
         var floor = machine.sequence
         for entry in machine.types where pattern.type.matches(entry.name) {
