@@ -39,6 +39,13 @@ extension Engine {
         }
     }
 
+    /// How much a connection has sent that was not carried out: lines that wait for their turn, and an unfinished one.
+    package func waitingInput(of id: ConnectionID) -> Int {
+        let connection = connections[id]
+        // A line that was put off stands there without its end.
+        return connection.lines.heldBytes + (connection.deferredLine.map { $0.count + 1 } ?? 0)
+    }
+
     /// The client has finished sending: complete lines are still answered, an unfinished one is dropped.
     package func endOfInput(_ id: ConnectionID) {
         let connection = connections[id]

@@ -208,6 +208,8 @@ package final class Engine {
     package var subscriberCount: Int { hub.subscriptionCount }
     /// How many subscriber groups wait for their bookmark; each must have a subscriber.
     package var groupsAwaitingBookmark: Int { hub.groupsAwaitingBookmark }
+    /// Whether the last line was a plain dispatch like one that its sender is remembered for.
+    package var isLastLineFamiliar: Bool { request.matchesTemplate }
     /// How often subscribers have been told together.
     package var multicastsFormed: Int { hub.multicastsFormed }
 

@@ -21,7 +21,7 @@ final class LogSimulation {
         random = SeededGenerator(seed: seed)
         var setup = MemoryBus.Setup()
         setup.log = MemoryLog()
-        setup.natives = try Self.types()
+        setup.natives = try SimulatedTypes.loadMarked()
         setup.stores = ["note/wills", "note/s1", "tree/s2"]
         setup.limits.daemon.outbox = [2000, 6000, 4 << 20][Int(seed % 3)]
         setup.limits.daemon.sliceWork = [200, 5000, 100_000][Int(seed / 6 % 3)]
@@ -193,22 +193,5 @@ final class LogSimulation {
         default: members["store"] = .string(someStore())
         }
         return members
-    }
-
-    /// Those of the other simulation; every action takes a mark that names the request.
-    private static func types() throws -> [any StateType] {
-        try Simulation.types().map { type in
-            var definition = type.definition.object ?? [:]
-            var actions = definition["actions"]?.object ?? [:]
-            for member in actions.members {
-                var action = member.value.object ?? [:]
-                var payload = action["payload"]?.object ?? [:]
-                payload["mark"] = "integer?"
-                action["payload"] = .object(payload)
-                actions[member.key] = .object(action)
-            }
-            definition["actions"] = .object(actions)
-            return try DeclaredType(definition: .object(definition))
-        }
     }
 }

@@ -1,15 +1,10 @@
 import BusJSON
 
-/// What the bus holds at every revision, as the engine gives its states: the measure for every mirror.
-struct Truth {
-    private var snapshots: [Int: [String: JSON]] = [:]
-
-    mutating func note(_ states: [String: JSON], at revision: Int) { snapshots[revision] = states }
-
+extension Model {
     /// The part that a subscription with a pattern and a selection must show at a revision.
     func view(_ request: SubscriptionRequest, at revision: Int) -> [String: JSON]? {
-        snapshots[revision].map { states in
-            states.filter { request.matches($0.key) }.mapValues { request.project($0) }
+        commits[revision].map { commit in
+            commit.states.filter { request.matches($0.key) }.mapValues { request.project($0) }
         }
     }
 }
@@ -22,12 +17,28 @@ struct SubscriptionRequest {
     let pointers: [[String]]?
     let format: String
 
+    /// Its `select`.
+    var selection: JSON? {
+        pointers.map { .array($0.map { .string($0.map { "/" + $0 }.joined()) }) }
+    }
+
+    /// The answers of the slow matcher.
+    private let known = KnownMatches()
+
+    init(kind: String, text: String, pointers: [[String]]?, format: String) {
+        (self.kind, self.text, self.pointers, self.format) = (kind, text, pointers, format)
+    }
+
     func matches(_ address: String) -> Bool {
-        switch kind {
-        case "store": address == text
-        case "type": address.hasPrefix(text + "/")
-        default: Self.glob(Array(text), Array(address))
-        }
+        if let isMatch = known.addresses[address] { return isMatch }
+        let isMatch =
+            switch kind {
+            case "store": address == text
+            case "type": address.hasPrefix(text + "/")
+            default: Self.glob(Array(text), Array(address))
+            }
+        known.addresses[address] = isMatch
+        return isMatch
     }
 
     /// Recursive and slow on purpose: nothing in common with the matcher of the bus.
@@ -62,4 +73,8 @@ struct SubscriptionRequest {
             result[key] = .object(inner)
         }
     }
+}
+
+private final class KnownMatches {
+    var addresses: [String: Bool] = [:]
 }
