@@ -53,6 +53,8 @@ public final class StateMachine {
     /// Types that need not be compiled from their definitions.
     @exclusivity(unchecked) package var knownTypes: [any StateType] = []
     @exclusivity(unchecked) var entryReader = EntryReader()
+    /// How many entries were applied without reading again what they share with the one before.
+    @exclusivity(unchecked) package internal(set) var entriesReadAlike = 0
     @exclusivity(unchecked) var timeText = (milliseconds: -1, text: ByteWriter(capacity: 64))
     /// Where a keyed request is written down, to be told from others.
     let keyScratch = ByteWriter(capacity: 1024)

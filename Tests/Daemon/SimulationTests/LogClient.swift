@@ -27,6 +27,8 @@ final class LogClient {
     }
 
     let uid: Int
+    /// What it dispatches most, so that its entries in the log are alike.
+    var habit: JSONObject = [:]
     private let ledger: LogLedger
     private(set) var line: MemoryClient
     private var expected: [(id: Int, what: Expectation)] = []
@@ -52,7 +54,13 @@ final class LogClient {
         members["id"] = .int(nextID)
         expected.append((nextID, what))
         nextID += 1
-        line.send(members.encoded)
+        line.queue(members.encoded)
+    }
+
+    /// Commits something that nobody follows up but the model; such commits are all alike.
+    func commitUnmarked() {
+        send(
+            ["op": "dispatch", "type": "note", "action": "add", "payload": ["by": 1]], .other)
     }
 
     func commit(_ members: JSONObject, key: String?, isSilent: Bool, epoch: String) throws {
@@ -67,6 +75,7 @@ final class LogClient {
             members["epoch"] = .string(epoch)
         }
         try ledger.note(.pending, of: mark)
+        ledger.requests[mark] = Model.Action(.object(members))
         if isSilent {
             members["ack"] = false
             send(members, .silent(mark: mark))
@@ -211,6 +220,9 @@ final class LogClient {
         }
         expected.removeFirst()
         let (isDone, code) = (line["ok"] == true, line["error"]?["code"]?.string)
+        if isDone, let revision = line["revision"]?.int, let matched = line["matched"]?.int {
+            ledger.replies.append((revision, matched, line["changed"]?.int ?? -1))
+        }
         switch next.what {
         case .commit(let mark, let again):
             if isDone, let revision = line["revision"]?.int {

@@ -18,6 +18,14 @@ final class LogLedger {
     /// By mark, a number that stands in the request's payload and nowhere else.
     private(set) var fates: [Int: Fate] = [:]
     private var nextMark = 1
+    /// What each mark was sent with.
+    var requests: [Int: Model.Action] = [:]
+    /// What was answered to dispatches: how many stores they reached and changed.
+    var replies: [(revision: Int, matched: Int, changed: Int)] = []
+    /// How many entries of the log stand for several commits.
+    private(set) var sharedEntries = 0
+    /// How many entries were replayed as one like that before.
+    private(set) var entriesReadAlike = 0
     /// Wills that must have been carried out, as nothing came between.
     var dueWills: Set<Int> = []
     /// Mirrors as clients saw them.
@@ -57,12 +65,22 @@ final class LogLedger {
                     let target = action["store"]?.string ?? action["type"]?.string ?? ""
                     if target == "*" || target.hasPrefix("note") { noteActions.append(revision) }
                     if let mark = action["payload"]?["mark"]?.int {
+                        try compare(Model.Action(action), with: mark)
                         marks[mark, default: []].append(revision)
                     }
                 }
             }
         }
         return (marks, noteActions, last)
+    }
+
+    /// An action stands in the log as it was sent.
+    private func compare(_ action: Model.Action, with mark: Int) throws {
+        guard let sent = requests[mark] else { return }
+        let isToAll = sent.target == "*"
+        let payload = isToAll ? sent.payload : try ModelActions.accept(sent.payload, for: sent.name)
+        guard action == Model.Action(kind: sent.kind, target: sent.target, name: sent.name, payload: payload)
+        else { throw Violation("Request \(mark) was \(sent), and stands in the log as \(action).") }
     }
 
     func compare(with log: MemoryLog, hadTrouble: Bool) throws {
@@ -95,35 +113,54 @@ final class LogLedger {
         }
     }
 
-    /// Carries the log out and looks at everything that anybody saw.
-    func compareViews(with log: MemoryLog, digests: [Int: String], from bus: MemoryBus) throws {
+    /// Has the model carry out the log, and looks at everything that anybody saw.
+    func compareViews(
+        with log: MemoryLog, by model: inout Model, digests: [Int: String], from bus: MemoryBus
+    ) throws {
+        for line in log.lines {
+            let entry = try JSON(parsing: line, depthLimit: 1000)
+            if entry["revision"] == nil { continue }
+            try model.replay(entry)
+            sharedEntries += entry["times"] == nil ? 0 : 1
+        }
+        for view in views {
+            let states = model.view(view.request, at: view.revision)
+            guard states == view.states else {
+                throw Violation(
+                    "\(view.request) showed \(view.states) at \(view.revision), the model has \(states ?? [:]), after \(view.after)"
+                )
+            }
+        }
+        for reply in replies {
+            guard let commit = model.commits[reply.revision], commit.matched == reply.matched,
+                commit.changed == reply.changed
+            else { throw Violation("The model reached and changed others than \(reply).") }
+        }
+        try compareReplay(of: log, with: model, digests: digests, from: bus)
+    }
+
+    /// The log makes the states of the model again, and those that the bus had.
+    private func compareReplay(
+        of log: MemoryLog, with model: Model, digests: [Int: String], from bus: MemoryBus
+    ) throws {
         let replayer = try bus.replay()
         let whole = try replayer.restored(0, from: log)
-        var wanted: [Int: [Int]] = [:]
-        for index in views.indices { wanted[views[index].revision, default: []].append(index) }
-        for revision in 1...log.lastRevision {
+        for revision in 1...log.lastRevision where digests[revision] != nil || revision == log.lastRevision {
             try replayer.advance(whole, to: revision, from: log)
             if let digest = digests[revision], digest != whole.stateDigest {
                 throw Violation("The log makes other states at \(revision) than the bus had.")
             }
-            guard let indices = wanted[revision] else { continue }
             var states: [String: JSON] = [:]
-            for type in ["note", "tree"] {
+            for type in ModelActions.types {
                 for address in whole.addresses(ofType: type) {
                     states[address] = whole.state(at: address).map(JSON.object)
                 }
             }
-            for view in indices.map({ views[$0] }) {
-                let truth = states.filter { view.request.matches($0.key) }.mapValues {
-                    view.request.project($0)
-                }
-                guard truth == view.states else {
-                    throw Violation(
-                        "\(view.request) showed \(view.states) at \(revision), the truth is \(truth), after \(view.after)"
-                    )
-                }
+            guard states == model.commits[revision]?.states else {
+                throw Violation("The log makes other states at \(revision) than the model: \(states)")
             }
         }
+        entriesReadAlike += whole.entriesReadAlike
         for snapshot in log.snapshotBytes.keys.sorted() {
             let engine = try replayer.restored(snapshot, from: log)
             for revision in digests.keys.sorted().filter({ $0 >= snapshot }).suffix(40) {

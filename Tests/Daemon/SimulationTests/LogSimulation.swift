@@ -10,8 +10,13 @@ final class LogSimulation {
     private var bus: MemoryBus
     private var clients: [LogClient] = []
     private let ledger = LogLedger()
+    private var model: Model
+    /// Turns in which several clients sent something.
+    private(set) var sharedTurns = 0
     /// What the states were when the bus stood at a revision that has not been taken back since.
     private var digests: [Int: String] = [:]
+    private(set) var sharedEntries = 0
+    private(set) var entriesReadAlike = 0
     private(set) var crashes = 0
     private(set) var failures = 0
     private(set) var restarts = 0
@@ -26,6 +31,8 @@ final class LogSimulation {
         setup.limits.daemon.outbox = [2000, 6000, 4 << 20][Int(seed % 3)]
         setup.limits.daemon.sliceWork = [200, 5000, 100_000][Int(seed / 6 % 3)]
         setup.limits.daemon.line = [3000, 1 << 20][Int(seed / 3 % 2)]
+        let line = setup.limits.daemon.line
+        model = Model(stateLimit: min(1 << 20, line - 1024), lineLimit: line)
         bus = try MemoryBus(setup)
         for index in 0..<4 { clients.append(LogClient(uid: 1000 + index % 3, bus: bus, ledger: ledger)) }
     }
@@ -33,6 +40,7 @@ final class LogSimulation {
     func run(steps: Int) throws {
         for _ in 0..<steps {
             try step()
+            bus.settle()
             try look()
         }
         try finish()
@@ -41,7 +49,7 @@ final class LogSimulation {
     private func step() throws {
         guard let client = clients.randomElement(using: &random) else { return }
         switch Int.random(in: 0..<200, using: &random) {
-        case 0..<122: try request(client)
+        case 0..<122: try talk()
         case 122..<130: bus.finishWrite()
         case 130..<145: client.line.isReading.toggle()
         case 145..<165:
@@ -105,7 +113,9 @@ final class LogSimulation {
         for _ in 0..<20 {
             try look()
             for client in clients { client.retry() }
+            bus.settle()
         }
+        try look()
         let revision = bus.engine.revision
         for client in clients { try client.end(at: revision) }
         if !clients.allSatisfy({ $0.toRetry.isEmpty }) { throw Violation("Retries never end.") }
@@ -115,7 +125,8 @@ final class LogSimulation {
         if !left.isEmpty { throw Violation("Their clients are gone, but there are \(left).") }
         guard let log = bus.written?.whole() else { return }
         try ledger.compare(with: log, hadTrouble: failures > 0)
-        try ledger.compareViews(with: log, digests: digests, from: bus)
+        try ledger.compareViews(with: log, by: &model, digests: digests, from: bus)
+        (sharedEntries, entriesReadAlike) = (ledger.sharedEntries, ledger.entriesReadAlike)
         let last = try bus.crash()
         guard last.engine.stateDigest == bus.engine.stateDigest, last.engine.revision == bus.engine.revision
         else {
@@ -124,6 +135,27 @@ final class LogSimulation {
     }
 
     // MARK: - Requests
+
+    /// Several clients send several lines each, all of which come in one turn.
+    private func talk() throws {
+        let talking = clients.shuffled(using: &random).prefix(Int.random(in: 1...3, using: &random))
+        sharedTurns += talking.count > 1 ? 1 : 0
+        for client in talking {
+            let count = Int.random(in: 1...4, using: &random)
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<4: for _ in 0..<count { try repeatHabit(client) }
+            case 4, 5: for _ in 0..<count { client.commitUnmarked() }
+            default: for _ in 0..<count { try request(client) }
+            }
+        }
+    }
+
+    /// The same dispatch again, with other numbers.
+    private func repeatHabit(_ client: LogClient) throws {
+        if client.habit.isEmpty || random.oneIn(12) { client.habit = someDispatch() }
+        client.habit["payload"] = .object(somePayload(for: client.habit["action"]?.string ?? ""))
+        try client.commit(client.habit, key: nil, isSilent: random.oneIn(4), epoch: bus.epoch)
+    }
 
     private func request(_ client: LogClient) throws {
         switch Int.random(in: 0..<100, using: &random) {
@@ -177,21 +209,39 @@ final class LogSimulation {
     }
 
     private func someDispatch() -> JSONObject {
-        let value = randomJSON(using: &random, depth: 3)
-        let key = ["a", "b", "x"].randomElement(using: &random) ?? "a"
-        let actions: [(String, JSONObject)] = [
-            ("add", ["by": .int(Int.random(in: -3..<4, using: &random))]), ("flip", [:]), ("ring", [:]),
-            ("put", ["value": value]), ("push", ["value": value]),
-            ("key", ["key": .string(key), "value": value]), ("forget", ["key": .string(key)]),
-            ("mixed", ["key": .string(key), "value": value]),
+        let actions = [
+            "add", "flip", "ring", "put", "push", "key", "forget", "mixed", "step", "guarded", "deepen",
+            "element", "shift",
         ]
-        let (action, payload) = actions.randomElement(using: &random) ?? actions[0]
-        var members: JSONObject = ["op": "dispatch", "action": .string(action), "payload": .object(payload)]
+        let action = actions.randomElement(using: &random) ?? "add"
+        var members: JSONObject = [
+            "op": "dispatch", "action": .string(action), "payload": .object(somePayload(for: action)),
+        ]
         switch Int.random(in: 0..<3, using: &random) {
         case 0: members["type"] = .string(["note", "tree"].randomElement(using: &random) ?? "note")
         case 1: members["type"] = "*"
         default: members["store"] = .string(someStore())
         }
         return members
+    }
+
+    private func somePayload(for action: String) -> JSONObject {
+        let key = JSON.string(["a", "b", "x"].randomElement(using: &random) ?? "a")
+        let index = JSON.int(Int.random(in: 0..<3, using: &random))
+        switch action {
+        case "add": return ["by": .int(Int.random(in: -3..<4, using: &random))]
+        case "step": return random.oneIn(2) ? [:] : ["by": .int(Int.random(in: -3..<3, using: &random))]
+        case "guarded": return ["least": .int(Int.random(in: -4..<4, using: &random))]
+        case "flip", "ring": return [:]
+        case "forget": return ["key": key]
+        case "shift": return ["index": index]
+        default: break
+        }
+        let value = randomJSON(using: &random, depth: 3)
+        switch action {
+        case "put", "push": return ["value": value]
+        case "element": return ["index": index, "value": value]
+        default: return ["key": key, "value": value]
+        }
     }
 }

@@ -35,6 +35,9 @@ package final class MemoryClient {
     /// Sends a line, whatever it holds.
     package func send(_ line: String) { send(bytes: Array(line.utf8) + [10]) }
 
+    /// Sends a line that the bus reads with whatever it does next, as lines of several clients come in one turn.
+    package func queue(_ line: String) { endpoint.toSend += Array(line.utf8) + [10] }
+
     package func send(bytes: [UInt8]) {
         endpoint.toSend += bytes
         bus.settle()

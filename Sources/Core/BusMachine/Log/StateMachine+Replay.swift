@@ -31,7 +31,10 @@ extension StateMachine {
                 if place == nil, alike.first == revision + 1 { for note in early { try replay(note: note) } }
                 early = []
                 let count = try due(alike.first, alike.first + alike.times - 1, behind: &place, through: last)
-                if count > 0 { try replay(alike, meaning, count: count) }
+                if count > 0 {
+                    entriesReadAlike &+= 1
+                    try replay(alike, meaning, count: count)
+                }
                 return
             }
             guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {

@@ -26,7 +26,7 @@ extension Model {
             case "create": return try create(request, client, uid)
             case "drop": return try drop(request, uid)
             case "will":
-                try leave(actions(of: request).map { try check($0) }, of: client)
+                leave(try actions(of: request).map { try check($0) }, of: client)
                 return .done([:])
             case "get": return .read
             case "sync": return .done(["revision": .int(revision)])
@@ -102,13 +102,8 @@ extension Model {
         return .object(meaning)
     }
 
-    private func actions(of request: JSONObject) throws -> [Action] {
-        (request["actions"]?.array?.compactMap(\.object) ?? [request]).map { action in
-            let kind = action["store"] == nil ? "type" : "store"
-            return Action(
-                kind: kind, target: action[kind]?.string ?? "", name: action["action"]?.string ?? "",
-                payload: action["payload"]?.object ?? [:])
-        }
+    private func actions(of request: JSONObject) -> [Action] {
+        (request["actions"]?.array ?? [.object(request)]).map { Action($0) }
     }
 
     // MARK: Stores

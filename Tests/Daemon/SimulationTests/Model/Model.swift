@@ -29,9 +29,12 @@ struct Model {
 
     /// What a revision is.
     struct Commit {
-        var states: [String: JSON]
-        var actions: [Action]
-        var uid: Int
+        let states: [String: JSON]
+        let actions: [Action]
+        let uid: Int
+        /// How many stores its actions reached and changed.
+        let matched: Int
+        let changed: Int
     }
 
     /// The largest state, encoded.
@@ -50,17 +53,20 @@ struct Model {
     init(stateLimit: Int, lineLimit: Int) {
         self.stateLimit = stateLimit
         self.lineLimit = lineLimit
-        commits[0] = Commit(states: [:], actions: [], uid: 0)
+        commits[0] = Commit(states: [:], actions: [], uid: 0, matched: 0, changed: 0)
     }
 
     var states: [String: JSON] { stores.mapValues(\.state) }
 
     // MARK: Commits
 
-    mutating func commit(_ next: [String: Store], _ actions: [Action], by uid: Int) {
+    mutating func commit(
+        _ next: [String: Store], _ actions: [Action], by uid: Int, matched: Int = 0, changed: Int = 0
+    ) {
         revision += 1
         stores = next
-        commits[revision] = Commit(states: states, actions: actions, uid: uid)
+        commits[revision] = Commit(
+            states: states, actions: actions, uid: uid, matched: matched, changed: changed)
     }
 
     mutating func create(_ address: String, by uid: Int, owner: Int?) {
