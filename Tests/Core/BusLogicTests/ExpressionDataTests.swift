@@ -45,7 +45,7 @@ struct ExpressionDataTests {
                     + #"{"+":[{"var":"current"},{"var":"accumulator"}]},0]}]},100]}"#, 106
             ),
             (#"{"filter":[[1,2,3],{"in":[{"val":[]},[1,3]]}]}"#, [1, 3]),
-            (#"{"all":[[],true]}"#, false), (#"{"none":[5,true]}"#, true),
+            (#"{"all":[[],true]}"#, false), (#"{"none":[[],true]}"#, true),
             (#"{"some":[[0,"",1],{"var":""}]}"#, true),
             (#"{"map":[[1],{"var":"a"}]}"#, [.null]),
         ] as [(String, JSON)])
@@ -77,8 +77,16 @@ struct ExpressionDataTests {
 
     @Test(arguments: [
         (#"{"fitler":[[],1]}"#, "did you mean filter?"), (#"{"=":[1,1]}"#, "did you mean"),
-        (#"{"==":[1]}"#, "== takes 2 values, not 1"), (#"{"*":[]}"#, "* takes at least 1 value, not 0"),
-        (#"{">":[1,2,3]}"#, "> takes 2 values, not 3"), (#"{"<":[1,2,3,4]}"#, "< takes 2 to 3 values, not 4"),
+        (#"{"==":[1]}"#, "== takes at least 2 values, not 1 (Invalid Arguments)."),
+        (#"{"/":[]}"#, "/ takes at least 1 value, not 0"), (#"{"%":5}"#, "% takes at least 2 values, not 1"),
+        (#"{"in":[1,2,3]}"#, "in takes 2 values, not 3"),
+        (#"{"and":true}"#, "and takes its values in an array"),
+        (#"{"or":{"var":"x"}}"#, "or takes its values in an array"), (#"{"if":5}"#, "if takes its values"),
+        (#"{"map":[null,1]}"#, "map can't do anything with null"), (#"{"map":[[],null]}"#, "map can't do"),
+        (#"{"all":[null,1]}"#, "all can't do"),
+        (#"{"val":[["x"],"y"]}"#, "the one integer"), (#"{"val":[[1],"index"]}"#, "can climb 0 steps"),
+        (#"{"map":[[],{"val":[[3],"x"]}]}"#, "can climb 2 steps"),
+        (#"{"try":[1,{"val":[[1],"index"]}]}"#, "a try, which has no index"),
         (#"{"object":[1]}"#, "must be an object"), (#"{"val":[true]}"#, "a string or an integer"),
         (#"{"reduce":[[]]}"#, "reduce takes 2 to 3 values"), (#"{"!":[1,2]}"#, "! takes 0 to 1 values"),
         (#"{"something":1}"#, "{object: {something: …}}"),

@@ -15,6 +15,15 @@ extension JSON {
         }
     }
 
+    /// `==` takes null for 0, but not for any other value that means 0.
+    fileprivate var isNullOrZero: Bool {
+        switch self {
+        case .null: true
+        case .int(let number): number == 0
+        case .double(let number): number == 0
+        default: false
+        }
+    }
 }
 
 extension Evaluation {
@@ -53,17 +62,25 @@ extension Evaluation {
         try produce(text.utf8.count - length)
     }
 
-    /// `==`: after coercion, except that arrays and objects are compared with each other deeply.
-    mutating func looselyEqual(_ left: JSON, _ right: JSON) throws(EvaluationFailure) -> Bool {
+    /// `==`: after coercion, except that arrays and objects are compared with each other deeply. A number has no
+    /// answer to what means no number. `operation` is what the failure names.
+    mutating func looselyEqual(
+        _ left: JSON, _ right: JSON, operation: StaticString
+    ) throws(EvaluationFailure) -> Bool {
         switch (left, right) {
         case (.int(let a), .int(let b)): return a == b
         case (.bool(let a), .bool(let b)): return a == b
-        case (.null, _), (_, .null): return left.isNull && right.isNull
+        case (.null, _), (_, .null): return left.isNullOrZero && right.isNullOrZero
         case (.string, .string), (.array, .array), (.object, .object):
             return try deeplyEqual(left, right)
         case (.array, .object), (.object, .array): return false
         case (.string, .array), (.string, .object), (.array, .string), (.object, .string):
             return try UTF8Order.equal(text(of: left), text(of: right))
+        case (.int, _), (.double, _), (_, .int), (_, .double):
+            guard let a = left.scalarNumber, let b = right.scalarNumber else {
+                throw .notComparable(operation: "\(operation)", left.kind, right.kind)
+            }
+            return a.compared(to: b) == 0
         default:
             guard let a = left.number, let b = right.number else { return false }
             return a.compared(to: b) == 0
@@ -98,22 +115,25 @@ extension Evaluation {
         }
     }
 
-    /// How two values stand to each other: negative, zero or positive; nil when they can't be compared, which
-    /// makes every order false. Two texts go by their UTF-8 bytes, everything else by number.
-    mutating func order(_ left: JSON, _ right: JSON) throws(EvaluationFailure) -> Int? {
+    /// How two values stand to each other: negative, zero or positive; nil when a text that means no number meets
+    /// null or a boolean, which makes every order false. Two texts go by their UTF-8 bytes, everything else by
+    /// number; arrays and objects have no order. `operation` is what the failure names.
+    mutating func order(
+        _ left: JSON, _ right: JSON, operation: StaticString
+    ) throws(EvaluationFailure) -> Int? {
         switch (left, right) {
         case (.int(let a), .int(let b)): return a < b ? -1 : a > b ? 1 : 0
         case (.string(let a), .string(let b)): return try order(a, b)
-        case (.string, .array), (.string, .object), (.array, .string), (.object, .string),
-            (.array, .array), (.array, .object), (.object, .array), (.object, .object):
-            return try order(text(of: left), text(of: right))
         default:
-            guard let a = left.number, let b = right.number else { return nil }
-            return a.compared(to: b)
+            if let a = left.scalarNumber, let b = right.scalarNumber { return a.compared(to: b) }
+            switch (left, right) {
+            case (.string, .null), (.string, .bool), (.null, .string), (.bool, .string): return nil
+            default: throw .notComparable(operation: "\(operation)", left.kind, right.kind)
+            }
         }
     }
 
-    private mutating func order(_ a: String, _ b: String) throws(EvaluationFailure) -> Int {
+    mutating func order(_ a: String, _ b: String) throws(EvaluationFailure) -> Int {
         try spend(min(a.utf8.count, b.utf8.count) >> 8)
         return UTF8Order.equal(a, b) ? 0 : UTF8Order.precedes(a, b) ? -1 : 1
     }

@@ -6,7 +6,7 @@ enum DataScope: Sendable {
     case action(waitFor: [String])
     /// The state itself: computed values.
     case state
-    /// The element of an iteration, or the data of a free-standing expression.
+    /// The element of an iteration, the error of a `try`, or the data of a free-standing expression.
     case element
     /// `{current, accumulator}`.
     case reduction
@@ -34,15 +34,7 @@ extension Evaluation {
         switch scope {
         case .state: return state.find(keys)
         case .element: return element.find(keys)
-        case .reduction:
-            guard let first = keys.first else {
-                return .object(["accumulator": accumulator, "current": element])
-            }
-            switch first.name {
-            case "accumulator": return accumulator.find(keys, from: 1)
-            case "current": return element.find(keys, from: 1)
-            default: return nil
-            }
+        case .reduction: return Self.find(keys, current: element, accumulator: accumulator)
         case .action(let waitFor):
             guard let first = keys.first else { return .object(try allData(waitFor)) }
             switch first.name {
@@ -57,6 +49,18 @@ extension Evaluation {
                 return stateOfStore(at: keys[1].name, waitFor)?.find(keys, from: 2)
             default: return nil
             }
+        }
+    }
+
+    /// A place in the data of a reduction.
+    static func find(_ keys: [ReadKey], current: JSON, accumulator: JSON) -> JSON? {
+        guard let first = keys.first else {
+            return .object(["accumulator": accumulator, "current": current])
+        }
+        return switch first.name {
+        case "accumulator": accumulator.find(keys, from: 1)
+        case "current": current.find(keys, from: 1)
+        default: nil
         }
     }
 

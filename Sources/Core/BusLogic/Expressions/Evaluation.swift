@@ -13,6 +13,10 @@ struct Evaluation {
     var element = JSON.null
     /// What a reduction has gathered so far.
     var accumulator = JSON.null
+    /// Which element that is.
+    var index = 0
+    /// The scopes around the one that is evaluated, outermost first, as far as expressions climb to them.
+    var frames: [Frame] = []
     /// What is left of the budget.
     var operations: Int
     var bytes: Int

@@ -3,6 +3,9 @@ import BusSource
 
 /// A JsonLogic expression over any data, compiled: what `fluxbus wait` holds states against.
 package struct Expression: Sendable {
+    /// The names of all operators.
+    package static let operators = ExpressionCompiler.operators
+
     private let node: ExpressionNode
 
     /// Compiles an expression; `name` is what messages call its source.
@@ -13,7 +16,7 @@ package struct Expression: Sendable {
     /// Compiles an expression that knows its place in a file.
     package static func compile(_ source: LocatedValue) throws(SourceError) -> Expression {
         var compiler = ExpressionCompiler()
-        return Expression(node: try compiler.compile(source, in: .element))
+        return Expression(node: try compiler.compile(source, in: .freeStanding))
     }
 
     /// The expression's value for some data.

@@ -5,9 +5,9 @@ import BusSource
 /// The operators by their names.
 extension ExpressionCompiler {
     static let operators = [
-        "var", "val", "missing", "missing_some", "if", "?:", "==", "===", "!=", "!==", "!", "!!", "or", "and",
-        ">", ">=", "<", "<=", "max", "min", "+", "-", "*", "/", "%", "map", "reduce", "filter", "all", "none",
-        "some", "merge", "in", "cat", "substr", "log", "literal", "object",
+        "var", "val", "exists", "missing", "missing_some", "if", "?:", "==", "===", "!=", "!==", "!", "!!", "or",
+        "and", "??", "try", "throw", ">", ">=", "<", "<=", "max", "min", "+", "-", "*", "/", "%", "map", "reduce",
+        "filter", "all", "none", "some", "merge", "in", "cat", "substr", "log", "literal", "preserve", "object",
     ]
 
     mutating func compile(
@@ -15,17 +15,20 @@ extension ExpressionCompiler {
     ) throws(SourceError) -> ExpressionNode {
         switch operation.name {
         case "var": return try compileVar(operation, in: scope)
-        case "val": return try compileVal(operation, in: scope)
+        case "val": return try place(operation, in: scope)
+        case "exists": return ExistenceNode(try place(operation, in: scope))
         case "missing", "missing_some": return try compileMissing(operation, in: scope)
         case "map", "filter", "all", "some", "none", "reduce":
             return try compileIteration(operation, in: scope)
-        case "literal": return LiteralNode(operation.argument.json)
+        case "try": return try compileTry(operation, in: scope)
+        case "literal", "preserve": return LiteralNode(operation.argument.json)
         case "object": return try build(operation.argument.object("what object is given"), in: scope)
         default: break
         }
         guard Self.operators.contains(where: { UTF8Order.equal($0, operation.name) }) else {
             throw unknown(operation)
         }
+        if let chained = try chainedNode(operation, in: scope) { return chained }
         let nodes = try compile(operation.operands, in: scope)
         return Self.folded(try node(operation, nodes), nodes)
     }
@@ -35,21 +38,24 @@ extension ExpressionCompiler {
         _ operation: Operation, _ nodes: [ExpressionNode]
     ) throws(SourceError) -> ExpressionNode {
         switch operation.name {
-        case "if", "?:": return ConditionNode(nodes)
-        case "and", "or": return JunctionNode(nodes, decisive: operation.name == "or")
+        case "if", "?:":
+            try operation.expectArray()
+            return ConditionNode(nodes)
+        case "and", "or":
+            try operation.expectArray()
+            return JunctionNode(nodes, decisive: operation.name == "or")
+        case "??": return CoalescingNode(nodes)
+        case "throw":
+            try operation.expect(1...1)
+            return ThrowNode(nodes[0])
         case "!", "!!":
             try operation.expect(0...1)
             return TruthNode(nodes.first ?? LiteralNode(.null), inverted: operation.name == "!")
-        case "==", "===", "!=", "!==":
-            try operation.expect(2...2)
-            let strict = operation.name.utf8.count == 3
-            let inverted = operation.name.hasPrefix("!")
-            return EqualityNode(nodes[0], nodes[1], strict: strict, inverted: inverted)
+        case "==", "===", "!=", "!==": return try equalityNode(operation, nodes)
         case "<", "<=", ">", ">=": return try orderNode(operation, nodes)
         case "in":
             try operation.expect(2...2)
             return MembershipNode(nodes[0], nodes[1])
-        case "cat": return ConcatenationNode(nodes)
         case "substr":
             try operation.expect(2...3)
             return SubstringNode(nodes[0], nodes[1], nodes.count > 2 ? nodes[2] : nil)
@@ -57,8 +63,23 @@ extension ExpressionCompiler {
         case "log":
             try operation.expect(0...1)
             return PassNode(nodes.first ?? LiteralNode(.null))
-        default: return try arithmeticNode(operation, nodes)
+        default: break
         }
+        if let counts = Self.counts(of: operation.name) {
+            try operation.expect(counts)
+            return Self.listNode(operation.name, nodes)
+        }
+        throw unknown(operation)
+    }
+
+    private func equalityNode(
+        _ operation: Operation, _ nodes: [ExpressionNode]
+    ) throws(SourceError) -> ExpressionNode {
+        try operation.expect(2...Int.max)
+        let strict = operation.name.utf8.count == 3
+        let inverted = operation.name.hasPrefix("!")
+        if nodes.count > 2 { return ChainNode(.equality(strict: strict, inverted: inverted), nodes) }
+        return EqualityNode(nodes[0], nodes[1], strict: strict, inverted: inverted)
     }
 
     private func orderNode(
@@ -71,61 +92,63 @@ extension ExpressionCompiler {
         case ">": relation = .greater
         default: relation = .greaterOrEqual
         }
-        try operation.expect(operation.name.hasPrefix("<") ? 2...3 : 2...2)
+        try operation.expect(2...Int.max)
+        if nodes.count > 3 { return ChainNode(.order(relation), nodes) }
         return OrderNode(relation, nodes[0], nodes[1], nodes.count > 2 ? nodes[2] : nil)
     }
 
-    private func arithmeticNode(
-        _ operation: Operation, _ nodes: [ExpressionNode]
-    ) throws(SourceError) -> ExpressionNode {
-        switch operation.name {
-        case "+": return SumNode(nodes)
-        case "*":
-            try operation.expect(1...Int.max)
-            return ProductNode(nodes)
-        case "-":
-            try operation.expect(1...2)
-            if nodes.count == 1 { return NegationNode(nodes[0]) }
-            return BinaryNode(.difference, nodes[0], nodes[1])
-        case "/":
-            try operation.expect(2...2)
-            return BinaryNode(.quotient, nodes[0], nodes[1])
-        case "%":
-            try operation.expect(2...2)
-            return BinaryNode(.remainder, nodes[0], nodes[1])
-        case "max", "min":
-            try operation.expect(1...Int.max)
-            return ExtremeNode(nodes, largest: operation.name == "max")
-        default: throw unknown(operation)
-        }
-    }
-
-    private mutating func compileIteration(
-        _ operation: Operation, in scope: ExpressionScope
-    ) throws(SourceError) -> ExpressionNode {
-        let isReduction = operation.name == "reduce"
-        try operation.expect(isReduction ? 2...3 : 2...2)
-        let operands = operation.operands
-        let list = try compile(operands[0], in: scope)
-        let body = try compile(operands[1], in: isReduction ? .reduction : .element)
-        switch operation.name {
-        case "map": return MapNode(list, body)
-        case "filter": return FilterNode(list, body)
-        case "all": return QuantifierNode(list, body, decisive: false, decided: false, empty: false)
-        case "some": return QuantifierNode(list, body, decisive: true, decided: true, empty: false)
-        case "none": return QuantifierNode(list, body, decisive: true, decided: false, empty: true)
-        default:
-            let start = operands.count > 2 ? try compile(operands[2], in: scope) : LiteralNode(.null)
-            return ReductionNode(list, body, start: start)
-        }
-    }
-
-    private func unknown(_ operation: Operation) -> SourceError {
+    func unknown(_ operation: Operation) -> SourceError {
         let hint = suggestion(for: operation.name, among: Self.operators)
         return SourceError(
             "\(operation.name) is no operator; \(hint) "
                 + "An object with this one member is written {object: {\(operation.name): …}}, "
                 + "plain data {literal: …}.",
             at: operation.place)
+    }
+}
+
+/// The operators that take a list of operands, which may also be the value of one expression.
+extension ExpressionCompiler {
+    /// How many operands such an operator takes; nil for any other.
+    private static func counts(of name: String) -> ClosedRange<Int>? {
+        switch name {
+        case "+", "*", "cat": 0...Int.max
+        case "-", "/", "max", "min": 1...Int.max
+        case "%": 2...Int.max
+        default: nil
+        }
+    }
+
+    /// The operation on as many operands as `counts` has.
+    private static func listNode(_ name: String, _ nodes: [ExpressionNode]) -> ExpressionNode {
+        switch name {
+        case "+": SumNode(nodes)
+        case "*": ProductNode(nodes)
+        case "-":
+            nodes.count == 1 ? NegationNode(nodes[0]) : differenceNode(.difference, nodes)
+        case "/": differenceNode(.quotient, nodes)
+        case "%": differenceNode(.remainder, nodes)
+        case "max", "min": ExtremeNode(nodes, largest: name == "max")
+        default: ConcatenationNode(nodes)
+        }
+    }
+
+    private static func differenceNode(
+        _ operation: BinaryNode.Operation, _ nodes: [ExpressionNode]
+    ) -> ExpressionNode {
+        nodes.count == 2 ? BinaryNode(operation, nodes[0], nodes[1]) : FoldNode(operation, nodes)
+    }
+
+    /// The operation whose operands are the value of one operation; nil where they stand there one by one.
+    private mutating func chainedNode(
+        _ operation: Operation, in scope: ExpressionScope
+    ) throws(SourceError) -> ExpressionNode? {
+        guard let counts = Self.counts(of: operation.name),
+            case .object(let object) = operation.argument.content, object.count == 1
+        else { return nil }
+        let name = operation.name
+        let argument = try compile(operation.argument, in: scope)
+        let chained = ChainedNode(name, argument, counts: counts) { Self.listNode(name, $0) }
+        return Self.folded(chained, [argument])
     }
 }

@@ -2,7 +2,7 @@ import BusJSON
 import BusProtocol
 import BusSource
 
-/// `var`, `val`, `missing`: finding out beforehand where a path leads.
+/// `var`, `val`, `exists`, `missing`: finding out beforehand where a path leads.
 extension ExpressionCompiler {
     mutating func compileVar(
         _ operation: Operation, in scope: ExpressionScope
@@ -23,32 +23,6 @@ extension ExpressionCompiler {
         return try read(keys, fallback, in: scope, at: source.place)
     }
 
-    mutating func compileVal(
-        _ operation: Operation, in scope: ExpressionScope
-    ) throws(SourceError) -> ExpressionNode {
-        let segments = try compile(operation.operands, in: scope)
-        var known: [String] = []
-        for segment in segments {
-            guard let constant = segment.constant else { break }
-            guard let key = Self.segmentText(constant) else {
-                throw SourceError(
-                    "A segment of val is a string or an integer, not \(constant.kind).", at: operation.place)
-            }
-            known.append(key)
-        }
-        if known.count == segments.count { return try read(known, nil, in: scope, at: operation.place) }
-        if scope.isAction, known == ["stores"] { try check(stores: nil, in: scope, at: operation.place) }
-        // What follows these two is looked up in the commit and not in a value, so they are no start.
-        let isLookedUp = scope.isAction && (known == ["meta"] || known == ["stores"])
-        guard !known.isEmpty, !isLookedUp else {
-            if known.isEmpty { noteAll(in: scope) }
-            return SegmentsReadNode(nil, segments, in: scope.data)
-        }
-        let start = try read(known, nil, in: scope, at: operation.place)
-        let rest = Array(segments[known.count...])
-        return SegmentsReadNode(start, rest, in: scope.data)
-    }
-
     mutating func compileMissing(
         _ operation: Operation, in scope: ExpressionScope
     ) throws(SourceError) -> ExpressionNode {
@@ -61,7 +35,7 @@ extension ExpressionCompiler {
     }
 
     /// A read of a place that is known now.
-    private mutating func read(
+    mutating func read(
         _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope, at place: Place
     ) throws(SourceError) -> ReadNode {
         switch scope.data {
@@ -118,7 +92,7 @@ extension ExpressionCompiler {
         throw SourceError("payload.\(name) is not declared; \(hint)", at: place)
     }
 
-    private func check(stores address: String?, in scope: ExpressionScope, at place: Place)
+    func check(stores address: String?, in scope: ExpressionScope, at place: Place)
         throws(SourceError)
     {
         guard let address else {
@@ -162,12 +136,7 @@ extension ExpressionCompiler {
         return (try? evaluation.text(of: constant)) ?? "\u{0}"
     }
 
-    private static func segmentText(_ constant: JSON) -> String? {
-        if case .string(let text) = constant { return text }
-        return constant.wholeNumber.map { String($0) }
-    }
-
-    private mutating func noteAll(in scope: ExpressionScope) {
+    mutating func noteAll(in scope: ExpressionScope) {
         if scope.isState { note(read: nil) }
     }
 

@@ -6,6 +6,8 @@ import BusSource
 struct ExpressionCompiler {
     /// What the expressions compiled so far read of the state.
     private(set) var reads = StateReads()
+    /// Whether something that was compiled climbs to data that has to be kept for it.
+    var climbs = false
 
     /// Compiles one expression. An object with one member is an operation, any other is built member by
     /// member, an array element by element; everything else is itself.
@@ -79,15 +81,23 @@ struct Operation {
     func expect(_ counts: ClosedRange<Int>) throws(SourceError) {
         let count = operands.count
         guard !counts.contains(count) else { return }
-        let wanted: String =
-            if counts.lowerBound == counts.upperBound {
-                "\(counts.lowerBound)"
-            } else if counts.upperBound == .max {
-                "at least \(counts.lowerBound)"
-            } else {
-                "\(counts.lowerBound) to \(counts.upperBound)"
-            }
-        let noun = wanted == "1" || wanted == "at least 1" ? "value" : "values"
-        throw SourceError("\(name) takes \(wanted) \(noun), not \(count).", at: place)
+        throw invalidArguments("takes \(counts.inWords), not \(count)")
+    }
+
+    /// Refuses a single operand without its array, where a list of operands is all that makes sense.
+    func expectArray() throws(SourceError) {
+        if case .array = argument.content { return }
+        throw invalidArguments("takes its values in an array")
+    }
+
+    /// Refuses an operand that is null as it stands there.
+    func expectValue(at index: Int) throws(SourceError) {
+        guard index < operands.count, case .scalar(.null) = operands[index].content else { return }
+        throw invalidArguments("can't do anything with null")
+    }
+
+    /// The refusal of what can be seen to fail; the reason goes on from the operator's name.
+    func invalidArguments(_ reason: String) -> SourceError {
+        SourceError("\(name) \(reason) (\(EvaluationFailure.invalidArguments)).", at: place)
     }
 }

@@ -8,15 +8,23 @@ struct ExpressionScope {
     var shape = JSONObject()
     /// The declared payload members, ascending, of an action.
     var payload: [String] = []
+    /// The scopes around this one, outermost first.
+    var outer: [ExpressionScope] = []
+    /// Whether this is the inside of an iteration, which has an index.
+    var isIteration = false
+
     /// The types whose stores may be read.
     var waitFor: [String] { if case .action(let waitFor) = data { waitFor } else { [] } }
     var isAction: Bool { if case .action = data { true } else { false } }
     var isState: Bool { if case .state = data { true } else { false } }
 
-    /// The scope inside an iteration.
-    static let element = ExpressionScope(data: .element)
-    /// The scope inside a reduction.
-    static let reduction = ExpressionScope(data: .reduction)
+    /// The scope of a free-standing expression.
+    static let freeStanding = ExpressionScope(data: .element)
+
+    /// The scope of what has data of its own, seen from here.
+    func inside(_ data: DataScope, isIteration: Bool) -> ExpressionScope {
+        ExpressionScope(data: data, outer: outer + [self], isIteration: isIteration)
+    }
 
     /// The first segments that paths may have in an action.
     static let actionNames = ["state", "payload", "store", "meta", "stores"]

@@ -44,22 +44,28 @@ enum Number {
 }
 
 extension JSON {
-    /// What this value means where a number is wanted; nil when it means none.
-    var number: Number? {
+    /// What this value means where a single number is wanted; nil when it means none, as arrays and objects do.
+    @inline(__always)
+    var scalarNumber: Number? {
         switch self {
         case .int(let number): .int(number)
         case .double(let number): .double(number)
         case .null: .int(0)
         case .bool(let flag): .int(flag ? 1 : 0)
         case .string(let text): NumberText.whole(text)
-        case .array(let elements):
-            // An array means what its text means, and with two elements that has a comma.
-            switch elements.count {
-            case 0: .int(0)
-            case 1: elements[0].numberOfOnlyElement
-            default: nil
-            }
-        case .object: nil
+        case .array, .object: nil
+        }
+    }
+
+    /// What this value means where a number is wanted and an array of one stands for its element; nil when it
+    /// means none.
+    var number: Number? {
+        guard case .array(let elements) = self else { return scalarNumber }
+        // An array means what its text means, and with two elements that has a comma.
+        return switch elements.count {
+        case 0: .int(0)
+        case 1: elements[0].numberOfOnlyElement
+        default: nil
         }
     }
 
@@ -74,9 +80,8 @@ extension JSON {
         switch self {
         case .int(let number): .int(number)
         case .double(let number): .double(number)
-        case .string(let text): NumberText.leading(text)
-        case .array(let elements): elements.first?.leadingNumber
-        default: nil
+        case .string(let text): NumberText.leading(text) ?? NumberText.whole(text)
+        default: scalarNumber
         }
     }
 

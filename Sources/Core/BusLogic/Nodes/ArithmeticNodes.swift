@@ -24,7 +24,7 @@ final class SumNode: ExpressionNode, @unchecked Sendable {
     }
 }
 
-/// `*`: the product of all operands, each taken as the number it begins with; a single one passes as it is.
+/// `*`: the product of all operands, each taken as the number it begins with; without any it is 1.
 final class ProductNode: ExpressionNode, @unchecked Sendable {
     let operands: [ExpressionNode]
 
@@ -32,7 +32,6 @@ final class ProductNode: ExpressionNode, @unchecked Sendable {
 
     override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
         try evaluation.spend()
-        if operands.count == 1 { return try operands[0].value(&evaluation) }
         var product = Number.int(1)
         for operand in operands {
             let value = try operand.value(&evaluation)
@@ -58,7 +57,7 @@ final class NegationNode: ExpressionNode, @unchecked Sendable {
     override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
         try evaluation.spend()
         let value = try operand.value(&evaluation)
-        switch value.number {
+        switch value.scalarNumber {
         case .int(let number):
             let (negative, overflow) = 0.subtractingReportingOverflow(number)
             if overflow { throw .overflow(operation: "-") }
@@ -91,9 +90,26 @@ final class BinaryNode: ExpressionNode, @unchecked Sendable {
         try evaluation.spend()
         let a = try number(of: left, &evaluation)
         let b = try number(of: right, &evaluation)
+        return try operation.result(a, b)
+    }
+
+    private func number(
+        of operand: ExpressionNode, _ evaluation: inout Evaluation
+    ) throws(EvaluationFailure) -> Number {
+        let value = try operand.value(&evaluation)
+        guard let number = value.scalarNumber else {
+            throw .notNumber(operation: operation.rawValue, kind: value.kind)
+        }
+        return number
+    }
+}
+
+extension BinaryNode.Operation {
+    @inline(__always)
+    func result(_ a: Number, _ b: Number) throws(EvaluationFailure) -> JSON {
         if case .int(let a) = a, case .int(let b) = b { return try exact(a, b) }
         let (x, y) = (a.asDouble, b.asDouble)
-        switch operation {
+        switch self {
         case .difference: return try Number.double(x - y).result(of: "-")
         case .quotient:
             if y == 0 { throw .divisionByZero(operation: "/") }
@@ -105,7 +121,7 @@ final class BinaryNode: ExpressionNode, @unchecked Sendable {
     }
 
     private func exact(_ a: Int, _ b: Int) throws(EvaluationFailure) -> JSON {
-        switch operation {
+        switch self {
         case .difference:
             let (difference, overflow) = a.subtractingReportingOverflow(b)
             if overflow { throw .overflow(operation: "-") }
@@ -121,15 +137,33 @@ final class BinaryNode: ExpressionNode, @unchecked Sendable {
             return .int(b == -1 ? 0 : a % b)
         }
     }
+}
 
-    private func number(
-        of operand: ExpressionNode, _ evaluation: inout Evaluation
-    ) throws(EvaluationFailure) -> Number {
-        let value = try operand.value(&evaluation)
-        guard let number = value.number else {
-            throw .notNumber(operation: operation.rawValue, kind: value.kind)
+/// `-`, `/` and `%` with any other number of operands: from left to right, and `/` with one is its reciprocal.
+final class FoldNode: ExpressionNode, @unchecked Sendable {
+    let operation: BinaryNode.Operation
+    let operands: [ExpressionNode]
+
+    init(_ operation: BinaryNode.Operation, _ operands: [ExpressionNode]) {
+        self.operation = operation
+        self.operands = operands
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        var result: Number? = operands.count == 1 ? .int(1) : nil
+        for operand in operands {
+            let value = try operand.value(&evaluation)
+            guard let number = value.scalarNumber else {
+                throw .notNumber(operation: operation.rawValue, kind: value.kind)
+            }
+            guard let left = result else {
+                result = number
+                continue
+            }
+            result = try operation.result(left, number).scalarNumber
         }
-        return number
+        return try (result ?? .int(0)).result(of: operation.rawValue)
     }
 }
 

@@ -1,11 +1,11 @@
 import BusJSON
 
-/// The operators that go through an array. Inside, `var` and `val` see the element and nothing else.
+/// The operators that go through an array. Inside, `var` and `val` see the element; `val` climbs from there.
 class IterationNode: ExpressionNode, @unchecked Sendable {
     let list: ExpressionNode
-    let body: ExpressionNode
+    let body: Evaluation.Body
 
-    init(_ list: ExpressionNode, _ body: ExpressionNode) {
+    init(_ list: ExpressionNode, _ body: Evaluation.Body) {
         self.list = list
         self.body = body
     }
@@ -22,13 +22,12 @@ class IterationNode: ExpressionNode, @unchecked Sendable {
 final class MapNode: IterationNode, @unchecked Sendable {
     override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
         guard let elements = try elements(&evaluation) else { return .array([]) }
-        let outer = evaluation.element
-        defer { evaluation.element = outer }
+        let outer = evaluation.enter(body)
+        defer { evaluation.leave(body, to: outer) }
         var results: [JSON] = []
-        for element in elements {
-            try evaluation.spend()
-            evaluation.element = element
-            let result = try body.value(&evaluation)
+        for (index, element) in elements.enumerated() {
+            try evaluation.visit(element, at: index)
+            let result = try body.node.value(&evaluation)
             try evaluation.produce(element: result)
             results.append(result)
         }
@@ -39,13 +38,12 @@ final class MapNode: IterationNode, @unchecked Sendable {
 final class FilterNode: IterationNode, @unchecked Sendable {
     override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
         guard let elements = try elements(&evaluation) else { return .array([]) }
-        let outer = evaluation.element
-        defer { evaluation.element = outer }
+        let outer = evaluation.enter(body)
+        defer { evaluation.leave(body, to: outer) }
         var results: [JSON] = []
-        for element in elements {
-            try evaluation.spend()
-            evaluation.element = element
-            guard try body.truth(&evaluation) else { continue }
+        for (index, element) in elements.enumerated() {
+            try evaluation.visit(element, at: index)
+            guard try body.node.truth(&evaluation) else { continue }
             // What is inside the element is not made anew, and no element can come twice.
             try evaluation.produce(16)
             results.append(element)
@@ -56,16 +54,14 @@ final class FilterNode: IterationNode, @unchecked Sendable {
 
 /// `all`, `some` and `none`: they stop at the first element that decides.
 final class QuantifierNode: IterationNode, @unchecked Sendable {
-    /// What the first deciding element says: false for `all`, true for `some` and `none`.
-    let decisive: Bool
-    /// The result when an element decides, when none does, and when there is no element.
-    let decided: Bool
-    let empty: Bool
+    enum Operation: String {
+        case all, some, none
+    }
 
-    init(_ list: ExpressionNode, _ body: ExpressionNode, decisive: Bool, decided: Bool, empty: Bool) {
-        self.decisive = decisive
-        self.decided = decided
-        self.empty = empty
+    let operation: Operation
+
+    init(_ operation: Operation, _ list: ExpressionNode, _ body: Evaluation.Body) {
+        self.operation = operation
         super.init(list, body)
     }
 
@@ -74,13 +70,17 @@ final class QuantifierNode: IterationNode, @unchecked Sendable {
     }
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
-        guard let elements = try elements(&evaluation), !elements.isEmpty else { return empty }
-        let outer = evaluation.element
-        defer { evaluation.element = outer }
-        for element in elements {
-            try evaluation.spend()
-            evaluation.element = element
-            if try body.truth(&evaluation) == decisive { return decided }
+        try evaluation.spend()
+        let elements = try Evaluation.elements(of: list.value(&evaluation), for: operation.rawValue)
+        // What the first deciding element says, and the result when one decides.
+        let decisive = operation != .all
+        let decided = operation == .some
+        if elements.isEmpty { return operation == .none }
+        let outer = evaluation.enter(body)
+        defer { evaluation.leave(body, to: outer) }
+        for (index, element) in elements.enumerated() {
+            try evaluation.visit(element, at: index)
+            if try body.node.truth(&evaluation) == decisive { return decided }
         }
         return !decided
     }
@@ -89,7 +89,7 @@ final class QuantifierNode: IterationNode, @unchecked Sendable {
 final class ReductionNode: IterationNode, @unchecked Sendable {
     let start: ExpressionNode
 
-    init(_ list: ExpressionNode, _ body: ExpressionNode, start: ExpressionNode) {
+    init(_ list: ExpressionNode, _ body: Evaluation.Body, start: ExpressionNode) {
         self.start = start
         super.init(list, body)
     }
@@ -98,14 +98,24 @@ final class ReductionNode: IterationNode, @unchecked Sendable {
         let elements = try elements(&evaluation)
         let start = try start.value(&evaluation)
         guard let elements else { return start }
-        let outer = (evaluation.element, evaluation.accumulator)
-        defer { (evaluation.element, evaluation.accumulator) = outer }
+        let outer = evaluation.enter(body)
+        defer { evaluation.leave(body, to: outer) }
         evaluation.accumulator = start
-        for element in elements {
-            try evaluation.spend()
-            evaluation.element = element
-            evaluation.accumulator = try body.value(&evaluation)
+        for (index, element) in elements.enumerated() {
+            try evaluation.visit(element, at: index)
+            evaluation.accumulator = try body.node.value(&evaluation)
         }
         return evaluation.accumulator
+    }
+}
+
+extension Evaluation {
+    /// The elements of an array that an operator needs; anything else fails.
+    static func elements(of value: JSON, for operation: String) throws(EvaluationFailure) -> [JSON] {
+        guard case .array(let elements) = value else {
+            throw .invalidArguments(
+                operation: operation, reason: "needs an array and was given \(value.kind)")
+        }
+        return elements
     }
 }

@@ -17,7 +17,8 @@ final class ConditionNode: ExpressionNode, @unchecked Sendable {
     }
 }
 
-/// `and` and `or`: the first operand that decides, else the last; the others are not looked at.
+/// `and` and `or`: the first operand that decides, else the last; the others are not looked at. Without operands
+/// both are false.
 final class JunctionNode: ExpressionNode, @unchecked Sendable {
     let operands: [ExpressionNode]
     /// What decides: true for `or`, false for `and`.
@@ -30,7 +31,7 @@ final class JunctionNode: ExpressionNode, @unchecked Sendable {
 
     override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
         try evaluation.spend()
-        var last = JSON.null
+        var last = JSON.bool(false)
         for operand in operands {
             last = try operand.value(&evaluation)
             if last.isTruthy == decisive { return last }
@@ -87,12 +88,21 @@ final class EqualityNode: ExpressionNode, @unchecked Sendable {
         try evaluation.spend()
         let a = try left.value(&evaluation)
         let b = try right.value(&evaluation)
-        let equal = try strict ? evaluation.deeplyEqual(a, b) : evaluation.looselyEqual(a, b)
-        return equal != inverted
+        return try Self.equal(a, b, strict: strict, inverted: inverted, &evaluation) != inverted
     }
 }
 
-/// `<`, `<=`, `>`, `>=`; with three operands, `<` and `<=` ask whether the middle one lies between.
+extension EqualityNode {
+    @inline(__always)
+    static func equal(
+        _ left: JSON, _ right: JSON, strict: Bool, inverted: Bool, _ evaluation: inout Evaluation
+    ) throws(EvaluationFailure) -> Bool {
+        if strict { return try evaluation.deeplyEqual(left, right) }
+        return try evaluation.looselyEqual(left, right, operation: inverted ? "!=" : "==")
+    }
+}
+
+/// `<`, `<=`, `>`, `>=`; with three operands they ask whether the middle one lies between.
 final class OrderNode: ExpressionNode, @unchecked Sendable {
     enum Relation {
         case less, lessOrEqual, greater, greaterOrEqual
@@ -104,6 +114,16 @@ final class OrderNode: ExpressionNode, @unchecked Sendable {
             case .lessOrEqual: order <= 0
             case .greater: order > 0
             case .greaterOrEqual: order >= 0
+            }
+        }
+
+        /// The operator.
+        var name: StaticString {
+            switch self {
+            case .less: "<"
+            case .lessOrEqual: "<="
+            case .greater: ">"
+            case .greaterOrEqual: ">="
             }
         }
     }
@@ -128,11 +148,76 @@ final class OrderNode: ExpressionNode, @unchecked Sendable {
         try evaluation.spend()
         let a = try left.value(&evaluation)
         let b = try right.value(&evaluation)
-        guard let order = try evaluation.order(a, b), relation.holds(order) else { return false }
+        guard let order = try evaluation.order(a, b, operation: relation.name), relation.holds(order) else {
+            return false
+        }
         guard let last else { return true }
         let c = try last.value(&evaluation)
-        guard let order = try evaluation.order(b, c) else { return false }
+        guard let order = try evaluation.order(b, c, operation: relation.name) else { return false }
         return relation.holds(order)
+    }
+}
+
+/// A comparison of more operands than the common ones take: it holds where it holds between each and the next.
+/// The first pair for which it does not ends it; what comes behind is not looked at.
+final class ChainNode: ExpressionNode, @unchecked Sendable {
+    enum Comparison {
+        case order(OrderNode.Relation)
+        case equality(strict: Bool, inverted: Bool)
+    }
+
+    let comparison: Comparison
+    let operands: [ExpressionNode]
+
+    init(_ comparison: Comparison, _ operands: [ExpressionNode]) {
+        self.comparison = comparison
+        self.operands = operands
+    }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        .bool(try truth(&evaluation))
+    }
+
+    override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
+        try evaluation.spend()
+        var left = try operands[0].value(&evaluation)
+        for operand in operands.dropFirst() {
+            let right = try operand.value(&evaluation)
+            guard try holds(left, right, &evaluation) else { return false }
+            left = right
+        }
+        return true
+    }
+
+    private func holds(
+        _ left: JSON, _ right: JSON, _ evaluation: inout Evaluation
+    ) throws(EvaluationFailure) -> Bool {
+        switch comparison {
+        case .order(let relation):
+            guard let order = try evaluation.order(left, right, operation: relation.name) else {
+                return false
+            }
+            return relation.holds(order)
+        case .equality(let strict, let inverted):
+            return try EqualityNode.equal(left, right, strict: strict, inverted: inverted, &evaluation)
+                != inverted
+        }
+    }
+}
+
+/// `??`: the first operand that is not null; the others are not looked at.
+final class CoalescingNode: ExpressionNode, @unchecked Sendable {
+    let operands: [ExpressionNode]
+
+    init(_ operands: [ExpressionNode]) { self.operands = operands }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        try evaluation.spend()
+        for operand in operands {
+            let value = try operand.value(&evaluation)
+            if !value.isNull { return value }
+        }
+        return .null
     }
 }
 

@@ -165,7 +165,7 @@ final class DynamicReadNode: ExpressionNode, @unchecked Sendable {
 }
 
 /// `val`: a path whose segments are computed one by one, each a whole key or an index.
-final class SegmentsReadNode: ExpressionNode, @unchecked Sendable {
+final class SegmentsReadNode: ReadNode, @unchecked Sendable {
     /// Where the path starts; nil: at all data.
     let start: ReadNode?
     let segments: [ExpressionNode]
@@ -175,21 +175,72 @@ final class SegmentsReadNode: ExpressionNode, @unchecked Sendable {
         self.start = start
         self.segments = segments
         self.scope = scope
+        super.init([], fallback: nil)
     }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
-        try evaluation.spend()
+    override func find(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON? {
         var keys: [ReadKey] = []
         keys.reserveCapacity(segments.count)
         for segment in segments {
             switch try segment.value(&evaluation) {
             case .string(let name): keys.append(ReadKey(name))
             case let value:
-                guard let index = value.wholeNumber else { return .null }
+                guard let index = value.wholeNumber else { return nil }
                 keys.append(ReadKey(String(index)))
             }
         }
-        guard let start else { return try evaluation.find(keys, in: scope) ?? .null }
-        return try start.find(&evaluation)?.find(keys) ?? .null
+        guard let start else { return try evaluation.find(keys, in: scope) }
+        return try start.find(&evaluation)?.find(keys)
+    }
+}
+
+/// The data of a scope around the one that is evaluated: `val` that climbs.
+final class FrameReadNode: ReadNode, @unchecked Sendable {
+    /// How many scopes are around the one that is read.
+    let level: Int
+    let isReduction: Bool
+
+    init(_ keys: [ReadKey], level: Int, isReduction: Bool) {
+        self.level = level
+        self.isReduction = isReduction
+        super.init(keys, fallback: nil)
+    }
+
+    override func find(_ evaluation: inout Evaluation) -> JSON? {
+        let frame = evaluation.frames[level]
+        guard isReduction else { return frame.element.find(keys) }
+        return Evaluation.find(keys, current: frame.element, accumulator: frame.accumulator)
+    }
+}
+
+/// `{index}` of an iteration: which element it stands at, counted from 0.
+final class IndexReadNode: ReadNode, @unchecked Sendable {
+    /// How many scopes are around the iteration's body; nil for the one that is evaluated.
+    let level: Int?
+
+    init(_ keys: [ReadKey], level: Int?) {
+        self.level = level
+        super.init(keys, fallback: nil)
+    }
+
+    override func find(_ evaluation: inout Evaluation) -> JSON? {
+        let index = level.map { evaluation.frames[$0].index } ?? evaluation.index
+        return JSON.object(["index": .int(index)]).find(keys)
+    }
+}
+
+/// `exists`: whether anything stands at a place, null included.
+final class ExistenceNode: ExpressionNode, @unchecked Sendable {
+    let place: ReadNode
+
+    init(_ place: ReadNode) { self.place = place }
+
+    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        .bool(try truth(&evaluation))
+    }
+
+    override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
+        try evaluation.spend()
+        return try place.find(&evaluation) != nil
     }
 }

@@ -1,0 +1,40 @@
+import BusJSON
+
+/// The scopes inside of each other: each iteration, and each later value of `try`, has data of its own.
+extension Evaluation {
+    /// The data of a scope while another one covers it up.
+    struct Frame {
+        let element: JSON
+        let accumulator: JSON
+        let index: Int
+    }
+
+    /// A part of an expression with data of its own.
+    struct Body: Sendable {
+        let node: ExpressionNode
+        /// Whether something in it climbs to the data around it, which is kept for that.
+        let climbs: Bool
+    }
+
+    /// Enters a scope; gives what `leave` puts back.
+    mutating func enter(_ body: Body) -> Frame {
+        let outer = Frame(element: element, accumulator: accumulator, index: index)
+        if body.climbs { frames.append(outer) }
+        return outer
+    }
+
+    mutating func leave(_ body: Body, to outer: Frame) {
+        element = outer.element
+        accumulator = outer.accumulator
+        index = outer.index
+        if body.climbs { frames.removeLast() }
+    }
+
+    /// Goes to an element of the iteration; takes an operation.
+    @inline(__always)
+    mutating func visit(_ element: JSON, at index: Int) throws(EvaluationFailure) {
+        try spend()
+        self.element = element
+        self.index = index
+    }
+}

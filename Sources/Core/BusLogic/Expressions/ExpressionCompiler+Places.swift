@@ -1,0 +1,129 @@
+import BusJSON
+import BusSource
+
+/// The places that `val` and `exists` name: segments, each a whole key or an index, perhaps after a climb.
+///
+/// `[[n], …]` climbs to the data around: an iteration is two steps, first what is known about it, its `index`, then
+/// the data in which it stands. Where it ends is known here, so that a climb costs no search.
+extension ExpressionCompiler {
+    /// What a climb leads to.
+    private enum Target {
+        case data(ExpressionScope)
+        /// An iteration; its level is the number of scopes around its body, nil for the body that is compiled.
+        case iteration(level: Int?)
+    }
+
+    mutating func place(
+        _ operation: Operation, in scope: ExpressionScope
+    ) throws(SourceError) -> ReadNode {
+        var operands = operation.operands
+        var target = Target.data(scope)
+        var steps = 0
+        if case .array(let climb)? = operands.first?.content {
+            steps = try Self.steps(climb, operation)
+            target = try Self.target(steps, from: scope, operation)
+            operands.removeFirst()
+        }
+        let segments = try compile(operands, in: scope)
+        let known = try Self.known(segments, operation)
+        let isKnown = known.count == segments.count
+        let rest = Array(segments[known.count...])
+        switch target {
+        case .data(let data):
+            if isKnown { return try read(known, in: data, steps: steps, operation) }
+            if steps == 0 { return try readSegments(known, rest, in: data, operation) }
+            // What is looked up in the commit and not in a value has no start but the data itself.
+            let isLookedUp = data.isAction && (known == [] || known == ["meta"] || known == ["stores"])
+            if isLookedUp || data.isState { return try readSegments(known, rest, in: data, operation) }
+            return SegmentsReadNode(try read(known, in: data, steps: steps, operation), rest, in: data.data)
+        case .iteration(let level):
+            if level != nil { climbs = true }
+            let index = IndexReadNode(known.map { ReadKey($0) }, level: level)
+            return isKnown ? index : SegmentsReadNode(index, rest, in: scope.data)
+        }
+    }
+
+    /// A read of a place of which only the beginning is known.
+    private mutating func readSegments(
+        _ known: [String], _ rest: [ExpressionNode], in scope: ExpressionScope, _ operation: Operation
+    ) throws(SourceError) -> ReadNode {
+        let all = known.map { LiteralNode(.string($0)) } + rest
+        if scope.isAction, known == ["stores"] { try check(stores: nil, in: scope, at: operation.place) }
+        // What follows these two is looked up in the commit and not in a value, so they are no start.
+        let isLookedUp = scope.isAction && (known == ["meta"] || known == ["stores"])
+        guard !known.isEmpty, !isLookedUp else {
+            if known.isEmpty { noteAll(in: scope) }
+            return SegmentsReadNode(nil, all, in: scope.data)
+        }
+        let start = try read(known, nil, in: scope, at: operation.place)
+        return SegmentsReadNode(start, rest, in: scope.data)
+    }
+
+    /// A read of a place in a scope that is so many steps up.
+    private mutating func read(
+        _ keys: [String], in scope: ExpressionScope, steps: Int, _ operation: Operation
+    ) throws(SourceError) -> ReadNode {
+        // State and payload are the same in every scope; an element has to be kept.
+        guard steps > 0, !scope.isAction, !scope.isState else {
+            return try read(keys, nil, in: scope, at: operation.place)
+        }
+        climbs = true
+        let isReduction = if case .reduction = scope.data { true } else { false }
+        return FrameReadNode(
+            keys.map { ReadKey($0) }, level: scope.outer.count, isReduction: isReduction)
+    }
+
+    private static func steps(
+        _ climb: [LocatedValue], _ operation: Operation
+    ) throws(SourceError) -> Int {
+        // Up is up, whichever sign it is written with.
+        if climb.count == 1, case .scalar(.int(let steps)) = climb[0].content, steps != .min {
+            return abs(steps)
+        }
+        throw SourceError(
+            "An array at the start of \(operation.name) holds the one integer that says how far to climb.",
+            at: operation.place)
+    }
+
+    private static func target(
+        _ steps: Int, from scope: ExpressionScope, _ operation: Operation
+    ) throws(SourceError) -> Target {
+        let depth = scope.outer.count
+        let scopes = steps / 2 + steps % 2
+        guard scopes <= depth else {
+            throw SourceError(
+                "[[\(steps)]] climbs too far: here \(operation.name) can climb \(2 * depth) steps.",
+                at: operation.place)
+        }
+        if steps % 2 == 0 { return .data(scopes == 0 ? scope : scope.outer[depth - scopes]) }
+        let level = depth - scopes + 1
+        guard (level == depth ? scope : scope.outer[level]).isIteration else {
+            throw SourceError(
+                "[[\(steps)]] leads to a try, which has no index; climb one step more or less.",
+                at: operation.place)
+        }
+        return .iteration(level: level == depth ? nil : level)
+    }
+
+    /// The segments that are known, up to the first that is not.
+    private static func known(
+        _ segments: [ExpressionNode], _ operation: Operation
+    ) throws(SourceError) -> [String] {
+        var known: [String] = []
+        for segment in segments {
+            guard let constant = segment.constant else { break }
+            guard let key = segmentText(constant) else {
+                throw SourceError(
+                    "A segment of \(operation.name) is a string or an integer, not \(constant.kind).",
+                    at: operation.place)
+            }
+            known.append(key)
+        }
+        return known
+    }
+
+    private static func segmentText(_ constant: JSON) -> String? {
+        if case .string(let text) = constant { return text }
+        return constant.wholeNumber.map { String($0) }
+    }
+}
