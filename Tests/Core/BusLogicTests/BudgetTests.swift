@@ -59,6 +59,60 @@ struct BudgetTests {
         try #expect(failure(of: #"{"in":[{"var":"needle"},{"var":"hay"}]}"#, on: data) == .operations)
     }
 
+    @Test func newTextsEndAtTheBytes() throws {
+        let text = JSON.string(String(repeating: "a,", count: 1000))
+        let budget = Budget(operations: 100_000, bytes: 1500)
+        for rule in [
+            #"{"upper":{"var":""}}"#, #"{"split":[{"var":""},","]}"#, #"{"split":[{"var":""},""]}"#,
+            #"{"replace":[{"var":""},"a","bb"]}"#, #"{"trim":{"var":""}}"#,
+        ] {
+            try #expect(failure(of: rule, on: text, budget: budget) == .bytes, "\(rule)")
+        }
+        let list = JSON.array(Array(repeating: "ab", count: 1000))
+        for rule in [
+            #"{"join":[{"var":""},""]}"#, #"{"join":[{"map":[{"var":""},""]},"abc"]}"#,
+            #"{"sort":{"var":""}}"#, #"{"group":[{"var":""},{"var":""}]}"#,
+        ] {
+            try #expect(failure(of: rule, on: list, budget: budget) == .bytes, "\(rule)")
+        }
+        let object = JSON.object(["k": .array(Array(repeating: 1, count: 200))])
+        for name in ["values", "entries"] {
+            try #expect(
+                failure(of: #"{"\#(name)":{"var":""}}"#, on: object, budget: budget) == .bytes, "\(name)")
+        }
+    }
+
+    @Test func newWorkEndsAtTheOperations() throws {
+        let budget = Budget(operations: 500, bytes: 1 << 20)
+        let text = JSON.string(String(repeating: "a,", count: 5000))
+        for rule in [
+            #"{"lower":{"var":""}}"#, #"{"trim":{"var":""}}"#, #"{"split":[{"var":""},","]}"#,
+            #"{"replace":[{"var":""},"a",""]}"#, #"{"length":{"var":""}}"#, #"{"duration":{"var":""}}"#,
+        ] {
+            try #expect(failure(of: rule, on: text, budget: budget) == .operations, "\(rule)")
+        }
+        let list = JSON.array((0..<400).map { .int(($0 * 7919) % 400) })
+        for rule in [
+            #"{"sort":{"var":""}}"#, #"{"group":[{"var":""},{"var":""}]}"#,
+            #"{"+":{"merge":[{"var":""},{"var":""}]}}"#,
+        ] {
+            try #expect(failure(of: rule, on: list, budget: budget) == .operations, "\(rule)")
+        }
+    }
+
+    /// Each step puts what was there one level deeper, without an array or object that stands in the expression.
+    @Test func nestingByGroupsEndsAtTheDepth() throws {
+        let deeper = [
+            #"{"values":{"group":[{"var":"accumulator"},"x"]}}"#,
+            #"{"entries":{"group":[{"var":"accumulator"},"x"]}}"#,
+        ]
+        let list = JSON.array(Array(repeating: 1, count: 200))
+        for rule in deeper {
+            try #expect(
+                failure(of: #"{"reduce":[{"var":""},\#(rule),[1]]}"#, on: list) == .tooDeep, "\(rule)")
+        }
+    }
+
     @Test func aBombInAnActionIsRejectedAndChangesNothing() throws {
         let bench = try StoreBench(
             """

@@ -130,13 +130,9 @@ struct DefinitionFuzzTests {
 
 /// The words of expressions and definitions, to make mutations that are nearly right.
 enum ExpressionWords {
-    static let all = [
-        "var", "val", "missing", "missing_some", "if", "?:", "==", "===", "!=", "!==", "!", "!!", "or", "and",
-        ">",
-        ">=", "<", "<=", "max", "min", "+", "-", "*", "/", "%", "map", "reduce", "filter", "all", "none",
-        "some",
-        "merge", "in", "cat", "substr", "log", "literal", "object", "set", "unset", "increment", "toggle",
-        "append",
-        "remove", "when", "require", "state", "payload", "meta", "store", "accumulator", "current",
-    ]
+    static let all =
+        Expression.operators + [
+            "set", "unset", "increment", "toggle", "append", "remove", "when", "require", "state", "payload",
+            "meta", "store", "accumulator", "current", "index", "descending", "milliseconds", "1h30m",
+        ]
 }

@@ -50,7 +50,8 @@ struct ExpressionNumberTests {
         #"{"+":[9223372036854775807,1]}"#, #"{"*":[9223372036854775807,2]}"#,
         #"{"-":[-9223372036854775808,1]}"#, #"{"-":[-9223372036854775808]}"#,
         #"{"/":[-9223372036854775808,-1]}"#, #"{"+":[1e308,1e308]}"#, #"{"*":[1e200,1e200]}"#,
-        #"{"max":["Infinity",1]}"#, #"{"-":[-9223372036854775807,1,1]}"#,
+        #"{"max":["Infinity",1]}"#, #"{"-":[-9223372036854775807,1,1]}"#, #"{"floor":1e19}"#,
+        #"{"abs":-9223372036854775808}"#, #"{"round":"Infinity"}"#, #"{"format":253402300800}"#,
     ])
     func whatIsOutOfRangeFails(_ rule: String) throws {
         guard case .overflow = try failure(of: rule) else {
@@ -72,7 +73,7 @@ struct ExpressionNumberTests {
 
     @Test(arguments: [
         #"{"+":["x",1]}"#, #"{"+":[[5],1]}"#, #"{"-":[{"literal":{}},1]}"#, #"{"/":["1x",1]}"#,
-        #"{"max":[[1,2],1]}"#, #"{"*":["x"]}"#, #"{"-":[[1],1]}"#, #"{"-":[1,2,[3]]}"#,
+        #"{"max":[[1,2],1]}"#, #"{"*":["x"]}"#, #"{"-":[[1],1]}"#, #"{"-":[1,2,[3]]}"#, #"{"abs":[[1]]}"#,
     ])
     func whatIsNoNumberFails(_ rule: String) throws {
         guard case .notNumber = try failure(of: rule) else {
@@ -117,7 +118,20 @@ struct ExpressionNumberTests {
         #expect(failure.type == "NaN")
     }
 
+    @Test(
+        arguments: [
+            (#"{"round":2.5}"#, 3), (#"{"round":-2.5}"#, -3), (#"{"round":"2.4"}"#, 2), (#"{"round":7}"#, 7),
+            (#"{"round":[-0.04,1]}"#, 0.0), (#"{"round":[21.46,1]}"#, 21.5), (#"{"round":[1e300,5]}"#, 1e300),
+            (#"{"round":[9007199254740993,2]}"#, .int(9_007_199_254_740_993)),
+            (#"{"floor":-0.5}"#, -1), (#"{"ceil":-0.5}"#, 0), (#"{"floor":[2.99,1]}"#, 2.9),
+            (#"{"ceil":[2.01,1]}"#, 2.1), (#"{"abs":-3}"#, 3), (#"{"abs":-3.5}"#, 3.5), (#"{"abs":null}"#, 0),
+        ] as [(String, JSON)])
+    func roundingGivesIntegersWhereItCan(_ rule: String, _ result: JSON) throws {
+        try #expect(evaluate(rule) == result)
+    }
+
     @Test(arguments: [
+        #"{"round":[1.5,16]}"#, #"{"round":[1.5,-1]}"#, #"{"round":[1.5,"1"]}"#,
         #"{"-":{"literal":[]}}"#, #"{"%":{"literal":[1]}}"#, #"{"max":{"literal":[]}}"#,
     ])
     func whatAnOperatorDoesNotTakeFails(_ rule: String) throws {

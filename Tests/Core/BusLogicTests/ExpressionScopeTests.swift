@@ -33,6 +33,8 @@ struct ExpressionScopeTests {
             ),
             (#"{"filter":[{"var":"three"},{"val":[[1],"index"]}]}"#, [6, 7]),
             (#"{"some":[{"var":"three"},{"==":[{"val":[]},{"val":[[2],"three",2]}]}]}"#, true),
+            (#"{"sort":[{"var":"three"},{"-":{"val":[[1],"index"]}}]}"#, [7, 6, 5]),
+            (#"{"group":[{"var":"three"},{"%":[{"val":[[1],"index"]},2]}]}"#, ["0": [5, 7], "1": [6]]),
             (
                 #"{"map":[{"var":"three"},{"exists":[[2],"three",{"val":[[1],"index"]}]}]}"#,
                 [true, true, true]
@@ -54,6 +56,7 @@ struct ExpressionScopeTests {
             (#"{"try":[{"throw":7},{"val":"type"}]}"#, "7"),
             (#"{"try":[{"throw":{"var":"e"}},{"val":[[2],"e","level"]}]}"#, 3),
             (#"{"try":[{"+":[9223372036854775807,1]},{"val":"type"}]}"#, "Overflow"),
+            (#"{"try":[{"length":true},{"val":"type"}]}"#, "Invalid Arguments"),
             (#"{"try":[{"<":["x",1]},{"val":"type"}]}"#, "NaN"),
             (#"{"map":[[1,0],{"try":[{"/":[1,{"val":[]}]},{"val":[[2]]}]}]}"#, [1, 0]),
             (#"{"map":[[1,0],{"try":[{"/":[1,{"val":[]}]},{"val":[[3],"index"]}]}]}"#, [1, 1]),

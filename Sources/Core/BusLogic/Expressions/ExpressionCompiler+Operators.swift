@@ -5,9 +5,13 @@ import BusSource
 /// The operators by their names.
 extension ExpressionCompiler {
     static let operators = [
-        "var", "val", "exists", "missing", "missing_some", "if", "?:", "==", "===", "!=", "!==", "!", "!!", "or",
-        "and", "??", "try", "throw", ">", ">=", "<", "<=", "max", "min", "+", "-", "*", "/", "%", "map", "reduce",
-        "filter", "all", "none", "some", "merge", "in", "cat", "substr", "log", "literal", "preserve", "object",
+        "var", "val", "exists", "missing", "missing_some", "if", "?:", "==", "===", "!=", "!==", "!", "!!",
+        "or",
+        "and", "??", "try", "throw", ">", ">=", "<", "<=", "max", "min", "+", "-", "*", "/", "%", "round",
+        "floor", "ceil", "abs", "map", "reduce", "filter", "all", "none", "some", "sort", "group", "merge",
+        "length", "keys", "values", "entries", "in", "cat", "substr", "split", "join", "lower", "upper",
+        "trim",
+        "replace", "duration", "format", "log", "literal", "preserve", "object",
     ]
 
     mutating func compile(
@@ -18,7 +22,7 @@ extension ExpressionCompiler {
         case "val": return try place(operation, in: scope)
         case "exists": return ExistenceNode(try place(operation, in: scope))
         case "missing", "missing_some": return try compileMissing(operation, in: scope)
-        case "map", "filter", "all", "some", "none", "reduce":
+        case "map", "filter", "all", "some", "none", "reduce", "sort", "group":
             return try compileIteration(operation, in: scope)
         case "try": return try compileTry(operation, in: scope)
         case "literal", "preserve": return LiteralNode(operation.argument.json)
@@ -69,6 +73,7 @@ extension ExpressionCompiler {
             try operation.expect(counts)
             return Self.listNode(operation.name, nodes)
         }
+        if let node = try valueNode(operation, nodes) { return node }
         throw unknown(operation)
     }
 

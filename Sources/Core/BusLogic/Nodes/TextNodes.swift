@@ -84,30 +84,10 @@ final class MembershipNode: ExpressionNode, @unchecked Sendable {
             return false
         case .string(let text):
             if text.utf8.isEmpty { return false }
-            return try Self.contains(text, evaluation.text(of: sought), &evaluation)
+            let part = try evaluation.text(of: sought)
+            if part.utf8.isEmpty { return true }
+            return try evaluation.offset(of: part, in: text, from: 0) != nil
         default: return false
         }
-    }
-
-    /// Looks for the bytes of a text in another. Every 64 compared bytes count as an operation.
-    private static func contains(
-        _ text: String, _ part: String, _ evaluation: inout Evaluation
-    ) throws(EvaluationFailure) -> Bool {
-        let haystack = text.utf8Span.span
-        let needle = part.utf8Span.span
-        if needle.isEmpty { return true }
-        guard needle.count <= haystack.count else { return false }
-        var compared = 0
-        for start in 0...(haystack.count - needle.count) {
-            var length = 0
-            while length < needle.count, haystack[start + length] == needle[length] { length += 1 }
-            if length == needle.count { return true }
-            compared += length + 1
-            if compared >= 64 {
-                try evaluation.spend(compared >> 6)
-                compared &= 63
-            }
-        }
-        return false
     }
 }
