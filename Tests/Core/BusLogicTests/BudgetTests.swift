@@ -76,6 +76,9 @@ struct BudgetTests {
             try #expect(failure(of: rule, on: list, budget: budget) == .bytes, "\(rule)")
         }
         let object = JSON.object(["k": .array(Array(repeating: 1, count: 200))])
+        // What is inside of elements is written out as often as they stand there.
+        let rows = JSON.object(["rows": [.array(Array(repeating: 1, count: 200))]])
+        try #expect(failure(of: #"{"group":[{"var":"rows"},"x"]}"#, on: rows, budget: budget) == .bytes)
         for name in ["values", "entries"] {
             try #expect(
                 failure(of: #"{"\#(name)":{"var":""}}"#, on: object, budget: budget) == .bytes, "\(name)")

@@ -41,6 +41,10 @@ struct ExpressionScopeTests {
             ),
             // The scope inside goes when it ends, also by an error.
             (
+                #"{"map":[["a","b"],{"cat":[{"length":{"map":[[1,2,3],0]}},{"val":[[1],"index"]}]}]}"#,
+                ["30", "31"]
+            ),
+            (
                 #"{"map":[[1,2],{"cat":[{"try":[{"map":[[8,9],{"throw":{"val":[[2]]}}]},{"val":"type"}]},{"val":[]}]}]}"#,
                 ["11", "22"]
             ),

@@ -31,11 +31,11 @@ extension ExpressionCompiler {
         switch target {
         case .data(let data):
             if isKnown { return try read(known, in: data, steps: steps, operation) }
-            if steps == 0 { return try readSegments(known, rest, in: data, operation) }
-            // What is looked up in the commit and not in a value has no start but the data itself.
-            let isLookedUp = data.isAction && (known == [] || known == ["meta"] || known == ["stores"])
-            if isLookedUp || data.isState { return try readSegments(known, rest, in: data, operation) }
-            return SegmentsReadNode(try read(known, in: data, steps: steps, operation), rest, in: data.data)
+            if steps > 0, !data.isAction, !data.isState {
+                let start = try read(known, in: data, steps: steps, operation)
+                return SegmentsReadNode(start, rest, in: data.data)
+            }
+            return try readSegments(known, rest, in: data, operation)
         case .iteration(let level):
             if level != nil { climbs = true }
             let index = IndexReadNode(known.map { ReadKey($0) }, level: level)
