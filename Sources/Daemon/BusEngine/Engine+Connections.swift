@@ -2,9 +2,9 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Connections come and go, bytes come in and go out.
+/// Connections open and close; bytes come in and go out.
 extension Engine {
-    /// Takes in a new connection. Unix peers are known at once; TCP peers must say hello first.
+    /// Adds a new connection. Unix peers are identified at once; TCP peers must send a hello first.
     package func connect(_ peer: Peer) -> ConnectionID {
         let connection = connections.add(peer, isHeld: log.isOn)
         if case .unix(let uid, let pid, let unit) = peer {
@@ -13,7 +13,7 @@ extension Engine {
         return connection.id
     }
 
-    /// Carries out the complete lines among new bytes, which are only borrowed. Call while it is `.reading`.
+    /// Executes the complete lines among new bytes, which are only borrowed. Call it while the status is `.reading`.
     package func receive(_ id: ConnectionID, _ bytes: UnsafeRawBufferPointer) {
         let connection = connections[id]
         guard !connection.isClosing else { return }
@@ -21,12 +21,12 @@ extension Engine {
         scheduler.noteActivity(of: connection)
         let start = scheduler.beginSlice()
         if mustWait(connection) {
-            // It came to lag since its owner last looked.
+            // The connection began to lag since its owner last looked.
             if !connection.isPaused { connection.isBlocked = true }
             connection.lines.hold(bytes)
         } else {
             connection.lines.feed(bytes) { self.execute($0, for: connection) }
-            // An unfinished line has been looked through, too.
+            // An unfinished line has been scanned, too.
             if connection.lines.heldBytes > 0 { clock.work += Work.byte * bytes.count }
         }
         settle(connection)
@@ -53,21 +53,21 @@ extension Engine {
         proceed(connection)
     }
 
-    /// Who is at the other end.
+    /// The peer at the other end.
     package func peer(of id: ConnectionID) -> Peer { connections[id].peer }
 
-    /// Whether it is known who that is: always on Unix sockets, over TCP after a hello.
+    /// Whether the client is identified: always on Unix sockets, over TCP after a hello.
     package func isIdentified(_ id: ConnectionID) -> Bool { connections[id].principal != nil }
 
     package func status(of id: ConnectionID) -> ConnectionStatus {
         let connection = connections[id]
         if connection.isClosing { return .closing }
-        // Whoever is not read because of the log has to be called when it has room again.
+        // A connection that is not read because the log is full has to be called when the log has room again.
         if log.isFull { log.wait(connection) }
         return mustWait(connection) || connection.inputEnded ? .blocked : .reading
     }
 
-    /// Whether a connection has to take what is written for it, or to wait for its turn, before more is read from it.
+    /// Whether a connection has to drain its outbox, or wait for its turn, before more is read from it.
     func mustWait(_ connection: Connection) -> Bool {
         connection.isBlocked || connection.isPaused || connection.lagging > 0 || log.isFull
             || connection.outbox.count >= connections.outboxLimit
@@ -79,7 +79,7 @@ extension Engine {
         return connection.isPaused || connection.isQueued
     }
 
-    /// Nobody reads what is written for a connection: what it wanted to know is forgotten, what it has sent still counts.
+    /// The client no longer reads: its subscriptions and reads are dropped, what it has sent still counts.
     package func losePeer(of id: ConnectionID) {
         let connection = connections[id]
         guard !connection.isClosing, !connection.isLost else { return }
@@ -90,14 +90,14 @@ extension Engine {
         proceed(connection)
     }
 
-    /// Says goodbye; what was written before is still sent.
+    /// Sends a goodbye; what was written before is still sent.
     package func goodbye(_ id: ConnectionID, _ code: GoodbyeCode, _ message: String) {
         hub.close(connections[id], code, message)
     }
 
     // MARK: Lines
 
-    /// Carries out one line; false when the connection must wait before its next one.
+    /// Executes one line; false when the connection must wait before its next one.
     func execute(_ piece: LineBuffer.Piece, for connection: Connection) -> Bool {
         guard !connection.isClosing else { return false }
         let start = clock.work
@@ -128,14 +128,15 @@ extension Engine {
         if connection.query != nil || log.isFull { log.wait(connection) }
         if clock.isSliceUsedUp {
             connection.isPaused = true
-            // Longer than any slice.
+            // The request took longer than a slice may.
             let done = clock.work &- start
             if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
         }
         return !connection.isBlocked && !connection.isPaused && !connection.isClosing
     }
 
-    /// Looks at how much is in a line that may hold much; false if it is refused, or has to wait because it will take long.
+    /// Counts the values in a line that may hold many; false if it is refused, or has to
+    /// wait because it will take long.
     private func weigh(_ line: UnsafeRawBufferPointer, for connection: Connection) -> Bool {
         let weight = LineWeight(line)
         guard weight.containers <= DaemonLimits.containers else {
@@ -153,7 +154,7 @@ extension Engine {
         return true
     }
 
-    /// After lines were carried out or output was sent: goes on with what waits, as far as it can.
+    /// After lines were executed or output was sent: continues with what waits, as far as possible.
     @inline(__always)
     func settle(_ connection: Connection) {
         while !connection.isClosing, !connection.isPaused {
@@ -170,7 +171,7 @@ extension Engine {
         }
     }
 
-    /// Tries to let a waiting connection go on: tells it what it missed, then gives the reply that waited.
+    /// Tries to unblock a waiting connection: delivers what it missed, then sends the reply that waited.
     private func unblock(_ connection: Connection) -> Bool {
         if connection.query != nil || connection.outbox.count > connections.outboxLimit / 2 { return false }
         if log.isFull {
@@ -205,7 +206,7 @@ extension Engine {
 
     // MARK: Output
 
-    /// Hands on the connections that have new output or a new status since the last call.
+    /// Passes on the connections that have new output or a new status since the last call.
     package func takeReady(_ body: (ConnectionID) -> Void) {
         hub.endMulticasts()
         let isLogged = log.isOn
@@ -215,7 +216,7 @@ extension Engine {
         }
     }
 
-    /// The bytes that wait to be sent, without those that are still shared with others who are told the same.
+    /// The bytes that wait to be sent, without those still shared with other subscribers of a multicast group.
     package func waitingOutput(of id: ConnectionID) -> Int { connections[id].outbox.count }
 
     /// Whether there is something to send now.
@@ -225,26 +226,26 @@ extension Engine {
         return connection.outbox.ready > 0
     }
 
-    /// Whether there is something that waits for the log before it can be sent.
+    /// Whether there is output that waits for the log before it can be sent.
     package func holdsOutput(_ id: ConnectionID) -> Bool {
         let outbox = connections[id].outbox
         return outbox.ready < outbox.count
     }
 
-    /// Fills in the pieces to send next and gives their number; they hold until the engine is called again.
+    /// Fills in the pieces to send next and returns their number; they are valid until the engine is called again.
     package func output(of id: ConnectionID, into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {
         connections[id].outbox.output(into: pieces)
     }
 
-    /// Takes away what was sent. What had to wait for room goes on, so there may be more output now.
-    /// True: there is nothing more to send, and nothing keeps it from being read on.
+    /// Removes what was sent. What had to wait for room continues, so there may be more output now.
+    /// True: there is nothing more to send, and nothing keeps the connection from being read.
     @discardableResult
     package func sent(_ id: ConnectionID, _ count: Int) -> Bool {
         Unmanaged.passUnretained(connections[id])._withUnsafeGuaranteedRef { connection in
             connections.sent(count, on: connection)
             if connection.isClosing { return false }
             if connection.isBlocked {
-                // In its turn: who writes what there is for others must not be kept.
+                // In its turn: a caller that writes the output of others must not be held up.
                 if !connection.isPaused { scheduler.enqueue(connection) }
                 return false
             }
@@ -272,7 +273,7 @@ package struct OutputPiece {
 package enum ConnectionStatus: Sendable {
     /// Read more when there is more.
     case reading
-    /// Its outbox is full or it has unfinished business: don't read, only write.
+    /// Its outbox is full or it has unfinished work: don't read, only write.
     case blocked
     /// Write what is left, then close the socket and call `disconnect`.
     case closing

@@ -3,15 +3,15 @@ import BusLogic
 import BusMachine
 import BusProtocol
 
-/// The bus without its sockets: a state machine in front of which stand those who are told.
+/// The bus without its sockets: a state machine, and in front of it the clients and their subscriptions.
 ///
-/// It never reads a clock, a random source, a file or a socket, and calls nobody: what it wants of the world it gives as
-/// outputs. The same calls give the same bytes, so a whole bus with many clients runs in a test. It belongs to one serial
-/// owner.
+/// The engine never reads a clock, a random source, a file or a socket, and calls nobody: what it needs from outside
+/// it returns as outputs. The same calls give the same bytes, so a whole bus with many clients runs in a test. It
+/// belongs to one serial owner.
 ///
-/// The way of a request, from folder to folder: `Connections` cut lines, `Requests` read one and ask `Admission` and the state
-/// machine, which applies it; `commit` has it told by `Subscriptions` and written by `Log`; and when that stands on disk,
-/// what was written for connections leaves.
+/// A request passes from folder to folder: `Connections` splits the input into lines, `Requests` parses one and asks
+/// `Admission` and the state machine, which applies it; `commit` has `Subscriptions` deliver it and `Log` write it;
+/// once it is on disk, the output of the connections is sent.
 package final class Engine {
     let configuration: EngineConfiguration
     @exclusivity(unchecked) package private(set) var limits: Limits
@@ -21,12 +21,12 @@ package final class Engine {
     /// The turn's time and work, and who waits for a turn.
     let clock: TurnClock
     let scheduler: Scheduler
-    /// Who is there, and what is written for them.
+    /// The clients and their output.
     let connections: Connections
-    /// What waits for the disk, and what the log is asked.
+    /// What waits for the disk, and the queries to the log.
     let log: LogGate
     let queries: LogQueries
-    /// Who is told what.
+    /// The subscriptions, and what is delivered to each.
     let hub: SubscriptionHub
     /// What is refused before it is a commit.
     let memory: MemoryMeter
@@ -35,22 +35,22 @@ package final class Engine {
     let reads = PendingReads()
     let outputs: Outputs
 
-    // The request being carried out.
+    // The request being executed.
     let request: RequestReader
-    /// Its line; valid while it is carried out.
+    /// Its line; valid while it is executed.
     @exclusivity(unchecked) var currentLine = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// From here on a line may bring what makes an event longer than a line.
+    /// From this length on, a line may bring values that make an event longer than a line.
     @exclusivity(unchecked) private(set) var longLine: Int
-    /// Where an answer is put together that may prove too long.
+    /// Scratch space for a reply that may prove too long.
     let scratch = ByteWriter(capacity: 4096)
 
     /// Sessions that ended while nothing could be committed.
     @exclusivity(unchecked) var unendedSessions: [Session] = []
-    /// When readers were last ended because memory was short.
+    /// When readers were last disconnected because memory was short.
     @exclusivity(unchecked) var relievedAt = 0
     @exclusivity(unchecked) var largeWriteSetsSeen = 0
     @exclusivity(unchecked) var totals = Totals()
-    /// Whether somebody reads of every commit.
+    /// Whether the operator's log reports every commit.
     let reportsCommits: Bool
 
     /// What has been done since the start, for `stats`.
@@ -62,13 +62,13 @@ package final class Engine {
         var errors: [String: Int] = [:]
     }
 
-    /// An engine for a bus that begins.
+    /// An engine for a new bus.
     package convenience init(_ configuration: EngineConfiguration, types: [any StateType]) {
         let machine = StateMachine(types: types, epoch: configuration.epoch, hashSeed: configuration.hashSeed)
         self.init(configuration, machine)
     }
 
-    /// An engine in front of what there is already.
+    /// An engine in front of an existing state machine.
     package init(_ configuration: EngineConfiguration, _ machine: StateMachine) {
         self.configuration = configuration
         self.machine = machine
@@ -92,7 +92,8 @@ package final class Engine {
 
     // MARK: - Commits
 
-    /// Applies the plan; what would take more memory than there is, is rolled back and refused. Gives how many stores saw it.
+    /// Applies the plan; if that takes more memory than there is, it is rolled back and refused.
+    /// Returns how many stores matched.
     @inline(__always)
     func apply(by principal: Principal, spending most: Int = .max) throws(RequestError) -> Int {
         let before = machine.stateBytes
@@ -109,7 +110,7 @@ package final class Engine {
         }
     }
 
-    /// Makes what was applied, and what `details` say besides, a commit: subscriptions hear of it, and the log.
+    /// Commits what was applied, together with `details`; subscribers are notified, and the log gets its entry.
     @inline(__always)
     func commit(
         by principal: Principal, actions: Bool, key: KeyedRequest? = nil, _ details: CommitDetails? = nil
@@ -120,14 +121,15 @@ package final class Engine {
         hub.publish(by: principal, actions: actions, details)
         if log.isOn { log.append(machine, by: principal, actions: actions, key: key, details) }
         if let details {
-            // A will may have acted on a store that goes in the same commit: its record serves until all is told.
+            // A will may have acted on a store that the same commit drops. Dropped stores are removed last:
+            // delivery still reads their records.
             finish(details)
         } else if machine.endCommit() {
             hub.scheduleTrim()
         }
     }
 
-    /// What a commit makes and drops costs work, and changes what reads under way find.
+    /// The stores that a commit creates and drops cost work, and change what pending reads find.
     private func noteStores(of details: CommitDetails) {
         clock.work += Work.create * details.created.count + Work.drop * details.dropped.count
         for index in details.created { hub.joinGroups(index) }
@@ -139,7 +141,7 @@ package final class Engine {
         if machine.endCommit(dropping: details.dropped) { hub.scheduleTrim() }
     }
 
-    /// What was rolled back may have been large: the storage it needed is given back some time later.
+    /// What was rolled back may have been large: the storage it needed is released some time later.
     func noteStorage() {
         if machine.largeWriteSets == largeWriteSetsSeen { return }
         largeWriteSetsSeen = machine.largeWriteSets
@@ -148,10 +150,10 @@ package final class Engine {
 
     // MARK: - Outputs
 
-    /// Whether the engine wants something of the world.
+    /// Whether there are outputs for the owner to take.
     package var hasOutputs: Bool { !outputs.isEmpty }
 
-    /// The same, taken.
+    /// Takes the outputs.
     package func takeOutputs() -> [EngineOutput] { outputs.isEmpty ? [] : outputs.take() }
 
     // MARK: - Time
@@ -162,15 +164,15 @@ package final class Engine {
         return due == .max ? nil : due
     }
 
-    /// Does what the time asks for.
+    /// Does what is due by now.
     package func tick() {
         hub.tick()
         scheduler.openGateIfDue()
     }
 
-    // MARK: - What its owner may ask and say
+    // MARK: - Questions and settings for the owner
 
-    /// Puts other limits in force, for what comes from now on; what is there already stays.
+    /// Applies other limits from now on; what exists already stays.
     package func adopt(_ limits: Limits) {
         hub.endMulticasts()
         self.limits = limits
@@ -181,46 +183,47 @@ package final class Engine {
         request.limit(depth: limits.daemon.depth)
     }
 
-    /// The name of this history.
+    /// The UUID of this history.
     package var epoch: String {
         get { machine.epoch }
         set { machine.epoch = newValue }
     }
 
     package var revision: Int { machine.revision }
-    /// The last revision that stands on disk.
+    /// The last revision that is on disk.
     package var durableRevision: Int { log.durableRevision }
     /// Why nothing can be committed now; nil while everything can.
     package var unavailableReason: String? { log.unavailableReason }
-    /// Whether there is a log, and nothing leaves before it is written.
+    /// Whether there is a log, and nothing is sent before it is written.
     package var isLogged: Bool { log.isOn }
 
     /// The time of the last turn or commit, in milliseconds since 1970.
     package var lastTime: Int { machine.time }
 
-    /// The seed of the hashes that are in use; whoever knows it can choose names that collide.
+    /// The seed of the hashes in use; a client that knows it can choose names that collide.
     package var hashSeed: UInt64 { machine.hashSeed }
 
     package var storeCount: Int { machine.storeCount }
-    /// How often a store has been changed since this bus began.
+    /// How often a store has been changed since this history began.
     package var changeCount: Int { machine.sequence }
     package var connectionCount: Int { connections.count }
     package var subscriberCount: Int { hub.subscriptionCount }
     /// How many subscriber groups wait for their bookmark; each must have a subscriber.
     package var groupsAwaitingBookmark: Int { hub.groupsAwaitingBookmark }
-    /// Whether the last line was a plain dispatch like one that its sender is remembered for.
+    /// Whether the last line was a plain dispatch that matched its sender's request template.
     package var isLastLineFamiliar: Bool { request.matchesTemplate }
-    /// How often subscribers have been told together.
+    /// How often a multicast group was formed.
     package var multicastsFormed: Int { hub.multicastsFormed }
 
     /// The state of the store at an address; nil when there is none.
     package func state(at address: String) -> JSONObject? { machine.state(at: address) }
     package func addresses(ofType type: String) -> [String] { machine.addresses(ofType: type) }
     package var stateDigest: String { machine.stateDigest }
-    /// Everything that commits have made, as bytes.
+    /// The state machine's snapshot, as bytes.
     package func snapshot() -> ByteWriter { machine.snapshot() }
 
-    /// Lets time go back: where a new history begins, and nobody is there yet, since within one it never does.
+    /// Sets the time back: only where a new history begins and no client is connected, since within a
+    /// history time never goes back.
     package func turnBack(to milliseconds: Int) {
         machine.turnBack(to: milliseconds)
         clock.now = milliseconds

@@ -2,10 +2,10 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Whether this daemon takes a request: who asks, whether there is room, whether a log is there to write it to.
+/// Whether this daemon accepts a request: who sends it, whether there is room, whether there is a log to write it to.
 ///
-/// Everything that may refuse a request before it is a commit stands here, and no way goes around it. What the state machine
-/// refuses is refused by every daemon; what stands here is this one's.
+/// Every refusal before a commit is decided here, and no request bypasses it. What the state machine refuses is refused
+/// by every daemon; what is refused here is refused by this one.
 final class Admission {
     private let machine: StateMachine
     private let connections: Connections
@@ -31,7 +31,7 @@ final class Admission {
 
     // MARK: Who asks
 
-    /// Nobody asks for anything but to be known before it is known who that is.
+    /// Before a client is identified, it may only send a hello.
     @inline(__always)
     func admit(_ operation: Operation, from connection: Connection) throws(RequestError) {
         if connection.principal == nil, operation != .hello { throw Self.unknownClient }
@@ -52,7 +52,7 @@ final class Admission {
         }
     }
 
-    /// Whether somebody may drop a store, or put an old state in its place.
+    /// Whether the principal may drop a store, or revert it to an old state.
     func requireOwnership(of index: Int32, _ principal: Principal) throws(RequestError) {
         if isOperator(principal) { return }
         let creator = machine.stores.pointer(index).pointee.creator
@@ -84,7 +84,7 @@ final class Admission {
 
     // MARK: Memory
 
-    /// Throws if the daemon has no memory for so many bytes of state more.
+    /// Throws if the daemon has no memory for this many more bytes of state.
     func requireMemory(for bytes: Int) throws(RequestError) {
         if memory.inUse + bytes > memory.limit { throw memoryUsedUp }
     }
@@ -101,7 +101,7 @@ final class Admission {
         RequestError(.limit, "The bus holds \(memory.limit) bytes, its memory limit; try again later.")
     }
 
-    /// Throws if a read that goes on for a while would be one too many.
+    /// Throws if there is no memory for another pending read.
     func requireMemoryForRead() throws(RequestError) {
         if memory.isOver {
             throw RequestError(
@@ -110,7 +110,7 @@ final class Admission {
         }
     }
 
-    /// What a will counts as. Throws if the daemon has no memory for it.
+    /// The bytes that a will counts as. Throws if the daemon has no memory for it.
     func requireMemory(forWill actions: [JSON], of connection: Connection) throws(RequestError) -> Int {
         let size = DaemonLimits.willFactor * JSON.array(actions).encodedSize
         guard size <= connection.willBytes || memory.inUse + size - connection.willBytes <= memory.limit

@@ -1,17 +1,17 @@
-/// Who gives way when memory becomes short: past the limit what would grow is refused; but before anybody is refused because of
-/// what others do not read, those others go.
+/// Which clients give way when memory becomes short: beyond the limit, requests that would grow it are refused; but
+/// before one is refused because of output that others do not read, those others are disconnected.
 extension Engine {
-    /// The owner of the process has measured what it takes beyond what it took at its start, in bytes.
+    /// The owner of the process reports how much memory it takes beyond what it took at its start, in bytes.
     package func noteMemory(_ bytes: Int) { memory.measured = bytes }
 
     /// What the memory limit counts: all that clients can make the daemon hold.
     package var accountedMemory: Int { memory.accounted }
 
-    /// Gives the kernel what can be given back, for moments when nothing else is to be done.
+    /// Returns unused memory to the kernel, for moments when nothing else is to be done.
     package func giveBackMemory() { machine.giveBackMemory() }
 
-    /// While memory is short, or readers hold more than their share of it: those who do not read are ended, who holds most
-    /// first, until it is enough.
+    /// While memory is short, or output takes more than its share of it: disconnects clients that do not read, the one
+    /// that holds most first, until it is enough.
     package func relieveMemory() {
         guard clock.now - relievedAt >= DaemonLimits.reliefInterval else { return }
         let isShort = memory.inUse > memory.limit / 8 * 7
@@ -31,15 +31,15 @@ extension Engine {
         }
     }
 
-    /// A connection's socket takes nothing more, as its client has not read what it was sent.
+    /// A connection's socket accepts nothing more, because its client has not read what it was sent.
     package func noteFull(_ id: ConnectionID) {
         let connection = connections[id]
         if connection.stuckSince == nil { connection.stuckSince = clock.now }
     }
 
-    /// A connection's socket takes something again, whether or not that has been sent yet.
+    /// A connection's socket accepts bytes again, whether or not any have been sent yet.
     package func noteRoom(_ id: ConnectionID) { connections[id].stuckSince = nil }
 
-    /// Whether a connection's output is to be thrown away, as it has been ended because it does not read.
+    /// Whether a connection's output is to be discarded, because it was closed for not reading.
     package func isDiscarding(_ id: ConnectionID) -> Bool { connections[id].isDiscarding }
 }

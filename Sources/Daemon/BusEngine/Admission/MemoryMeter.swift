@@ -2,15 +2,15 @@ import BusMachine
 
 /// How much memory the daemon takes.
 ///
-/// What clients make it hold is counted, from below: values take more than their encoding. So the owner of the process also
-/// measures what it really takes, and the greater of the two counts.
+/// The meter counts from below what clients make the daemon hold: values take more memory than their encoding. So the
+/// owner of the process also measures what it really takes, and the greater of the two counts.
 final class MemoryMeter {
     private let machine: StateMachine
     private let connections: Connections
     private let hub: SubscriptionHub
     private let reads: PendingReads
 
-    /// What the process really takes, as its owner has measured it; 0 where nobody has.
+    /// What the process really takes, as measured by its owner; 0 where nothing was measured.
     var measured = 0
 
     init(
@@ -29,7 +29,7 @@ final class MemoryMeter {
 
     var inUse: Int { max(accounted, measured) }
 
-    /// What may be held, in bytes.
+    /// What the daemon may hold, in bytes.
     var limit: Int { connections.limits.memory }
 
     var isOver: Bool { inUse > limit }

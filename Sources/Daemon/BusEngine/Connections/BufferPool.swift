@@ -1,17 +1,17 @@
 import BusJSON
 import BusState
 
-/// Runs of bytes that nobody needs at the moment, for whoever writes next: so bytes are written into memory that
-/// is there and warm, and an idle connection holds none.
+/// Runs of bytes that are free for the next writer: so bytes are written into memory that is allocated and warm, and
+/// an idle connection holds none.
 package final class BufferPool {
-    /// What is kept in all; more is given back to the system.
+    /// What is kept in all; more is returned to the system.
     private static let most = 16 << 20
     /// The longest run kept: a burst of the usual size. A slow reader may hold a whole one for few bytes.
     private static let longest = 32 << 10
 
     package init() {}
 
-    /// Stands where a run has been taken away.
+    /// A placeholder where a run has been removed.
     let nothing = ByteWriter(capacity: 0)
     private let spares = Stack<ByteWriter>()
     /// Runs of full size, for readers that have one full run waiting already.
@@ -32,7 +32,7 @@ package final class BufferPool {
         return spare
     }
 
-    /// Takes back a run that nobody else holds.
+    /// Recycles a run that nothing else holds.
     func recycle(_ writer: consuming ByteWriter) {
         let isLong = writer.reserved == Self.longCapacity
         guard isLong || writer.reserved <= Self.longest, held + writer.reserved <= Self.most else { return }

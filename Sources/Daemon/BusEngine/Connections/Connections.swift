@@ -2,7 +2,7 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// All clients: who is there, what is written for them, who has something to send.
+/// All clients: their connections, their output, and which of them have something to send.
 final class Connections {
     private let clock: TurnClock
     @exclusivity(unchecked) private(set) var limits: DaemonLimits
@@ -11,14 +11,14 @@ final class Connections {
     @exclusivity(unchecked) private(set) var all: [Connection?] = []
     @exclusivity(unchecked) private var free: [ConnectionID] = []
     @exclusivity(unchecked) private(set) var count = 0
-    /// Those with new output or a new status, and the storage of the list before.
+    /// Connections with new output or a new status, and the storage of the previous list.
     @exclusivity(unchecked) private var ready: [ConnectionID] = []
     @exclusivity(unchecked) private var spareReady: [ConnectionID] = []
 
-    /// The sum of all outboxes, and how much of it stands in runs that several share.
+    /// The sum of all outboxes, and how much of it is in runs that several share.
     @exclusivity(unchecked) private(set) var outboxBytes = 0
     @exclusivity(unchecked) private var sharedBytes = 0
-    /// Full runs of this turn; and those of turns before as long as somebody has not sent them, and what they take.
+    /// Full runs of this turn; runs of earlier turns that some connection has not sent yet, and the memory they take.
     @exclusivity(unchecked) private var retiredRuns: [ByteWriter] = []
     @exclusivity(unchecked) private var lentRuns: [ByteWriter] = []
     @exclusivity(unchecked) private var lentBytes = 0
@@ -42,9 +42,9 @@ final class Connections {
         for connection in all { connection?.lines.limit(longest: limits.line, deepest: limits.depth) }
     }
 
-    // MARK: Who is there
+    // MARK: Adding and removing
 
-    /// Takes in a new connection. `isHeld`: nothing may leave before the log says so.
+    /// Adds a new connection. `isHeld`: nothing is sent before the log releases it.
     func add(_ peer: Peer, isHeld: Bool) -> Connection {
         let id = free.popLast() ?? all.count
         let connection = Connection(id: id, peer: peer, limits: limits)
@@ -55,7 +55,7 @@ final class Connections {
         return connection
     }
 
-    /// Takes in one with the number it had with another daemon; nil if that is not behind all others.
+    /// Adds a connection with the number it had in another daemon; nil if that is not greater than all others.
     func add(_ peer: Peer, numbered id: ConnectionID) -> Connection? {
         guard id >= all.count, id < 1 << 24 else { return nil }
         while all.count < id {
@@ -76,13 +76,13 @@ final class Connections {
         return connection
     }
 
-    /// The same for a number that may not be in use any more.
+    /// The same for a number that may no longer be in use.
     func find(_ id: ConnectionID) -> Connection? { all.indices.contains(id) ? all[id] : nil }
 
     /// Whether this connection is still there.
     func holds(_ connection: Connection) -> Bool { find(connection.id) === connection }
 
-    /// Lets go of a connection and of what waits for it. Its number may be used again after `release(number:)`.
+    /// Removes a connection and its output. Its number may be used again after `release(number:)`.
     func remove(_ connection: Connection) {
         outboxBytes -= connection.outbox.count
         sharedBytes -= connection.outbox.sharedCount
@@ -101,20 +101,20 @@ final class Connections {
 
     // MARK: Memory
 
-    /// What waits for readers: what several share counts once.
+    /// The output that waits for readers: what several share counts once.
     var outputBytes: Int { outboxBytes - sharedBytes + lentBytes }
 
     /// All that connections make the daemon hold.
     var memory: Int { outputBytes + count * 1024 + willBytes + heldBytes }
 
-    /// Whether what waits for readers takes more than its share of the memory.
+    /// Whether waiting output takes more than its share of the memory.
     var isOutputOverShare: Bool { outputBytes > limits.memory / 4 }
 
     /// How much may wait for one connection: less while all of them together hold much.
     @inline(__always)
     var outboxLimit: Int { isOutputOverShare ? min(limits.outbox, 64 << 10) : limits.outbox }
 
-    /// Keeps the sum of what connections have sent and is not carried out yet.
+    /// Updates the sum of what connections have sent and is not executed yet.
     func countHeld(_ connection: Connection) {
         let held = connection.lines.heldBytes
         if held == connection.heldBytes { return }
@@ -122,7 +122,7 @@ final class Connections {
         connection.heldBytes = held
     }
 
-    /// A request is kept to be carried out later, or no longer.
+    /// A request is kept to be executed later, or no longer is (a negative count).
     func countKept(_ bytes: Int) { heldBytes += bytes }
 
     func countWill(_ bytes: Int, of connection: Connection) {
@@ -130,7 +130,7 @@ final class Connections {
         connection.willBytes = bytes
     }
 
-    /// Whether a client has not read for so long that it does not read.
+    /// Whether a client's socket has accepted nothing for so long that it counts as not reading.
     func isStuck(_ connection: Connection) -> Bool {
         connection.stuckSince.map { clock.now - $0 >= DaemonLimits.stuckMilliseconds } ?? false
     }
@@ -153,7 +153,7 @@ final class Connections {
         if !connection.isReady { markReady(connection) }
     }
 
-    /// Writes a reply. It waits while changes before it have not been written.
+    /// Writes a reply. It waits while earlier changes have not been written.
     @inline(__always)
     func reply(to connection: Connection, _ body: (ByteWriter) -> Void) {
         if connection.lagging == 0 { return write(to: connection, body) }
@@ -162,7 +162,7 @@ final class Connections {
         connection.heldReply = Array(writer.bytes)
     }
 
-    /// Gives the reply that waited.
+    /// Writes the reply that waited.
     func releaseReply(to connection: Connection) {
         guard let reply = connection.heldReply else { return }
         connection.heldReply = nil
@@ -182,7 +182,7 @@ final class Connections {
 
     // MARK: Shared runs
 
-    /// So many bytes have been written for so many connections at once.
+    /// This many bytes have been written for this many connections at once.
     @inline(__always)
     func countShared(_ bytes: Int, for members: Int) {
         outboxBytes &+= bytes &* members
@@ -190,14 +190,14 @@ final class Connections {
         sharedBytes &+= bytes &* members
     }
 
-    /// Puts into the outbox what was written for a connection in its shared run since it was last given something.
+    /// Moves what the shared run holds for a connection since the last time into its outbox.
     @inline(__always)
     func takeShared(_ connection: Connection) {
         guard let run = connection.sharedRun else { return }
         run._withUnsafeGuaranteedRef { give($0.bytes, to: connection) }
     }
 
-    /// Puts what is new in a run into a member's outbox.
+    /// Appends what is new in a run to a member's outbox.
     @inline(__always)
     func give(_ run: ByteWriter, to connection: Connection) {
         let (start, end) = (connection.sharedStart, run.count)
@@ -207,10 +207,11 @@ final class Connections {
         markReady(connection)
     }
 
-    /// Everybody has been given all of a run.
+    /// All members have all of a run in their outboxes.
     func retire(_ run: ByteWriter) { retiredRuns.append(run) }
 
-    /// Between turns: runs that were sent to everybody are used again, others are lent until whoever has them has sent them.
+    /// Between turns: runs that everyone has sent are recycled, others stay lent until the
+    /// last connection has sent them.
     func recycleRuns() {
         for index in retiredRuns.indices {
             if isKnownUniquelyReferenced(&retiredRuns[index]) {
@@ -224,7 +225,7 @@ final class Connections {
         if !lentRuns.isEmpty, clock.now - lentRunsSeenAt >= DaemonLimits.lentRunsInterval { reclaimRuns() }
     }
 
-    /// Runs that nobody else has any more are used again.
+    /// Recycles the runs that no connection holds any more.
     private func reclaimRuns() {
         lentRunsSeenAt = clock.now
         var lent: [ByteWriter] = []
@@ -249,7 +250,7 @@ final class Connections {
         ready.append(connection.id)
     }
 
-    /// Hands on the connections that have new output or a new status since the last call.
+    /// Passes on the connections that have new output or a new status since the last call.
     @inline(__always)
     func takeReady(_ body: (Connection) -> Void) {
         if ready.isEmpty { return }
@@ -257,7 +258,7 @@ final class Connections {
         swap(&taken, &ready)
         swap(&ready, &spareReady)
         for id in taken {
-            // It may be gone, and its number in use again by one that is not ready.
+            // The connection may be gone, and its number in use again by one that is not ready.
             if all[id] == nil { continue }
             Unmanaged.passUnretained(all[id]!)._withUnsafeGuaranteedRef { connection in
                 guard connection.isReady else { return }
@@ -269,7 +270,7 @@ final class Connections {
         swap(&taken, &spareReady)
     }
 
-    /// Takes away what was sent.
+    /// Removes what was sent.
     @inline(__always)
     func sent(_ bytes: Int, on connection: Connection) {
         let shared = connection.outbox.sharedCount
@@ -280,7 +281,7 @@ final class Connections {
         bytesOut += bytes
     }
 
-    /// Takes back what may not leave, and gives it.
+    /// Removes the output that may not be sent, and returns it.
     func retract(_ connection: Connection) -> [UInt8] {
         let shared = connection.outbox.sharedCount
         let held = connection.outbox.takeBackHeld()

@@ -2,19 +2,19 @@ import BusJSON
 
 /// What waits to be sent on one connection: pieces of shared and own bytes, in order.
 ///
-/// Events for many subscribers are written once and stand here as references; replies and events for one
-/// are written into the connection's own bytes. Own bytes are given up when everything is sent, so an idle
-/// connection holds none.
+/// Events for many subscribers are written once, and outboxes hold references to them; replies and events
+/// for one are written into the connection's own bytes. Own bytes are released when everything is sent, so
+/// an idle connection holds none.
 package struct Outbox {
     private struct Segment {
         var bytes: ByteWriter
         var start: Int
         var end: Int
-        /// Others hold them, too.
+        /// Other outboxes hold them, too.
         var isShared = false
     }
 
-    /// Own bytes are continued up to this size; then a new run begins, so that sent ones can be let go.
+    /// Own bytes are continued up to this size; then a new run begins, so that sent ones can be released.
     static let runSize = 64 << 10
 
     package init() {}
@@ -22,29 +22,29 @@ package struct Outbox {
     private var segments: ContiguousArray<Segment> = []
     private var head = 0
     private var own: ByteWriter?
-    /// From here on own bytes come behind all segments: as long as nothing else is added, they need none.
+    /// From here on own bytes follow all segments: as long as nothing else is added, they need none.
     private var ownStart = 0
 
     /// The bytes not sent yet.
     package private(set) var count = 0
 
-    /// How many of them others hold, too.
+    /// How many of them other outboxes hold, too.
     private(set) var sharedCount = 0
 
     package var isEmpty: Bool { count == 0 }
 
-    /// All bytes that were ever added, and how many of them may leave.
+    /// All bytes that were ever added, and how many of them may be sent.
     private(set) var total = 0
     private(set) var released = Int.max
 
     /// How many bytes may be sent now.
     var ready: Int { released >= total ? count : count - (total - released) }
 
-    /// Only so many of all bytes that were ever added may leave.
+    /// Only this many of all bytes that were ever added may be sent.
     @inline(__always)
     mutating func release(through end: Int) { released = end }
 
-    /// Adds bytes that others hold too. They must not change any more.
+    /// Adds bytes that other outboxes hold too. They must not change any more.
     @inline(__always)
     mutating func append(shared bytes: ByteWriter, from start: Int, to end: Int) {
         segmentOwn()
@@ -54,8 +54,8 @@ package struct Outbox {
         appendSegment(bytes, from: start, to: end, isShared: true)
     }
 
-    /// The connection's own bytes, to write behind what is there; `finish` makes what was written count. The outbox holds
-    /// them meanwhile.
+    /// The connection's own bytes, to append to; `finish` makes what was written count. The
+    /// outbox holds them meanwhile.
     @inline(__always)
     package mutating func begin(_ pool: BufferPool) -> Unmanaged<ByteWriter> {
         if let own, own.count < Self.runSize { return .passUnretained(own) }
@@ -64,20 +64,20 @@ package struct Outbox {
 
     private mutating func beginRun(_ pool: BufferPool) -> Unmanaged<ByteWriter> {
         segmentOwn()
-        // Behind a full run comes one that fits, because its reader is slow: grown ones would waste half.
+        // A full run is followed by one of fixed size, because its reader is slow: growing ones would waste half.
         own = own == nil ? pool.take() : pool.takeLong()
         ownStart = 0
         return .passUnretained(own!)
     }
 
-    /// So many bytes were written into the own ones.
+    /// This many bytes were appended to the own ones.
     @inline(__always)
     package mutating func finish(_ written: Int) {
         count &+= written
         total &+= written
     }
 
-    /// Own bytes that stand in no segment get one, because something else comes behind them.
+    /// Own bytes that are in no segment get one, because something else follows them.
     private mutating func segmentOwn() {
         guard let own, own.count > ownStart else { return }
         appendSegment(own, from: ownStart, to: own.count)
@@ -95,7 +95,7 @@ package struct Outbox {
         }
     }
 
-    /// Fills in the pieces that come next and gives their number; they hold until the next change.
+    /// Fills in the next pieces and returns their number; they are valid until the next change.
     func output(into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {
         var filled = 0
         var left = ready
@@ -113,7 +113,7 @@ package struct Outbox {
         return filled
     }
 
-    /// Hands on all that is not sent yet, in order.
+    /// Visits all that is not sent yet, in order.
     func forEachPiece(_ body: (UnsafeRawBufferPointer) -> Void) {
         for segment in segments[head...] {
             body(UnsafeRawBufferPointer(rebasing: segment.bytes.bytes[segment.start..<segment.end]))
@@ -123,7 +123,7 @@ package struct Outbox {
         }
     }
 
-    /// Takes away what may not leave, and gives it.
+    /// Removes what may not be sent, and returns it.
     mutating func takeBackHeld() -> [UInt8] {
         segmentOwn()
         var surplus = count - ready
@@ -142,12 +142,12 @@ package struct Outbox {
             surplus -= length
             segments.removeLast()
         }
-        // What comes next must not be written behind what was taken away.
+        // What comes next must not be written behind what was removed.
         own = nil
         return held
     }
 
-    /// Takes away what was sent.
+    /// Removes what was sent.
     package mutating func sent(_ bytes: Int, _ pool: BufferPool) {
         precondition(bytes <= count, "More was sent than there was to send.")
         count -= bytes
@@ -182,16 +182,16 @@ package struct Outbox {
         }
     }
 
-    /// A segment has been sent: its run is used again if nobody else holds it.
+    /// A segment has been sent: its run is recycled if nothing else holds it.
     @inline(__always)
     private mutating func release(_ index: Int, _ pool: BufferPool) {
-        // What has been sent is not held until the last of it is, as a slow reader may never come to that.
+        // Sent bytes are released at once and not with the last segment, which a slow reader may never reach.
         var bytes = pool.nothing
         swap(&bytes, &segments[index].bytes)
         if isKnownUniquelyReferenced(&bytes) { pool.recycle(bytes) }
     }
 
-    /// All own bytes have been sent: their run, too.
+    /// All own bytes have been sent: their run is recycled, too.
     private mutating func releaseOwn(_ pool: BufferPool) {
         var run: ByteWriter?
         swap(&run, &own)

@@ -1,10 +1,10 @@
 import BusJSON
 import BusMachine
 
-/// The bus and its clients become bytes.
+/// Writes the bus and its clients as bytes.
 extension Engine {
-    /// Everything this engine holds. Call it between turns; the engine must not be used for clients any more, or they
-    /// would be told things their next daemon does not know.
+    /// Everything this engine holds. Call it between turns. The engine must not serve clients afterwards, or they would
+    /// receive things their next daemon does not know.
     package func handOver() -> ByteWriter {
         finishEnds()
         hub.endMulticasts()
@@ -27,7 +27,7 @@ extension Engine {
         let data = ByteWriter()
         data.append(output.bytes)
         reply.withUnsafeBytes { data.append($0) }
-        // A request that was begun and not finished is begun anew.
+        // A request that was begun and not finished is started again.
         if let line = connection.read?.line ?? connection.deferredLine {
             line.withUnsafeBytes { data.append($0) }
             data.append(UInt8(ascii: "\n"))
@@ -85,8 +85,8 @@ extension Engine {
 }
 
 extension CatchUp {
-    /// What has to be known of it elsewhere. How far a round has got is not: it begins anew there, and tells some stores
-    /// twice, which later parts of an event may do.
+    /// What the next daemon has to know of it. How far a round has got is not included: the round begins again there,
+    /// and delivers some stores twice, which later parts of an event may do.
     var json: JSON {
         [
             "reset": .bool(reset), "evenIfEmpty": .bool(evenIfEmpty), "open": .bool(isOpen),

@@ -2,15 +2,15 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Bytes become the bus and its clients again.
+/// Reads the bus and its clients from bytes.
 extension Engine {
     /// Takes over everything another engine held. This one must be new: no store, no connection. Its types stay where
     /// the states fit them; a type whose stores do not fit, or that is gone, keeps the definition that was handed over.
     ///
-    /// Connections keep their numbers. Sockets that did not come along are the caller's to `disconnect`, which carries
-    /// out their wills. After a failure the engine must be thrown away.
+    /// Connections keep their numbers. Sockets that were not handed over are the caller's to `disconnect`, which
+    /// applies their wills. After a failure the engine must be discarded.
     ///
-    /// `isLogToCome`: what clients have sent waits for `goOnAfterTakeOver`, as what it commits must be logged.
+    /// `isLogToCome`: what clients have sent waits for `goOnAfterTakeOver`, because its commits must be logged.
     package func takeOver(
         _ bytes: UnsafeRawBufferPointer, isLogToCome: Bool = false
     ) throws(TransferFailure) {
@@ -47,7 +47,7 @@ extension Engine {
         if !isLogToCome { goOnAfterTakeOver() }
     }
 
-    /// Whoever can go on with what waits does.
+    /// Every connection that can continue does.
     package func goOnAfterTakeOver() {
         for case let connection? in connections.all {
             connections.markReady(connection)
@@ -92,7 +92,7 @@ extension Engine {
         connection.isClosing = record.flag("closing")
     }
 
-    /// The output that was not sent, a reply that waited, the input that was not carried out.
+    /// The output that was not sent, a reply that waited, the input that was not executed.
     private func takeBytes(of record: TransferRecord, for connection: Connection) throws(TransferFailure) {
         let output = try record.integer("output")
         let reply = record.members["reply"]?.int

@@ -1,24 +1,24 @@
 import BusMachine
 
-/// What the engine wants of the world. It calls nobody: its owner takes these after every turn and does them.
+/// What the engine needs from outside. It calls nobody: its owner takes these after every turn and executes them.
 package enum EngineOutput {
     /// Something for the operator's log.
     case diagnostic(Diagnostic)
-    /// The log is asked; `answer(_:with:)` brings what it said.
+    /// A query for the log; `answer(_:with:)` brings its answer.
     case query(LogQuery)
-    /// Definitions and limits are to be read anew; `finishReload` brings them.
+    /// Definitions and limits are to be reloaded; `finishReload` brings them.
     case reload(ReloadRequest)
 }
 
-/// Somebody wants definitions and limits to be read anew.
+/// A request to reload definitions and limits.
 package struct ReloadRequest: Sendable {
     let connection: ConnectionID
     let number: Int
-    /// Who wants it, also when its connection is gone.
+    /// The principal that requested it, also when its connection is gone.
     let principal: Principal
 }
 
-/// Why definitions could not be loaded anew; the old ones stay.
+/// Why definitions could not be reloaded; the old ones stay.
 package struct ReloadFailure: Error {
     package var message: String
     package init(message: String) { self.message = message }
@@ -27,7 +27,7 @@ package struct ReloadFailure: Error {
 /// Something for the operator's log.
 package struct Diagnostic: Sendable {
     package enum Level: Sendable, Comparable { case debug, info, notice, warning, error }
-    /// What it is about, for logs that number their messages.
+    /// The subject, for logs that number their messages.
     package enum Kind: Sendable {
         case reloaded, reloadRefused, definitionKept, willRejected, slowConsumer
         case storeCreated, storeDropped, committed
@@ -35,7 +35,7 @@ package struct Diagnostic: Sendable {
     package var kind: Kind
     package var level: Level
     package var message: String
-    /// The client concerned, if one is: it may be gone already.
+    /// The client concerned, if any: it may be gone already.
     package var peer: Peer?
     /// The type, the store and the action concerned, where there is one.
     package var type: String?
@@ -47,7 +47,7 @@ package struct Diagnostic: Sendable {
 /// Outputs that wait for the engine's owner.
 final class Outputs {
     @exclusivity(unchecked) private var waiting: [EngineOutput] = []
-    /// The least level of diagnostics that somebody reads: those about every store or commit are made only then.
+    /// The lowest level of diagnostics that is logged: those about every store or commit are made only then.
     let reportsFrom: Diagnostic.Level
 
     init(reportsFrom: Diagnostic.Level) { self.reportsFrom = reportsFrom }

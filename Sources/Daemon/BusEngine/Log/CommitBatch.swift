@@ -7,10 +7,9 @@ import BusMachine
     import Darwin
 #endif
 
-/// What has been committed and does not stand on disk yet: the log's entries, and the connections whose output has
-/// to wait for them.
+/// Commits that are not on disk yet: the log's entries, and the connections whose output waits for them.
 ///
-/// An entry is one line of JSON without an end, and one commit; commits in a row that differ in nothing but the
+/// An entry is one commit, as one line of JSON without its newline; consecutive commits that differ in nothing but the
 /// revision share one, which counts them in `times`.
 final class CommitBatch {
     /// Whole entries, with newlines between them.
@@ -20,21 +19,21 @@ final class CommitBatch {
     @exclusivity(unchecked) private(set) var last = 0
     /// The turn of its last entry, in milliseconds since 1970.
     @exclusivity(unchecked) private(set) var time = 0
-    /// Whose output waits for it, beginning with `Connection.outbox.released`.
+    /// The connections whose output waits for it, from `Connection.outbox.released` on.
     @exclusivity(unchecked) var connections: [Connection] = []
 
     /// Sessions whose end it holds.
     @exclusivity(unchecked) var ends: [Session] = []
 
-    /// The last commit, behind its revision, and how often it came in a row; 0 when there is none.
+    /// The last commit, without its revision, and how often it came in a row; 0 when there is none.
     @exclusivity(unchecked) private var latest = ByteWriter(capacity: 256)
     @exclusivity(unchecked) private var times = 0
-    /// Where the next one is written, to be compared.
+    /// Where the next one is written, for comparison.
     @exclusivity(unchecked) private var next = ByteWriter(capacity: 256)
 
     var isEmpty: Bool { times == 0 && entries.isEmpty }
 
-    /// What it takes in memory, about.
+    /// Its size in memory, about.
     var size: Int { entries.count + latest.count }
 
     func begin(after revision: Int) {
@@ -46,8 +45,8 @@ final class CommitBatch {
         last = revision
     }
 
-    /// Adds the next commit; `body` writes what follows its revision, each member with a comma before it. One that is
-    /// `alone` is more than its actions, and shares its entry with no other.
+    /// Adds the next commit; `body` writes what follows its revision, each member with a comma before it. A commit that
+    /// is `alone` is more than its actions, and shares its entry with no other.
     @inline(__always)
     func add(at time: Int, alone: Bool, _ body: (ByteWriter) -> Void) {
         next.clear()
@@ -76,7 +75,7 @@ final class CommitBatch {
         body(entries)
     }
 
-    /// Everything that was added stands in `entries` after this.
+    /// Completes `entries` with everything that was added.
     func close() {
         if times == 0 { return }
         if !entries.isEmpty { entries.append(UInt8(ascii: "\n")) }
@@ -92,7 +91,7 @@ final class CommitBatch {
     }
 }
 
-/// A batch that is to be written: its entries, which stay as they are until the engine hears what came of it.
+/// A batch to be written: its entries, which stay unchanged until the engine learns the result.
 package struct SealedBatch {
     package let entries: ByteWriter
     /// Its first and last revision; a batch of notes only has `first == last + 1`.

@@ -1,15 +1,15 @@
 import BusMachine
 
-/// The engine and the disk: batches of commits go there, and what came of them comes back.
+/// The engine and the disk: batches of commits go there, and the results come back.
 extension Engine {
-    /// From now on commits are gathered for a log, and what tells of them waits until they are written.
+    /// From now on commits are collected for a log, and output that reveals them waits until they are written.
     package func beginLogging() { log.begin(at: machine.revision) }
 
-    /// The next batch to write, if there is one and none is being written. What came of it must be told with
-    /// `confirmBatch`, or `suspendCommits` and `rewind`. Call after `takeReady`.
+    /// The next batch to write, if there is one and none is being written. Report the result with `confirmBatch`, or
+    /// `suspendCommits` and `rewind`. Call it after `takeReady`.
     package func sealBatch() -> SealedBatch? { log.seal() }
 
-    /// The batch that was sealed stands on disk.
+    /// The batch that was sealed is on disk.
     package func confirmBatch() {
         for connection in log.confirm() {
             connections.markReady(connection)
@@ -17,13 +17,14 @@ extension Engine {
         }
     }
 
-    /// The batch that was sealed could not be written: until `resumeCommits`, what would commit is refused with `reason`;
-    /// everything else goes on. `rewind` must follow: before it nothing leaves that was written since the batch was opened.
+    /// The batch that was sealed could not be written: until `resumeCommits`, requests that would commit are
+    /// refused with `reason`; everything else continues. `rewind` must follow: before it, nothing is sent that was
+    /// written since the batch was opened.
     package func suspendCommits(reason: String) { log.suspend(reason) }
 
-    /// After `suspendCommits`: the bus is what it was at the last durable revision, and whoever was about to be told otherwise
-    /// hears that it was not done. `past` is the bus at that revision, as the log gives it, and afterwards holds what is not
-    /// needed any more.
+    /// After `suspendCommits`: rolls the bus back to the last durable revision; clients whose replies claimed a
+    /// lost commit get a refusal instead. `past` is the bus at that revision, as read from the log; afterwards it
+    /// holds what is no longer needed.
     package func rewind(to past: StateMachine) {
         hub.endMulticasts()
         let waiting = takeWaitingSessions()
@@ -44,13 +45,13 @@ extension Engine {
         }
     }
 
-    /// The log takes commits again: what had to wait is carried out.
+    /// The log accepts commits again: sessions that had to wait are ended.
     package func resumeCommits() {
         guard log.resume() else { return }
         let ended = unendedSessions
         unendedSessions = []
         for session in ended { end(session) }
-        // Also a will that was cleared is noted: the log may have kept it.
+        // Also a will that was cleared is logged: the log may have kept it.
         for case let connection? in connections.all {
             if let session = connection.session { log.appendWill(of: session, machine) }
         }

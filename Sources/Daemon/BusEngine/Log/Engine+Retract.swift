@@ -2,17 +2,17 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// What had been said of commits that did not happen is retracted, before anybody has heard it.
+/// Retracts the output about commits that were rolled back, before any client has received it.
 extension Engine {
-    /// What was about to leave on one connection, looked through.
+    /// The unsent output of one connection, examined.
     private struct Retraction {
-        /// Replies as they now are, and the goodbye: what follows their newline, in order.
+        /// Replies as they are now, and the goodbye: the bytes after their newline, in order.
         var lines: [(place: Int, bytes: [UInt8])] = []
         /// Subscriptions whose reply was among it.
         var made: Set<Int> = []
-        /// Subscriptions that will not hear what they were told, and the first revision of it.
+        /// Subscriptions that will not receive events written for them, and the first revision of those.
         var unheard: [Int: Int] = [:]
-        /// Something could not be read, and may have been for any of them.
+        /// Something could not be parsed, and may have been for any of them.
         var isUnclear = false
     }
 
@@ -20,11 +20,11 @@ extension Engine {
         connection.isHeld = false
         let held = connections.retract(connection)
         var retraction = look(through: held, from: connection.outbox.total)
-        // Those that wanted no answer, in their places: one that stands where a reply does came before it.
+        // Unacknowledged dispatches, in order: one at the same place as a reply came before it.
         for dispatch in connection.unacknowledged where dispatch.revision > machine.revision {
             let refusal = refusal(try? JSON(parsing: dispatch.id))
             let place = retraction.lines.firstIndex { $0.place >= dispatch.place } ?? retraction.lines.count
-            // The place after this one's own, so that the next with the same place comes behind it.
+            // The place before its own, so that the next with the same place comes behind it.
             retraction.lines.insert((dispatch.place - 1, refusal), at: place)
         }
         connection.unacknowledged = []
@@ -77,7 +77,7 @@ extension Engine {
     /// States nest less than this, and so do requests.
     private static let depthOfOutput = 1024
 
-    /// The reply that waited for changes before it, or for the log.
+    /// Retracts the reply that waited for changes before it, or for the log.
     private func retractReply(of connection: Connection, _ retraction: inout Retraction) {
         if let reply = connection.heldReply {
             connection.heldReply = nil
@@ -91,12 +91,12 @@ extension Engine {
         retraction.lines.append((.max, refusal(query.id.isEmpty ? nil : try? JSON(parsing: query.id))))
     }
 
-    /// Told nothing that hangs on a commit: `ping`, `will`, `unsubscribe`.
+    /// Whether the reply depends on no commit: `ping`, `will`, `unsubscribe`.
     private static func isBare(_ reply: JSONObject) -> Bool {
         reply["ok"] == true && reply.members.allSatisfy { $0.key == "ok" || $0.key == "id" }
     }
 
-    /// Without its newline.
+    /// The bytes of a refusal, without its newline.
     private func refusal(_ id: JSON?) -> [UInt8] {
         var reply = JSONObject()
         if let id { reply["id"] = id }

@@ -1,34 +1,34 @@
 import BusJSON
 import BusMachine
 
-/// What was committed and does not stand on disk yet, and whose output has to wait for it.
+/// What was committed and is not on disk yet, and the connections whose output waits for it.
 ///
-/// Batches of commits go to disk, one at a time; the next is open meanwhile. Nothing that tells of a commit leaves before
-/// that commit is durable. Without a log everything is.
+/// Batches of commits go to disk, one at a time; the next is open meanwhile. Nothing that reveals a commit is sent
+/// before that commit is durable. Without a log every commit counts as durable.
 final class LogGate {
     private let connections: Connections
 
-    /// Whether there is a log, and nothing leaves before it is written.
+    /// Whether there is a log, and nothing is sent before it is written.
     @exclusivity(unchecked) private(set) var isOn = false
     @exclusivity(unchecked) private var open = CommitBatch()
     @exclusivity(unchecked) private var inFlight: CommitBatch?
-    /// What was written last, for whoever is about to catch up with it.
+    /// The batches written last, for subscriptions that are about to catch up.
     @exclusivity(unchecked) private var written: [CommitBatch] = []
-    /// The last revision that stands on disk.
+    /// The last revision that is on disk.
     @exclusivity(unchecked) private(set) var durableRevision = 0
     /// Connections that are not read because too much waits for the disk.
     @exclusivity(unchecked) private var waiting: [Connection] = []
     /// Why nothing can be committed now; nil while everything can.
     @exclusivity(unchecked) private(set) var unavailableReason: String?
 
-    /// How much may be gathered while a batch is being written; then nothing more is read.
+    /// How much the open batch may hold while another is being written; then nothing more is read.
     private static let openLimit = 32 << 20
-    /// How many commits may be, since equal ones take no room in the log, but each may take some elsewhere.
+    /// How many commits it may hold: equal ones take no room in the log, but each may take some elsewhere.
     private static let openCommits = 1 << 18
 
     init(_ connections: Connections) { self.connections = connections }
 
-    /// From now on commits are gathered, and what tells of them waits until they are written.
+    /// From now on commits are collected, and output that reveals them waits until they are written.
     func begin(at revision: Int) {
         isOn = true
         durableRevision = revision
@@ -38,10 +38,10 @@ final class LogGate {
         }
     }
 
-    /// Whether everything that was committed stands on disk, or need not.
+    /// Whether every commit is on disk, or need not be.
     var isDurable: Bool { !isOn || (inFlight == nil && open.isEmpty) }
 
-    /// Whether too much waits for the disk to take in more.
+    /// Whether too much waits for the disk to accept more.
     @inline(__always)
     var isFull: Bool {
         isOn && (open.size > Self.openLimit || open.last - open.before >= Self.openCommits)
@@ -49,7 +49,8 @@ final class LogGate {
 
     // MARK: Commits
 
-    /// Takes the commit that a state machine is making. `key`: that of its request; `details`: what it is besides.
+    /// Appends the commit that a state machine is making. `key`: the key of its request; `details`:
+    /// what it is besides its actions.
     @inline(__always)
     func append(
         _ machine: StateMachine, by principal: Principal, actions: Bool, key: KeyedRequest?,
@@ -60,24 +61,24 @@ final class LogGate {
         }
     }
 
-    /// Takes a note: the will of a session.
+    /// Appends a note: the will of a session.
     func appendWill(of session: Session, _ machine: StateMachine) {
         guard isOn else { return }
         open.addNote(at: machine.time) { machine.appendWillNote(of: session, to: $0) }
     }
 
-    /// The end of a session without a commit.
+    /// Appends a note: the end of a session without a commit.
     func appendEnd(of session: Session, _ machine: StateMachine) {
         guard isOn else { return }
         open.addNote(at: machine.time) { StateMachine.appendEndNote(of: session.id, to: $0) }
     }
 
-    /// A session ends with what is gathered now; should that be lost, it has still to be ended.
+    /// A session ends in the open batch; if that is lost, the session has still to be ended.
     func noteEnd(of session: Session) { if isOn { open.ends.append(session) } }
 
     // MARK: Output
 
-    /// The output that was written for a connection leaves when everything it could tell of is on disk.
+    /// Output written for a connection is sent when everything it could reveal is on disk.
     @inline(__always)
     func hold(_ connection: Connection) {
         if isDurable {
@@ -90,8 +91,8 @@ final class LogGate {
 
     // MARK: Batches
 
-    /// The next batch to write, if there is one and none is being written. What came of it must be told with `confirm`, or
-    /// `suspend` and `fail`.
+    /// The next batch to write, if there is one and none is being written. Report the result with
+    /// `confirm`, or `suspend` and `fail`.
     func seal() -> SealedBatch? {
         guard isOn, inFlight == nil, !open.isEmpty else { return nil }
         let batch = open
@@ -107,7 +108,7 @@ final class LogGate {
             entries: batch.entries, first: batch.before + 1, last: batch.last, time: batch.time)
     }
 
-    /// The batch that was sealed stands on disk. Gives the connections that waited for room and may go on.
+    /// The batch that was sealed is on disk. Returns the connections that waited for room and may continue.
     func confirm() -> [Connection] {
         guard let batch = inFlight else { preconditionFailure("No batch is being written.") }
         inFlight = nil
@@ -128,14 +129,14 @@ final class LogGate {
         return waiting
     }
 
-    /// The oldest of the written batches, to be used again; some stay, as whoever catches up may need them.
+    /// The oldest of the written batches, for reuse; some are kept for subscriptions that catch up.
     private func spareBatch() -> CommitBatch? {
         let size = written.reduce(0) { $0 + $1.size }
         guard written.count > 8 || size > Self.openLimit / 8, !written.isEmpty else { return nil }
         return written.removeFirst()
     }
 
-    /// Nothing was committed while the disk was busy, so what was said meanwhile needs no further batch.
+    /// Nothing was committed while the disk was busy, so output written meanwhile needs no further batch.
     private func releaseOpen() {
         for connection in open.connections {
             connection.isHeld = false
@@ -148,7 +149,7 @@ final class LogGate {
     /// The batch that was sealed could not be written: nothing can be committed until `resume`.
     func suspend(_ reason: String) { unavailableReason = reason }
 
-    /// After `suspend`: everything after `revision` has not happened. Gives the sessions that had ended after it.
+    /// After `suspend`: everything after `revision` is rolled back. Returns the sessions that had ended after it.
     func fail(at revision: Int) -> [Session] {
         precondition(unavailableReason != nil, "Commits are suspended before the bus is rewound.")
         let ended = (inFlight?.ends ?? []) + open.ends
@@ -160,7 +161,7 @@ final class LogGate {
         return ended
     }
 
-    /// The log takes commits again; false if it did all the time.
+    /// The log accepts commits again; false if it did all the time.
     func resume() -> Bool {
         defer { unavailableReason = nil }
         return unavailableReason != nil
@@ -168,7 +169,7 @@ final class LogGate {
 
     // MARK: Waiting
 
-    /// A connection is not read before there is room again.
+    /// Blocks a connection; it is not read before there is room again.
     func wait(_ connection: Connection) {
         connection.isBlocked = true
         if isFull, !connection.waitsForLog {
@@ -177,12 +178,11 @@ final class LogGate {
         }
     }
 
-    /// A dispatch that wants no answer must get one if its commit can't be written; also one that was sent again.
+    /// An unacknowledged dispatch must get an answer if its commit can't be written; also one that was sent again.
     func noteUnacknowledged(_ connection: Connection, committedAt revision: Int, id: UnsafeRawBufferPointer) {
         guard isOn, revision > durableRevision else { return }
         connections.takeShared(connection)
-        // What is written already is of no interest any more; looked for each time the list has doubled, because a slow
-        // disk lets it grow long.
+        // Durable ones are removed each time the list has doubled, because a slow disk lets it grow long.
         if connection.unacknowledged.count >= connection.unacknowledgedRoom {
             let durable = durableRevision
             connection.unacknowledged.removeAll { $0.revision <= durable }
@@ -192,10 +192,10 @@ final class LogGate {
             UnacknowledgedDispatch(place: connection.outbox.total, revision: revision, id: Array(id)))
     }
 
-    // MARK: What is still in memory
+    // MARK: Entries in memory
 
-    /// Hands on the entries after a revision, batch by batch, with the last revision of each, until `body` gives false. False,
-    /// with nothing handed on, where they begin before what is in memory; else whether all were handed on.
+    /// Visits the entries after a revision, batch by batch, with the last revision of each, until `body` returns false.
+    /// Returns false, without a visit, if they begin before what is in memory; else whether all were visited.
     func forEachBatch(
         after revision: Int, _ body: (UnsafeRawBufferPointer, _ last: Int) -> Bool
     ) -> Bool {

@@ -1,11 +1,11 @@
 import BusMachine
 
-/// Asks the log what only it knows; the connection waits, the others go on.
+/// Queries for what only the log knows; the connection waits, the others continue.
 final class LogQueries {
     private let machine: StateMachine
     private let connections: Connections
     private let outputs: Outputs
-    /// Counts what was asked.
+    /// Counts the queries.
     private var count = 0
 
     init(_ machine: StateMachine, _ connections: Connections, _ outputs: Outputs) {
@@ -14,7 +14,7 @@ final class LogQueries {
         self.outputs = outputs
     }
 
-    /// Asks for a connection; `id` is that of its request, as it stood there.
+    /// Sends a query for a connection; `id` is the `id` of its request, byte for byte.
     func ask(
         _ subject: LogQuery.Subject, for purpose: PendingQuery.Purpose, id: [UInt8], _ connection: Connection
     ) {
@@ -26,7 +26,7 @@ final class LogQueries {
                     needed: machine.revision, room: connections.limits.line - id.count - 64)))
     }
 
-    /// A connection wants everything to be read anew.
+    /// A connection requests a reload.
     func askReload(id: [UInt8], _ connection: Connection, by principal: Principal) {
         let number = wait(for: .reload, id: id, connection)
         outputs.add(.reload(ReloadRequest(connection: connection.id, number: number, principal: principal)))
@@ -39,12 +39,12 @@ final class LogQueries {
         return count
     }
 
-    /// Whether somebody still waits for an answer.
+    /// Whether a connection still waits for the answer.
     func isAwaited(_ query: LogQuery) -> Bool {
         connections.find(query.connection)?.query?.number == query.number
     }
 
-    /// What a connection waits for, if it is what has been answered; it waits no longer.
+    /// The pending query of a connection, if this is the one answered; it waits no longer.
     func take(_ number: Int, of id: ConnectionID) -> (Connection, PendingQuery)? {
         guard let connection = connections.find(id), let pending = connection.query,
             pending.number == number
@@ -54,14 +54,14 @@ final class LogQueries {
     }
 }
 
-/// An answer that a connection waits for.
+/// A request that waits for an answer.
 struct PendingQuery {
     let number: Int
-    /// The request's `id`, as it stood there.
+    /// The request's `id`, byte for byte.
     let id: [UInt8]
     let purpose: Purpose
 
-    /// Nothing comes of it but what its connection is told.
+    /// It has no effect beyond the reply or events for its connection.
     var isRead: Bool {
         switch purpose {
         case .reply, .actions: true

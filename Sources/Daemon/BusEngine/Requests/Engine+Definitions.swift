@@ -2,7 +2,7 @@ import BusLogic
 import BusMachine
 import BusProtocol
 
-/// Definitions come into force: at the start, and when somebody has them read anew.
+/// Loads definitions: at the start, and on reload.
 extension Engine {
     func reload(_ connection: Connection) throws(RequestError) {
         try admission.requireOperator(connection.principal!)
@@ -12,8 +12,9 @@ extension Engine {
         queries.askReload(id: Array(request.id), connection, by: connection.principal!)
     }
 
-    /// Everything has been read anew, for a client that asked, or (nil) for the daemon itself: the types, and the limits that
-    /// are in force once every store fits the types. True if that is so; after a failure everything stays as it was.
+    /// Definitions and limits have been read, for a client that requested a reload, or (nil) for the daemon
+    /// itself: the types, and the limits, which apply once every store fits the types. True if that is so; after
+    /// a failure everything stays as it was.
     package func finishReload(
         _ request: ReloadRequest?, _ loaded: Result<([any StateType], Limits), ReloadFailure>
     ) -> Bool {
@@ -31,7 +32,7 @@ extension Engine {
                 throw RequestError(.rejected, error.message)
             }
         }
-        // What it takes is not known before.
+        // The cost is not known in advance.
         let done = clock.work - start
         connection.share.charge(done)
         if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
@@ -64,8 +65,8 @@ extension Engine {
                 revision: machine.revision))
     }
 
-    /// The daemon begins with a log or another's state, whose definitions may be older than those it was started with. A
-    /// type whose stores do not fit the new one keeps the old one, and the operator hears of it.
+    /// The daemon begins with a log or a hand-over, whose definitions may be older than those it was started with. A
+    /// type whose stores do not fit the new definition keeps the old one, and the operator's log says so.
     package func begin(with loaded: [any StateType]) {
         let (details, kept) = machine.begin(with: loaded)
         for type in kept { reportKept(type.type, " (\(type.reason))") }
@@ -82,7 +83,7 @@ extension Engine {
     }
 
     private func commit(_ details: CommitDetails, by principal: Principal) {
-        // Reads under way and groups that want whole types know the types by number.
+        // Pending reads and groups that want whole types refer to types by number.
         reads.restart()
         hub.noteTypes()
         commit(by: principal, actions: false, details)

@@ -59,7 +59,7 @@ extension Engine {
         }
     }
 
-    /// The earlier commit of a request, if it was one.
+    /// The earlier commit of a repeated request, if there was one.
     func duplicate(of key: KeyedRequest) throws(RequestError) -> DeduplicationTable.Entry? {
         guard let earlier = try machine.duplicate(of: key) else { return nil }
         totals.duplicates += 1
@@ -79,13 +79,13 @@ extension Engine {
 
     private func planDispatch(expecting expected: Int?) throws(RequestError) {
         let isBatch = request.present.contains(.actions)
-        // What was planned before something was refused has been done, too.
+        // What was planned before a refusal costs work, too.
         defer { if isBatch { clock.work += Work.batchAction * machine.plan.actions.count } }
         try machine.planDispatch(request, expecting: expected)
         if isLineLong { try admission.requireEventRoom(isBatch: isBatch) }
     }
 
-    /// Whether what the line brings may make an event longer than a line.
+    /// Whether the values in the line may make an event longer than a line.
     @inline(__always)
     private var isLineLong: Bool { currentLine.count >= longLine }
 

@@ -2,7 +2,7 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Requests about the past: only the log knows it, so it is asked, and the connection waits.
+/// Requests about the past: only the log knows it, so it is queried, and the connection waits.
 extension Engine {
     /// Reads the commits of the past.
     func history(_ connection: Connection) throws(RequestError) {
@@ -26,12 +26,12 @@ extension Engine {
         guard type == nil || store == nil else {
             throw .invalid("type", "Give one of `type` and `store`, not both.")
         }
-        // What happens while the answer is looked for is not part of it.
+        // Commits made while the answer is looked up are not part of it.
         let last = min(until ?? machine.revision, machine.revision)
         ask(.history(since: since, until: last, limit: limit, type: type, store: store), connection)
     }
 
-    /// The past revision that a request speaks of; nil for the present.
+    /// The past revision that a request names; nil for the present.
     func requestedPast() throws(RequestError) -> Int? {
         guard let past = try request.integer(.revision), past != machine.revision else { return nil }
         try requireHappened(past)
@@ -47,7 +47,7 @@ extension Engine {
         }
     }
 
-    /// Gives a store the state it had, as a new commit.
+    /// Reverts a store to an earlier state, as a new commit.
     func revert(_ connection: Connection) throws(RequestError) {
         guard request.present.contains(.store) else {
             throw .invalid("store", "Say in `store` which store to revert.")
@@ -68,7 +68,7 @@ extension Engine {
             connection)
     }
 
-    /// Asks the log what a request wants to know.
+    /// Queries the log for a request.
     func ask(
         _ subject: LogQuery.Subject, for purpose: PendingQuery.Purpose = .reply, _ connection: Connection
     ) {
@@ -77,7 +77,7 @@ extension Engine {
 
     // MARK: Answers
 
-    /// The log has answered; the connection goes on.
+    /// The log has answered; the connection continues.
     package func answer(_ query: LogQuery, with answer: LogAnswer) {
         guard let (connection, pending) = queries.take(query.number, of: query.connection) else { return }
         switch pending.purpose {
@@ -93,10 +93,10 @@ extension Engine {
         proceed(connection)
     }
 
-    /// Whether somebody still waits for what the log is asked.
+    /// Whether a connection still waits for the answer to a query.
     package func isAwaited(_ query: LogQuery) -> Bool { queries.isAwaited(query) }
 
-    /// Does what a connection waited for, and answers with the revision it made, or with why it can't be done.
+    /// Does what a connection waited for, and replies with the revision that made, or with the error.
     func finish(
         _ id: [UInt8], _ connection: Connection, _ body: () throws(RequestError) -> Void
     ) {
@@ -149,16 +149,16 @@ extension Engine {
         commit(by: principal, actions: false, details)
     }
 
-    /// Nobody will answer any more: whoever waits for a reply hears that, before the daemon goes. True if somebody did; then
-    /// others may have gone on, and asked in their turn.
+    /// There will be no more answers: connections that wait for one get a refusal, before the daemon exits. True if
+    /// there were any; then others may have continued, and sent queries in their turn.
     package func refuseQueries() -> Bool {
         var isAny = false
         for case let connection? in connections.all {
-            // Behind a query there may be another one.
+            // A query may be followed by another one.
             while let query = connection.query {
-                // What is still to be told of past actions is told by the daemon that follows.
+                // Past actions not delivered yet are delivered by the next daemon.
                 if case .actions = query.purpose { break }
-                // It is about to be done.
+                // A reload is about to be done.
                 if case .reload = query.purpose {
                     isAny = true
                     break

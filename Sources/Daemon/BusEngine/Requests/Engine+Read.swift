@@ -65,7 +65,7 @@ extension Engine {
         reads.add(read)
     }
 
-    /// Goes on with a read, and answers when it is done; false if it is not.
+    /// Continues a read, and replies when it is done; false if it is not.
     func resume(_ read: PendingRead, for connection: Connection) -> Bool {
         guard advance(read.query) else {
             connection.isPaused = true
@@ -83,7 +83,7 @@ extension Engine {
         return true
     }
 
-    /// A read is over, or nobody waits for it any more.
+    /// A read is done, or its client no longer waits for it.
     func forgetRead(of connection: Connection) {
         guard let read = connection.read else { return }
         connection.read = nil

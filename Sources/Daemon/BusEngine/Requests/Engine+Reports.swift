@@ -1,9 +1,10 @@
 import BusMachine
 
-/// What the operator's log hears of ordinary requests: stores that come and go, and, for those who look closely, commits.
+/// What the operator's log says of ordinary requests: stores that are created and dropped,
+/// and, at level debug, commits.
 extension Engine {
-    /// A client made or dropped a store. Those that live no longer than their session come and go all the time, so
-    /// they are told only to those who look closely.
+    /// A client created or dropped a store. Ephemeral stores come and go all the time, so they are
+    /// reported at level debug only.
     func reportStore(
         _ kind: Diagnostic.Kind, _ address: String, isEphemeral: Bool, by connection: Connection
     ) {
@@ -16,7 +17,7 @@ extension Engine {
                 peer: connection.peer, store: address, revision: machine.revision))
     }
 
-    /// A dispatch was committed: one note for each action and type.
+    /// A dispatch was committed: one diagnostic for each action and type.
     func reportCommit(by connection: Connection, matched: Int) {
         for step in machine.plan.steps.elements {
             let store = step.store >= 0 ? machine.address(of: Int(step.store)) : nil

@@ -2,7 +2,7 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// One line: read, carried out, answered.
+/// Parses, executes and answers one line.
 extension Engine {
     func execute(_ line: UnsafeRawBufferPointer, for connection: Connection) {
         totals.requests &+= 1
@@ -10,7 +10,7 @@ extension Engine {
         do throws(RequestError) {
             try request.read(line, from: &connection.memory)
             guard request.id.count + DaemonLimits.eventOverhead <= limits.daemon.line else {
-                // No reply could bear it.
+                // No reply could carry the `id`.
                 return refuse(
                     RequestError(.tooLarge, "`id` leaves no room for a reply on its line; make it shorter."),
                     for: connection)
@@ -43,7 +43,7 @@ extension Engine {
 
     // MARK: Replies
 
-    /// Writes a reply; `body` adds members, each with its comma before it.
+    /// Writes a reply; `body` adds members, each with a comma before it.
     func answer(_ connection: Connection, _ body: (ByteWriter) -> Void) {
         answer(connection, id: request.id, body)
     }
@@ -56,7 +56,7 @@ extension Engine {
         }
     }
 
-    /// Writes a reply that may prove too long; `body` gives false as soon as it has written too much.
+    /// Writes a reply that may prove too long; `body` returns false as soon as it has written too much.
     func answerWithinLine(
         _ connection: Connection, id: UnsafeRawBufferPointer, _ body: (ByteWriter) -> Bool
     ) throws(RequestError) {
@@ -85,7 +85,7 @@ extension Engine {
         _ refusal: RequestError, for connection: Connection,
         id: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     ) {
-        // To somebody who has not said who they are, everything but hello is the same mistake.
+        // For a client that is not identified, everything but hello is the same mistake.
         let isKnown = connection.principal != nil
         let error = isKnown || refusal.code == .unauthorized ? refusal : Admission.unknownClient
         totals.errors[error.code.rawValue, default: 0] += 1

@@ -62,7 +62,7 @@ extension Engine {
 }
 
 extension Limits {
-    /// The limits as `hello` tells them.
+    /// The limits as `hello` reports them.
     var object: JSONObject {
         [
             "line": .int(daemon.line), "depth": .int(daemon.depth), "state": .int(effective.state),

@@ -3,9 +3,9 @@ import BusLogic
 import BusMachine
 import BusProtocol
 
-/// Stores come and go; each time is a commit.
+/// Creates and drops stores; each time is a commit.
 extension Engine {
-    /// Makes a store that the configuration lists, for the daemon itself. One that exists is left alone.
+    /// Creates a store that the configuration lists, for the daemon itself. One that exists is left alone.
     package func createConfigured(_ address: String) throws(RequestError) {
         if machine.find(address) != nil { return }
         let details = CommitDetails()
@@ -50,7 +50,7 @@ extension Engine {
         }
     }
 
-    /// `owner`: the connection with whose session the store goes.
+    /// `owner`: the connection with whose session the store is dropped.
     private func create(
         _ parts: AddressParts, of entry: TypeEntry, state members: JSONObject?, by principal: Principal,
         _ owner: Connection?, key: KeyedRequest?
@@ -63,7 +63,7 @@ extension Engine {
         commit(by: principal, actions: false, key: key, details)
     }
 
-    /// The session of a connection, which begins when it is first needed.
+    /// The session of a connection, which is opened when it is first needed.
     func session(of connection: Connection) -> Session {
         if let session = connection.session { return session }
         let session = machine.openSession(connection.principal!)

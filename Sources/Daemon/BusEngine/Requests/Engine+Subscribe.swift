@@ -3,7 +3,7 @@ import BusMachine
 import BusProtocol
 import BusState
 
-/// `subscribe` and `unsubscribe`, and what requests say of stores.
+/// `subscribe` and `unsubscribe`, and how requests name stores.
 extension Engine {
     func subscribe(_ connection: Connection) throws(RequestError) {
         try admission.requireSubscription(connection)
@@ -46,7 +46,7 @@ extension Engine {
         let isOurs = epoch == machine.epoch
         if filter.actions {
             guard let since, !isOurs || since != machine.revision else { return .live }
-            // Whoever asks for past actions that nobody can tell any more hears of the gap.
+            // A subscriber that asks for past actions that are no longer known gets a gap event.
             return log.isOn && isOurs && since < machine.revision ? .past(after: since) : .gap
         }
         if let since, isOurs, since <= machine.revision, machine.dropLog.reaches(back: since) {
@@ -66,9 +66,9 @@ extension Engine {
         answer(connection) { _ in }
     }
 
-    // MARK: What a request speaks of
+    // MARK: What a request names
 
-    /// The stores named by `store`, `type` or `match`. Of the past it is not known here which types there were.
+    /// The stores named by `store`, `type` or `match`. For the past, the types that existed then are not known here.
     func requestedPattern(required: Bool, ofPast: Bool = false) throws(RequestError) -> AddressPattern? {
         let match = try request.string(.match)
         let given = [request.present.contains(.store), request.present.contains(.type), match != nil]

@@ -6,7 +6,7 @@ final class PendingRead {
     /// The request as it came, for a daemon that takes over, and its `id`.
     let line: [UInt8]
     let id: [UInt8]
-    /// What it is counted as while it waits.
+    /// The bytes it counts as while it waits.
     fileprivate var heldBytes = 0
 
     init(_ query: StoreQuery, line: [UInt8], id: [UInt8]) {
@@ -16,10 +16,10 @@ final class PendingRead {
     }
 }
 
-/// Reads that go on in a later slice. What comes and goes meanwhile they are told.
+/// Reads that continue in a later slice. They are notified of stores created and dropped meanwhile.
 final class PendingReads {
     private var active: [PendingRead] = []
-    /// What they hold counts as.
+    /// The bytes they count as.
     private(set) var bytes = 0
 
     func add(_ read: PendingRead) {
@@ -27,7 +27,7 @@ final class PendingReads {
         count(read)
     }
 
-    /// A read is over, or nobody waits for it any more.
+    /// A read is done, or its client no longer waits for it.
     func remove(_ read: PendingRead) {
         active.removeAll { $0 === read }
         bytes -= read.heldBytes
@@ -40,14 +40,14 @@ final class PendingReads {
         read.heldBytes = held
     }
 
-    /// Stores that a commit makes. Gives the work of taking them in.
+    /// A commit creates stores. Returns the work of adding them.
     func noteCreated(_ stores: [Int32]) -> Int {
         var looked = 0
         for read in active { for index in stores { looked += read.query.noteCreated(index) } }
         return looked * Work.look
     }
 
-    /// Stores that a commit drops, whose records are still there. Gives the work of forgetting them.
+    /// A commit drops stores, whose records are still there. Returns the work of forgetting them.
     func noteDropped(_ stores: [Int32]) -> Int {
         var looked = 0
         for read in active {
@@ -59,6 +59,6 @@ final class PendingReads {
         return looked
     }
 
-    /// All stores are others now: reads begin again.
+    /// All stores are replaced: reads begin again.
     func restart() { for read in active { read.query.restart() } }
 }

@@ -2,10 +2,10 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Connections end: what they wanted to read is forgotten at once, and what their sessions promised is done in its turn.
+/// Connections end: their reads are dropped at once, and their sessions are ended in their turn.
 extension Engine {
-    /// The socket is closed, whoever closed it: the will and the drops of ephemeral stores are carried out, as soon as it is
-    /// their turn.
+    /// The socket is closed, by either side: the will and the drops of ephemeral stores are applied
+    /// as soon as it is their turn.
     package func disconnect(_ id: ConnectionID) {
         let connection = connections[id]
         connection.isClosing = true
@@ -20,15 +20,15 @@ extension Engine {
         if scheduler.isUncontended {
             end(connection)
         } else {
-            // At the place where it will end: whoever has little to do is not held up by the ends of many.
+            // Queued where it will end: connections with little to do are not held up by the ends of many.
             let cost =
                 session.will.count * Work.batchAction + session.ephemeralStores.count * Work.drop
             scheduler.enqueueEnd(of: connection, expecting: cost)
         }
     }
 
-    /// It is the turn of a connection that is gone. Its share, with which it waited for this, ends with it: those who have
-    /// gone and are still to be read have nothing to do with it.
+    /// It is the turn of a connection that is gone. Its share, with which it waited for this, ends with it and is not
+    /// charged to the other lost connections.
     func end(_ connection: Connection) {
         _ = scheduler.beginSlice()
         defer { (clock.sliceEnd, clock.deliveredWork) = (0, 0) }
@@ -47,27 +47,27 @@ extension Engine {
         if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
     }
 
-    /// A will takes memory until it is carried out.
+    /// A will takes memory until it is applied.
     private func forgetSession(of connection: Connection) {
         connection.session = nil
         connections.countWill(0, of: connection)
     }
 
-    /// Whether the commit with which a session ends is a long one.
+    /// Whether the commit that ends a session is a long one.
     private func isEndLong(_ session: Session) -> Bool {
         defer { machine.plan.clear() }
-        // What can't be planned is no commit.
+        // A will that can't be planned is no commit.
         try? machine.planWill(of: session)
         clock.work += Work.batchAction * session.will.count
         return plannedWork() + session.ephemeralStores.count * Work.drop >= DaemonLimits.longRequest
     }
 
-    /// Carries out all ends that wait, for a daemon that leaves.
+    /// Ends all connections that wait for it, before the daemon exits or hands over.
     package func finishEnds() {
         for connection in scheduler.takeEnds() { finishEnd(of: connection) }
     }
 
-    /// The sessions of ends that wait, which are the caller's now.
+    /// The sessions of ends that wait; the caller takes them over.
     func takeWaitingSessions() -> [Session] {
         scheduler.takeEnds().compactMap { connection in
             defer { forgetSession(of: connection) }
@@ -75,13 +75,13 @@ extension Engine {
         }
     }
 
-    /// Ends the sessions that no connection holds: those of the daemon that wrote the log.
+    /// Ends the sessions without a connection: those of the daemon that wrote the log.
     package func endOrphanedSessions() {
         let held = Set(connections.all.compactMap { $0?.session?.id })
         for session in machine.sessionsInOrder where !held.contains(session.id) { end(session) }
     }
 
-    /// A session ends: its will, then the drops of its ephemeral stores, as one commit.
+    /// Ends a session: applies its will, then drops its ephemeral stores, as one commit.
     func end(_ session: Session) {
         if session.isEmpty, !log.isOn { return machine.closeSession(session.id) }
         guard log.unavailableReason == nil else { return unendedSessions.append(session) }
@@ -100,7 +100,7 @@ extension Engine {
         machine.closeSession(session.id)
     }
 
-    /// Applies a will, to be committed; false if there is none, or it can't be done any more, which the operator hears.
+    /// Applies a will, to be committed; false if there is none, or it can't be applied any more, which is logged.
     private func applyWill(of session: Session) -> Bool {
         machine.plan.clear()
         if session.will.isEmpty { return false }

@@ -1,8 +1,8 @@
 import BusMachine
 import BusProtocol
 
-/// What a request will cost is known about before: how much is in its line, how many stores a dispatch reaches, and what the
-/// action cost there the last time. One that will take long waits.
+/// The cost of a request is estimated in advance: the values in its line, the stores that a dispatch reaches, and what
+/// the action cost there the last time. A request that will take long waits.
 extension Engine {
     /// What the planned dispatch will cost, about.
     func plannedWork(isDryRun: Bool = false) -> Int {
@@ -21,7 +21,7 @@ extension Engine {
         return work
     }
 
-    /// A commit was made, or tried, with so many operations: notes what its actions cost.
+    /// A commit was made, or tried, with this many operations: records what its actions cost.
     @inline(__always)
     func noteOperations(_ operations: Int) {
         let cost = Work.operation &* operations
@@ -32,19 +32,20 @@ extension Engine {
     private func noteCommit(costing cost: Int) {
         let reached = machine.plan.reach
         if reached == 0 { return }
-        // Of several actions each is taken to cost the same: together they cost what they did.
+        // Several actions are assumed to cost the same each: together they cost what was measured.
         for step in machine.plan.steps.elements { step.type.noteWork(cost / reached, of: step.action) }
     }
 
-    /// So many nanoseconds have passed for one thing, whatever work was counted for it.
+    /// One thing took this many nanoseconds, whatever work was counted for it.
     package func noteTime(_ nanoseconds: Int) {
         if nanoseconds >= DaemonLimits.longRequest { scheduler.closeGate(after: nanoseconds) }
     }
 
-    /// Whether a request that will cost so much has to wait, as others are to be served first; then its line is kept.
+    /// Whether a request of this cost has to wait, because others are served first; then its line is kept.
     ///
-    /// What is long waits at the gate. What takes more than a slice waits in the queue, at the place where it would end on the
-    /// clock and not where it would begin: so small requests that come meanwhile are not held up by many such ones.
+    /// A long request waits at the gate. One that takes more than a slice waits in the queue, at the place
+    /// where it would end on the clock and not where it would begin: so small requests that come meanwhile are
+    /// not held up by many such ones.
     func mustWait(for cost: Int, _ connection: Connection, _ line: UnsafeRawBufferPointer) -> Bool {
         if cost >= DaemonLimits.longRequest, scheduler.isGateClosed(to: connection.id) {
             keep(line, of: connection)
@@ -61,7 +62,7 @@ extension Engine {
         return true
     }
 
-    /// The same for a dispatch that is planned. What reaches more stores than a commit may is refused.
+    /// The same for a planned dispatch. One that reaches more stores than a commit may is refused.
     func mustWaitForPlan(_ connection: Connection, isDryRun: Bool = false) throws(RequestError) -> Bool {
         try machine.requireBudget(limits.bus.commit)
         return mustWait(for: plannedWork(isDryRun: isDryRun), connection, currentLine)
@@ -73,7 +74,7 @@ extension Engine {
         connection.isBlocked = true
     }
 
-    /// Carries out the request that waited; false if it has to wait on.
+    /// Executes the request that waited; false if it has to wait on.
     func executeDeferredLine(of connection: Connection) -> Bool {
         guard let line = connection.deferredLine else { return true }
         if connection.waitsAtGate, scheduler.isGateClosed(to: connection.id) { return false }

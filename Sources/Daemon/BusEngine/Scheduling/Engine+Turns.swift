@@ -1,8 +1,8 @@
 /// Turns, and whose turn it is.
 ///
-/// Everything is done in slices of work, one connection after the other: a connection that has used up its slice waits until it
-/// is its turn again. Between two slices the owner of the sockets may do something else; after some of them, which together
-/// take `turnWork`, the owner of the sockets writes, reads, and sees to its clocks.
+/// Everything is done in slices of work, one connection after the other: a connection that has used up its slice waits
+/// until it is its turn again. Between two slices the owner of the sockets may do something else; after slices that
+/// together take `turnWork`, it writes, reads, and checks its timers.
 extension Engine {
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
     package func beginTurn(at milliseconds: Int) {
@@ -12,7 +12,7 @@ extension Engine {
         connections.recycleRuns()
     }
 
-    /// Whether somebody waits for a turn.
+    /// Whether anything waits for a turn.
     package var hasWork: Bool { scheduler.hasWork }
 
     /// The work done in this turn so far, as `Work` counts it.
@@ -21,23 +21,24 @@ extension Engine {
     /// All the work that was ever done.
     package var totalWork: Int { clock.totalWork }
 
-    /// The turn has taken as long as it may, whatever was counted.
+    /// Ends the turn: it has taken as long as it may, whatever was counted.
     package func closeTurn() { clock.close() }
 
     /// Whether this turn has room for more.
     package var turnHasRoom: Bool { clock.hasRoom }
 
-    /// Whether new input may be carried out as it comes, because nobody waits and the turn has room.
+    /// Whether new input may be executed as it comes, because nothing waits and the turn has room.
     package var isUncontended: Bool { scheduler.isUncontended }
 
-    /// There is input for a connection that must not be carried out before it is its turn: `serveNext` asks for it then.
+    /// There is input for a connection that must wait for its turn: `serveNext` asks for it then.
     package func awaitTurn(_ id: ConnectionID) {
         let connection = connections[id]
         connection.awaitsInput = true
         scheduler.enqueue(connection)
     }
 
-    /// Serves whose turn it is. Gives a connection if that one waits to be read: its socket's input is to be given to `receive`.
+    /// Serves the next in the queue. Returns a connection if that one waits to be read: its socket's input
+    /// is to be passed to `receive`.
     package func serveNext() -> ConnectionID? {
         guard let errand = scheduler.takeFirst() else { return nil }
         switch errand {
@@ -62,7 +63,7 @@ extension Engine {
         connection.awaitsInput = false
         if connection.isGone { return nil }
         connection.isInTurn = true
-        // What it has sent before comes first; the socket says again that there is more.
+        // Lines received earlier come first; the socket reports again that there is more.
         if awaitsInput, !mustWait(connection), !connection.isClosing { return connection.id }
         serve(connection)
         return nil
@@ -73,13 +74,14 @@ extension Engine {
         while hasWork { _ = serveNext() }
     }
 
-    /// Goes on with a connection, as something it waited for has come: at once if nobody else waits, else in its turn.
+    /// Continues a connection, because something it waited for has come: at once if nothing
+    /// else waits, else in its turn.
     func proceed(_ connection: Connection) {
         if clock.sliceEnd != 0 || connection.isQueued { return scheduler.enqueue(connection) }
         if scheduler.isUncontended { serve(connection) } else { scheduler.enqueue(connection) }
     }
 
-    /// Lets a connection go on with what it has, for one slice.
+    /// Lets a connection continue with what it has, for one slice.
     func serve(_ connection: Connection) {
         let start = scheduler.beginSlice()
         connection.isPaused = false

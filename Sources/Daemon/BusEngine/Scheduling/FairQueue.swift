@@ -1,32 +1,32 @@
-/// Who waits for a turn, in the order of fairness: fair queueing by the time at which each would be done.
+/// The queue of those that wait for a turn: fair queueing by estimated finish time.
 ///
-/// Time is counted in work. Everybody has a share: how far it has come on that clock. Who is served moves forward by the work
-/// that is done for it, and the one comes next that would be done first: that has come least far, and asks for least. So one
-/// who asks for little is served at once, however many others ask for much; one who caused a long commit waits until the
-/// others have had as much; and who is alone never waits.
+/// Time is counted in work. Every connection has a share: how far it has come on that clock. The share of one that is
+/// served advances by the work done for it, and the one that would be done first is served next: it has come least far,
+/// and asks for least. So a connection that asks for little is served at once, however many others ask for much; one
+/// that caused a long commit waits until the others have had as much; and one that is alone never waits.
 struct FairQueue<Element> {
     private struct Entry {
         /// Where it begins on the clock.
         let start: Int
         /// Where it will probably end.
         let end: Int
-        /// Among those who end together, who waits longest comes first.
+        /// Among those that end together, the one that waits longest comes first.
         let order: Int
         let element: Element
     }
 
-    /// A binary heap, who comes next first.
+    /// A binary heap, the next one first.
     private var heap: ContiguousArray<Entry> = []
     private var order = 0
 
-    /// Where the clock stands: where those who were served began at most. Nobody begins before it, so that waiting, or not
-    /// having been there, is nothing to be saved up.
+    /// Where the clock stands: the latest start of those served. Nothing begins before it, so waiting or
+    /// being absent saves nothing up.
     private(set) var clock = 0
 
     var isEmpty: Bool { heap.isEmpty }
     var count: Int { heap.count }
 
-    /// Somebody waits for its turn; `work`: what it will take, where that is known.
+    /// Adds an element to the queue; `work`: its cost, where that is known.
     mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {
         share.begin(at: clock)
         order &+= 1
@@ -47,7 +47,7 @@ struct FairQueue<Element> {
         }
     }
 
-    /// Whose turn it is.
+    /// Takes the next element.
     mutating func takeFirst() -> Element? {
         guard let last = heap.popLast() else { return nil }
         guard let first = heap.first else {
@@ -68,14 +68,14 @@ struct FairQueue<Element> {
         return first.element
     }
 
-    /// Somebody is served without having waited, as nobody else does.
+    /// An element is served without having waited, because no other waits.
     @inline(__always)
     mutating func serveAtOnce(_ share: inout Share) {
         share.begin(at: clock)
         clock = share.done
     }
 
-    /// Takes out those that `isLeaving` says, in no order.
+    /// Removes the elements for which `isLeaving` is true, in no order.
     mutating func removeAll(where isLeaving: (Element) -> Bool) -> [Element] {
         let all = heap
         heap.removeAll()
@@ -95,20 +95,20 @@ struct FairQueue<Element> {
     }
 }
 
-/// How far somebody has come on the clock of work, and what it is likely to take next; see `FairQueue`.
+/// How far a connection has come on the clock of work, and what it is likely to take next; see `FairQueue`.
 struct Share {
-    /// The work that was done for it, and the time on the clock that it did not ask for any.
+    /// The work that was done for it, and the time on the clock for which it asked for none.
     private(set) var done = 0
-    /// The work that its next service is likely to take: the most that one took lately, as one little request must not make
-    /// room for a large one.
+    /// The likely work of its next service: the most that one took lately, because one small request must
+    /// not make room for a large one.
     private(set) var expected: Int
 
     init(expecting work: Int) { expected = work }
 
-    /// It begins to wait, or is served, at a time on the clock: what it did not ask for before is not saved up.
+    /// It begins to wait, or is served, at a time on the clock: time not used before is not saved up.
     mutating func begin(at clock: Int) { done = max(done, clock) }
 
-    /// Something was done on its behalf that somebody else caused; nobody can be put back by that beyond `limit`.
+    /// Charges work done on its behalf that another connection caused; it is set back by that no further than `limit`.
     @inline(__always)
     mutating func owe(_ work: Int, upTo limit: Int) { done = max(done, min(done &+ work, limit)) }
 

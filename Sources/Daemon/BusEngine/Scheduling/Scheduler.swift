@@ -1,25 +1,25 @@
-/// Who waits for a turn, and who may do something long.
+/// Whose turn it is, and which long requests may begin.
 ///
-/// Requests are carried out in slices, one connection after the other by fairness (`FairQueue`). Only one commit can't be
-/// interrupted: what it costs is bounded, known about before, and a *long* one passes a gate, which everything long closes for
-/// a hundred times what it took. Nobody waits there who is alone on the bus.
+/// Requests are executed in slices, one connection after the other by fairness (`FairQueue`). Only a commit can't be
+/// interrupted: its cost is bounded and estimated in advance, and a *long* one passes a gate, which every long request
+/// closes for a multiple of the time it took. A connection that is alone on the bus never waits there.
 final class Scheduler {
     private let clock: TurnClock
     private var limits: DaemonLimits { clock.limits }
 
     @exclusivity(unchecked) private var queue = FairQueue<Errand>()
 
-    /// Connections whose peers are gone, that wait for their turn, and how far they have come together.
+    /// Connections whose peers are gone, that wait for their turn, and their common share.
     @exclusivity(unchecked) private var lost = WaitingLine()
     @exclusivity(unchecked) private var isLostQueued = false
     @exclusivity(unchecked) private var lostShare = Share(expecting: 0)
     @exclusivity(unchecked) private var isSweepQueued = false
     @exclusivity(unchecked) private var sweepShare = Share(expecting: 0)
 
-    /// Before this time, in milliseconds since 1970, no long commit is begun, and who waits for it.
+    /// Before this time, in milliseconds since 1970, no long commit is begun; and what waits for it.
     @exclusivity(unchecked) private var gateOpensAt = 0
     @exclusivity(unchecked) private var waitingAtGate: [Errand] = []
-    /// The two connections that were at work last, and when.
+    /// The two connections that were active last, and when.
     @exclusivity(unchecked) private var latestActive = -1
     @exclusivity(unchecked) private var latestActiveAt = Int.min / 2
     @exclusivity(unchecked) private var otherActive = -1
@@ -29,22 +29,22 @@ final class Scheduler {
 
     // MARK: Turns
 
-    /// Whether somebody waits for a turn.
+    /// Whether anything waits for a turn.
     @inline(__always)
     var hasWork: Bool { !queue.isEmpty }
 
-    /// Whether new input may be carried out as it comes, because nobody waits and the turn has room.
+    /// Whether new input may be executed as it comes, because nothing waits and the turn has room.
     @inline(__always)
     var isUncontended: Bool { queue.isEmpty && clock.hasRoom }
 
-    /// Whose turn it is.
+    /// The next in the queue.
     func takeFirst() -> Errand? {
         let errand = queue.takeFirst()
         if case .sweep? = errand { isSweepQueued = false }
         return errand
     }
 
-    /// Waits for its turn; `work`: what it will take, where that is known.
+    /// Queues a connection for its turn; `work`: what it will take, where that is known.
     func enqueue(_ connection: Connection, expecting work: Int? = nil) {
         if connection.isQueued { return }
         connection.isQueued = true
@@ -60,8 +60,8 @@ final class Scheduler {
         queueLost()
     }
 
-    /// Those whose peers are gone have one share together: however many come, send something and go, they are one to those
-    /// who stay.
+    /// Connections whose peers are gone have one share together: however many connect, send something and leave, they
+    /// weigh as much as one that stays.
     func takeLost() -> Connection? {
         isLostQueued = false
         return lost.takeFirst()
@@ -73,20 +73,20 @@ final class Scheduler {
         queue.add(.serveLost, &lostShare)
     }
 
-    /// Groups that nobody is in any more are to be swept.
+    /// Queues the sweep of groups without subscribers.
     func enqueueSweep() {
         if isSweepQueued { return }
         isSweepQueued = true
         queue.add(.sweep, &sweepShare)
     }
 
-    /// The end of a connection waits for its turn, at the place where it will be done: whoever has little to do is not held up
-    /// by the ends of many.
+    /// The end of a connection waits for its turn, at the place where it will be done: connections with little to do
+    /// are not held up by the ends of many.
     func enqueueEnd(of connection: Connection, expecting work: Int?) {
         queue.add(.end(connection), &connection.share, expecting: work)
     }
 
-    /// The ends that wait, which are the caller's now.
+    /// The ends that wait; the caller takes them over.
     func takeEnds() -> [Connection] {
         let isEnd = { (errand: Errand) in if case .end = errand { true } else { false } }
         let errands = queue.removeAll(where: isEnd) + waitingAtGate.filter(isEnd)
@@ -96,7 +96,7 @@ final class Scheduler {
 
     // MARK: Slices
 
-    /// A slice begins; gives where it does on the turn's clock of work.
+    /// Begins a slice; returns where it begins on the turn's clock of work.
     @inline(__always)
     func beginSlice() -> Int {
         clock.sliceEnd = clock.work &+ limits.sliceWork
@@ -104,7 +104,7 @@ final class Scheduler {
         return clock.work
     }
 
-    /// A slice ends: what was done in it is charged, and what is left waits.
+    /// Ends a slice: its work is charged, and what is left waits.
     @inline(__always)
     func endSlice(_ start: Int, _ connection: Connection) {
         clock.sliceEnd = 0
@@ -120,14 +120,14 @@ final class Scheduler {
         if connection.isPaused, !connection.isClosing { enqueue(connection) }
     }
 
-    /// A slice of sweeping ends.
+    /// Ends a slice of sweeping.
     func endSweep(_ start: Int) {
         sweepShare.charge(clock.work - start)
         clock.sliceEnd = 0
     }
 
-    /// Something was done for a subscriber's sake: not who dispatches pays for it, but who wants to hear of it, up to what
-    /// two slices cost.
+    /// Work was done for a subscriber: it is charged to the subscriber and not to the client that
+    /// dispatches, up to what two slices cost.
     @inline(__always)
     func bill(_ work: Int, to connection: Connection) {
         connection.share.owe(work, upTo: queue.clock &+ 2 &* limits.sliceWork)
@@ -135,7 +135,7 @@ final class Scheduler {
 
     // MARK: The gate
 
-    /// Input has come from a connection: it is at work.
+    /// Input has come from a connection: it is active.
     @inline(__always)
     func noteActivity(of connection: Connection) {
         if latestActive == connection.id {
@@ -146,7 +146,7 @@ final class Scheduler {
         }
     }
 
-    /// Whether others than this connection were at work lately.
+    /// Whether other connections than this one were active lately.
     private func isOtherActive(than id: ConnectionID) -> Bool {
         let at = latestActive == id ? otherActiveAt : latestActiveAt
         return clock.now - at < DaemonLimits.activeMilliseconds
@@ -155,7 +155,7 @@ final class Scheduler {
     /// Whether long commits of a connection have to wait.
     func isGateClosed(to id: ConnectionID) -> Bool { clock.now < gateOpensAt && isOtherActive(than: id) }
 
-    /// Something long was done.
+    /// A long request was executed.
     func closeGate(after cost: Int) {
         gateOpensAt = max(gateOpensAt, clock.now + cost / 1_000_000 * DaemonLimits.pauseAfterLongRequest)
     }
@@ -168,16 +168,16 @@ final class Scheduler {
         }
     }
 
-    /// When somebody at the gate can go on, in milliseconds since 1970.
+    /// When one that waits at the gate can continue, in milliseconds since 1970.
     var gateDeadline: Int? {
         waitingAtGate.isEmpty
             ? nil : max(min(gateOpensAt, otherActiveAt + DaemonLimits.activeMilliseconds), clock.now + 1)
     }
 
-    /// The gate is open: who waits longest goes on, and what that costs closes it again.
+    /// The gate is open: the one that waits longest continues, and its cost closes the gate again.
     func openGateIfDue() {
         guard let first = waitingAtGate.first else { return }
-        // Who is alone by now need not wait any longer.
+        // A connection that is alone by now need not wait any longer.
         let isIdle = clock.now - otherActiveAt >= DaemonLimits.activeMilliseconds
         guard clock.now >= gateOpensAt || isIdle else { return }
         switch first {

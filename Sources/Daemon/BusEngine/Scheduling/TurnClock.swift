@@ -1,17 +1,18 @@
-/// The time of a turn, and the work done in it: what everything that costs something counts on.
+/// The time of a turn, and the work done in it: everything that has a cost is counted here.
 ///
-/// Work is nanoseconds or so, as `Work` estimates them. The same requests cost the same everywhere, so who waits for whom can be
-/// tested without a clock.
+/// Work is nanoseconds or so, as `Work` estimates them. The same requests cost the same everywhere, so the order of
+/// waiting can be tested without a clock.
 final class TurnClock {
     /// The turn's time, in milliseconds since 1970.
     @exclusivity(unchecked) var now = 0
     /// The work done in this turn.
     @exclusivity(unchecked) var work = 0
-    /// Where on that clock the slice that is under way ends; 0 outside of one.
+    /// Where on that clock the current slice ends; 0 outside of one.
     @exclusivity(unchecked) var sliceEnd = 0
-    /// What of the slice's work went into delivery: nobody waits longer because many want to hear of what it dispatches.
+    /// The slice's work that went into delivery: a client does not wait longer because many
+    /// subscribers want what it dispatches.
     @exclusivity(unchecked) var deliveredWork = 0
-    /// The bytes that this turn has made for clients.
+    /// The bytes written for clients in this turn.
     @exclusivity(unchecked) var output = 0
     /// The work of all turns before.
     @exclusivity(unchecked) private(set) var earlierWork = 0
@@ -30,13 +31,13 @@ final class TurnClock {
     /// All the work that was ever done.
     var totalWork: Int { earlierWork &+ work }
 
-    /// The turn has taken as long as it may, whatever was counted.
+    /// Ends the turn: it has taken as long as it may, whatever was counted.
     func close() { work = max(work, limits.turnWork) }
 
     /// Whether this turn has room for more.
     var hasRoom: Bool { work < limits.turnWork && output < DaemonLimits.turnOutput }
 
-    /// Whether what goes on now has used up its slice.
+    /// Whether the slice is used up.
     @inline(__always)
     var isSliceUsedUp: Bool { work >= sliceEnd }
 

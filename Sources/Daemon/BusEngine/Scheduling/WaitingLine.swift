@@ -1,4 +1,4 @@
-/// Connections that wait for their turn, who came first first.
+/// Connections that wait for their turn: a queue, first in, first out.
 struct WaitingLine {
     private var waiting: ContiguousArray<Connection?> = []
     private var head = 0
@@ -7,7 +7,7 @@ struct WaitingLine {
 
     mutating func append(_ connection: Connection) { waiting.append(connection) }
 
-    /// One that was taken and is not done yet comes first again.
+    /// Returns one that was taken and is not done yet to the front.
     mutating func putBack(_ connection: Connection) {
         if head > 0 {
             head -= 1
@@ -30,14 +30,14 @@ struct WaitingLine {
     }
 }
 
-/// Something that waits for its turn.
+/// An element that waits for its turn.
 enum Errand {
-    /// A connection that has lines to be carried out, something to be told, or a read that goes on.
+    /// A connection that has lines to be executed, events to be delivered, or a read that continues.
     case serve(Connection)
-    /// The next of those whose peers are gone, and that have sent something before.
+    /// The next of the connections whose peers are gone, and that have sent something before.
     case serveLost
     /// A connection that is gone: its will, and the drops of its stores.
     case end(Connection)
-    /// Subscriber groups that nobody is in any more leave the stores they were in.
+    /// Subscriber groups without subscribers leave their stores.
     case sweep
 }

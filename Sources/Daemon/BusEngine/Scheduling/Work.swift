@@ -1,31 +1,31 @@
-/// What things cost, in work. One unit is about a nanosecond on the machines this was measured on; what counts is that the
-/// same requests cost the same everywhere, so that who waits for whom can be tested without a clock.
+/// What things cost, in work. One unit is about a nanosecond on the machines this was measured on; what matters is that
+/// the same requests cost the same everywhere, so that the order of waiting can be tested without a clock.
 ///
-/// They are estimates from above of what was measured, and need not be better than by a factor of two.
+/// They are estimates from above of what was measured, accurate to a factor of two.
 enum Work {
-    /// A request, beside its bytes: being read, looked up and answered.
+    /// A request, beside its bytes: reading, look-up and reply.
     static let request = 200
-    /// A request that is refused: its sentence says what to do, which takes a look at what there is.
+    /// A request that is refused: its message says what to do, which takes a look at what there is.
     static let refusal = 4000
     /// A byte read.
     static let byte = 2
-    /// An array or object in a request: made, measured, compared and let go of.
+    /// An array or object in a request: made, measured, compared and released.
     static let container = 400
-    /// Any other value in one.
+    /// Any other value in a request.
     static let value = 80
     /// An operation of a commit's budget: of expressions, of writes, of stores looked at.
     static let operation = 15
     /// A store that a commit reaches, at least.
     static let commitStore = 100
-    /// A store that a dry run tells of, beside its bytes.
+    /// A store that a dry run reports, beside its bytes.
     static let dryRunStore = 500
-    /// An action of a batch or a will: being read and looked up.
+    /// An action of a batch or a will: reading and look-up.
     static let batchAction = 1200
-    /// A store that comes, beside the subscriptions that hear of it.
+    /// A store that is created, beside the subscriptions notified of it.
     static let create = 3000
-    /// A store that goes.
+    /// A store that is dropped.
     static let drop = 1400
-    /// A store that is passed over by a read, or looked at to see whether a pattern matches.
+    /// A store that is passed over by a read, or tested against a pattern.
     static let look = 60
     /// A store that is put in its place in the order of names.
     static let ordering = 500
@@ -36,20 +36,20 @@ enum Work {
     static let pointer = 1500
     /// A state that is read, beside its bytes.
     static let read = 1000
-    /// A subscription that is told something by itself, beside the bytes.
+    /// A subscription that is notified by itself, beside the bytes.
     static let delivery = 300
-    /// A subscription that is told later instead.
+    /// A subscription that is notified later instead.
     static let fall = 150
     /// What a subscriber group selects of a change or a state, beside the bytes.
     static let selection = 1000
-    /// A part of what somebody who lags is told, beside the stores in it.
+    /// A part of an event for a subscription that lags, beside the stores in it.
     static let part = 2000
     /// A subscriber group that is found to want a change.
     static let group = 60
-    /// A remembered drop that is looked at for somebody who resumes.
+    /// A remembered drop that is looked at for a subscription that resumes.
     static let rememberedDrop = 60
     /// A byte of state that is written as JSON.
     static let encodedByte = 2
-    /// Definitions that are read anew from their files.
+    /// Definitions that are reloaded from their files.
     static let reload = 3_000_000
 }

@@ -1,13 +1,13 @@
-/// The groups that may need a bookmark, in the order in which they were told something last: who waits longest comes first,
-/// so a commit looks at one of them.
+/// The groups that may need a bookmark, in the order of their last event: the one that waits longest comes first, so a
+/// commit looks at one of them.
 ///
-/// They are a list through themselves, so that one comes and goes without memory being taken or a reference counted, and
-/// one whose last subscription ends leaves nothing behind. The engine holds them.
+/// It is an intrusive list, so that adding and removing a group allocates nothing and counts no reference, and a group
+/// whose last subscription ends leaves nothing behind. The engine holds the groups.
 struct BookmarkQueue: ~Copyable {
     private(set) var first: Unmanaged<SubscriberGroup>?
     private var last: Unmanaged<SubscriberGroup>?
 
-    /// How many there are.
+    /// The number of groups.
     private(set) var count = 0
 
     /// A group's neighbours.
@@ -16,7 +16,7 @@ struct BookmarkQueue: ~Copyable {
         fileprivate var after: Unmanaged<SubscriberGroup>?
     }
 
-    /// Takes in a group behind all others.
+    /// Adds a group at the end.
     mutating func add(_ group: SubscriberGroup) {
         precondition(group.bookmarkPlace == nil, "A group waits for one bookmark at a time.")
         group.bookmarkPlace = Place(before: last, after: nil)
@@ -29,7 +29,7 @@ struct BookmarkQueue: ~Copyable {
         count += 1
     }
 
-    /// Forgets a group.
+    /// Removes a group.
     mutating func remove(_ group: SubscriberGroup) {
         guard let place = group.bookmarkPlace else { return }
         group.bookmarkPlace = nil
@@ -46,10 +46,10 @@ struct BookmarkQueue: ~Copyable {
         count -= 1
     }
 
-    /// A group has been told something.
+    /// A group has been notified.
     @inline(__always)
     mutating func moveToEnd(_ group: SubscriberGroup) {
-        // Who is told all the time mostly is the last already.
+        // A group that is notified all the time mostly is the last already.
         if group.bookmarkPlace?.after == nil { return }
         remove(group)
         add(group)

@@ -1,7 +1,7 @@
 import BusProtocol
 
-/// Subscriber groups whose patterns have wildcards, by what the names that match begin with: a store that is made finds those
-/// it belongs to without looking at all others.
+/// Subscriber groups whose patterns have wildcards, by what the names that match begin with: a new store finds its
+/// groups without looking at all others.
 struct GlobIndex {
     /// What a pattern and an address must have in common.
     private struct Key: Hashable {
@@ -10,17 +10,17 @@ struct GlobIndex {
         let prefix: ArraySlice<UInt8>
     }
 
-    /// Longer beginnings tell little more, and each length is one look-up per store that is made.
+    /// Longer prefixes narrow the search little, and each length is one look-up per new store.
     private static let longestPrefix = 16
 
     private var groups: [Key: ContiguousArray<SubscriberGroup>] = [:]
-    /// How many groups have a beginning of each length.
+    /// How many groups have a prefix of each length.
     private var lengths = [Int](repeating: 0, count: longestPrefix + 1)
 
     private(set) var count = 0
     var isEmpty: Bool { count == 0 }
 
-    /// Patterns that begin like this one; each is looked at for every store whose name does.
+    /// Counts the patterns that begin like this one; each is tested for every store whose name does.
     func countAlike(_ pattern: AddressPattern) -> Int { groups[Self.key(of: pattern)]?.count ?? 0 }
 
     mutating func add(_ group: SubscriberGroup) {
@@ -39,7 +39,7 @@ struct GlobIndex {
         count -= 1
     }
 
-    /// Visits the groups that want a store; gives how many were looked at.
+    /// Visits the groups that want a store; returns how many were looked at.
     func forEach(wanting name: String, ofType type: String, _ body: (SubscriberGroup) -> Void) -> Int {
         var looked = 0
         let (name, type) = (Array(name.utf8), Array(type.utf8))

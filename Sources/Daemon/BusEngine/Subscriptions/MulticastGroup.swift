@@ -1,25 +1,25 @@
 import BusJSON
 
-/// The subscribers of a group that are told exactly the same in a turn: same number, same revision before.
+/// The subscribers of a group that receive exactly the same bytes in a turn: same number, same previous revision.
 ///
-/// Each event is written once for all of them, into a shared run. So the cost of a commit does not grow with them, only that
-/// of a turn.
+/// Each event is written once for all of them, into a shared run. So the cost of a commit does not grow
+/// with them, only that of a turn.
 ///
-/// Its subscriber group holds it, and holds the subscriptions in it for longer: it ends before one of them leaves. So none of
+/// Its subscriber group holds it, and holds its subscriptions for longer: it ends before one of them leaves. So none of
 /// these references is counted, which with many subscribers would be most of what a turn costs.
 final class MulticastGroup {
-    /// Runs are as long as this, and one event; then a new one begins.
+    /// A run ends at this length, plus one event; then a new one begins.
     static let runSize = 256 << 10
 
     /// The bytes that members share.
     let run: SharedRun
-    /// Stands in for the run's bytes where there are no members.
+    /// A placeholder for the run's bytes while there are no members.
     private let nothing = ByteWriter(capacity: 0)
-    /// What stands in the events as `sub` and `from`.
+    /// The `sub` and `from` of the events.
     @exclusivity(unchecked) var number = -1
     @exclusivity(unchecked) var from = -1
     @exclusivity(unchecked) private(set) var members: ContiguousArray<Unmanaged<Subscription>> = []
-    /// The group's other subscribers, who are told one by one.
+    /// The group's other subscribers, which are notified one by one.
     @exclusivity(unchecked) private(set) var others: ContiguousArray<Unmanaged<Subscription>> = []
 
     init() { run = SharedRun(nothing) }
@@ -33,7 +33,7 @@ final class MulticastGroup {
 
     func addOther(_ subscription: Subscription) { others.append(.passUnretained(subscription)) }
 
-    /// Takes out who `leaves` says, to be told one by one.
+    /// Removes the members for which `leaves` is true, to be notified one by one.
     func part(_ leaves: (Subscription, Connection) -> Bool) {
         members.removeAll { member in
             member._withUnsafeGuaranteedRef { subscription in
@@ -47,14 +47,14 @@ final class MulticastGroup {
         }
     }
 
-    /// A member's revision before is what all were told last.
+    /// A member's previous revision is that of the last event all received.
     @inline(__always)
     func leave(_ subscription: Subscription, _ connection: Connection) {
         subscription.from = from
         connection.sharedRun = nil
     }
 
-    /// Does something with every member and its connection.
+    /// Calls `body` with every member and its connection.
     @inline(__always)
     func forEachMember(_ body: (Subscription, Connection) -> Void) {
         for place in members.indices {
@@ -66,7 +66,7 @@ final class MulticastGroup {
         }
     }
 
-    /// Empties it, to be used again, and gives the bytes of its run.
+    /// Empties it for reuse, and returns the bytes of its run.
     func end() -> ByteWriter {
         members.removeAll(keepingCapacity: true)
         others.removeAll(keepingCapacity: true)
@@ -77,8 +77,8 @@ final class MulticastGroup {
     }
 }
 
-/// Bytes that are written once for several connections. Each knows how far it has been given them: what came together is put
-/// into its outbox as one piece, when the turn ends or before anything else is written for it.
+/// Bytes that are written once for several connections. Each connection knows how far it has them: what accumulates is
+/// put into its outbox as one piece, when the turn ends or before anything else is written for it.
 final class SharedRun {
     @exclusivity(unchecked) var bytes: ByteWriter
 

@@ -2,23 +2,25 @@ import BusJSON
 import BusMachine
 import BusState
 
-/// What one commit tells: per group that it reaches the encoded changes, kept until all subscribers have them. Its
-/// storage serves all commits.
+/// What one commit delivers: per group that it reaches the encoded changes, kept until all subscribers have them. Its
+/// storage is reused by all commits.
 final class Publication {
-    /// Up to where on the turn's clock of work subscribers are told of the commit live; who comes later lags behind.
+    /// Up to where on the turn's clock of work subscribers are notified of the commit live; later ones lag behind.
     @exclusivity(unchecked) var liveUntil = 0
     /// What has been encoded for all groups.
     @exclusivity(unchecked) var bytes = 0
-    /// The groups that have something to tell, in the order in which they were reached. The hub holds them meanwhile.
+    /// The groups that have something to deliver, in the order in which they were reached.
+    /// The hub holds them meanwhile.
     let groups = Stack<Unmanaged<SubscriberGroup>>()
-    /// What each of them tells; reused, so there may be more than groups.
+    /// The content of each of them; reused, so there may be more than groups.
     let contents = Stack<GroupContent>()
     /// `"cause":{…}`, made when the first subscriber wants it.
     @exclusivity(unchecked) var cause: ByteWriter?
-    /// The actions as events behind `"sub":N`, written once for all who want them, one behind the other, and where each ends.
+    /// The actions as events behind `"sub":N`, written once for all that want them, one behind
+    /// the other, and where each ends.
     let actions = ByteWriter(capacity: 256)
     @exclusivity(unchecked) var actionEnds: [Int] = []
-    /// Subscriptions of connections that have several, to be served in order of their numbers.
+    /// Subscriptions of connections that have several, to be served in the order of their numbers.
     @exclusivity(unchecked) var ordered: [Subscription] = []
 
     /// One action's event.
@@ -28,16 +30,16 @@ final class Publication {
     }
 }
 
-/// What a group's subscribers are told of one commit. Every item begins with its comma.
+/// What a group's subscribers receive of one commit. Every item begins with its comma.
 final class GroupContent {
     let changes = ItemList()
     let states = ItemList()
     let dropped = ItemList()
     /// For groups that want actions: the places, in the publication's list, of those they want.
     @exclusivity(unchecked) var actions: [Int] = []
-    /// The group's subscribers lag behind this commit, which would have taken too much to tell live.
+    /// The group's subscribers lag behind this commit, which would have taken too much to deliver live.
     @exclusivity(unchecked) var isAbandoned = false
-    /// For groups with a selection: the stores that are told of.
+    /// For groups with a selection: the stores that are delivered.
     @exclusivity(unchecked) var selected: [Int32] = []
 
     func clear() {
@@ -49,7 +51,7 @@ final class GroupContent {
         isAbandoned = false
     }
 
-    /// Gives back what an unusually large commit took.
+    /// Releases what an unusually large commit took.
     func relax() {
         clear()
         for list in [changes, states, dropped] where list.bytes.reserved > Self.usual {
@@ -57,7 +59,7 @@ final class GroupContent {
         }
     }
 
-    /// Bytes for each of the lists that are kept for good.
+    /// Bytes for each of the lists that are kept permanently.
     private static let usual = 64 << 10
 
     var size: Int { changes.bytes.count + states.bytes.count + dropped.bytes.count }
@@ -81,7 +83,7 @@ final class ItemList {
 
     var isEmpty: Bool { bytes.isEmpty }
 
-    /// An item has been written since `start`: it opens a new part if the part before would grow past `limit`.
+    /// An item has been written since `start`: it opens a new part if the previous one would grow past `limit`.
     @inline(__always)
     func itemEnded(startingAt start: Int, limit: Int) {
         if bytes.count - partStart > limit, start > partStart {
@@ -90,7 +92,7 @@ final class ItemList {
         }
     }
 
-    /// Takes back an item that was begun at `start`.
+    /// Truncates an item that was begun at `start`.
     func cutBack(to start: Int) {
         bytes.truncate(to: start)
         while let last = cuts.last, last >= start { cuts.removeLast() }

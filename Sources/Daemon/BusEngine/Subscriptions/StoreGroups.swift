@@ -1,9 +1,9 @@
-/// The subscriber groups that name single stores, by store: pages that are made when the first group needs them.
+/// The subscriber groups that name single stores, by store: pages that are allocated when the first group needs them.
 final class StoreGroups {
     private static let pageSize = 1024
 
     @exclusivity(unchecked) private var pages: [UnsafeMutablePointer<[SubscriberGroup]>?] = []
-    /// How often a group stands at a store.
+    /// The number of memberships: pairs of a group and a store.
     @exclusivity(unchecked) private(set) var count = 0
 
     deinit { removeAll() }
@@ -37,7 +37,7 @@ final class StoreGroups {
         count += 1
     }
 
-    /// Takes a group away from a store, looking from the end: a connection that goes takes its latest first.
+    /// Removes a group from a store, searching from the end: a connection that closes removes its latest first.
     func remove(_ group: SubscriberGroup, from store: Int32) {
         guard let groups = self[store],
             let place = groups.pointee.lastIndex(where: { $0 === group })
@@ -46,7 +46,7 @@ final class StoreGroups {
         count -= 1
     }
 
-    /// A store goes: takes all of its groups away and gives them.
+    /// A store is dropped: removes all of its groups and returns them.
     func removeAll(from store: Int32) -> [SubscriberGroup] {
         guard let groups = self[store], !groups.pointee.isEmpty else { return [] }
         defer { groups.pointee = [] }

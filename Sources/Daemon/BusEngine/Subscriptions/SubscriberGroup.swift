@@ -5,10 +5,10 @@ import BusState
 final class SubscriberGroup {
     let key: SubscriptionFilter
     let selection: Selection?
-    /// Counts groups: their order, where one is needed.
+    /// The group's serial number: the order of groups, where one is needed.
     let number: Int
     let hasSelection: Bool
-    /// Takes whole states as merge patches, and nothing besides: what most subscriptions ask for.
+    /// Takes changes of whole states as merge patches, without a cause: what most subscriptions ask for.
     let isPlain: Bool
 
     /// Wants every store of the types that the pattern names; else `members` are its stores.
@@ -22,26 +22,26 @@ final class SubscriberGroup {
     @exclusivity(unchecked) private(set) var subscribers: ContiguousArray<Subscription> = []
     /// How many take live changes.
     @exclusivity(unchecked) private(set) var liveCount = 0
-    /// How far it has come with finding its stores; nil when it has.
+    /// How far the search for its stores has come; nil when it is done.
     @exclusivity(unchecked) var search: MemberSearch?
-    /// Nobody is in it any more: it only has to leave its stores, and this is how far it has come.
+    /// It has no subscribers any more: it only has to leave its stores, and this is how far that has come.
     @exclusivity(unchecked) var isDeserted = false
     @exclusivity(unchecked) var sweptTo: Set<Int32>.Index?
-    /// What changed of what it selects, while one of them does.
+    /// What changed of what it selects, while one of its subscribers lags.
     @exclusivity(unchecked) var selectedChanges: SelectedChanges?
 
-    /// The last commit that its subscribers were told of, and when, in milliseconds since 1970.
+    /// The last commit that its subscribers were notified of, and when, in milliseconds since 1970.
     @exclusivity(unchecked) var lastNotified: Int
     @exclusivity(unchecked) var lastNotifiedAt: Int
 
-    /// Where it stands among those that wait for a bookmark.
+    /// Its place among those that wait for a bookmark.
     @exclusivity(unchecked) var bookmarkPlace: BookmarkQueue.Place?
-    /// The last action, of all that were ever published, that it has been found to want.
+    /// The last action, of all that were ever published, that it was found to want.
     @exclusivity(unchecked) var lastAction = 0
 
-    /// What it tells of the commit being made, held by the publication; nil where that is nothing.
+    /// What it delivers of the commit being made, held by the publication; nil where that is nothing.
     @exclusivity(unchecked) unowned(unsafe) var content: GroupContent?
-    /// Those of its subscribers that are told the same in this turn; nil before its first event.
+    /// Those of its subscribers that receive the same in this turn; nil before its first event.
     @exclusivity(unchecked) var multicast: MulticastGroup?
 
     init(key: SubscriptionFilter, selection: Selection?, number: Int, revision: Int, now: Int) {
@@ -67,7 +67,7 @@ final class SubscriberGroup {
     }
 
     func leave(_ store: Int32, ofType type: Int32) {
-        // Whoever sweeps has a place in the list.
+        // The sweep holds an index into the set.
         if isDeserted { return }
         if members.remove(store) != nil { membersByType[type]! -= 1 }
     }

@@ -5,7 +5,7 @@ struct SubscriptionFilter: Hashable {
     enum Format: String, CaseIterable { case merge, patch, state }
 
     let pattern: AddressPattern
-    /// The selection, each token as its bytes: as text, tokens with other bytes could be equal.
+    /// The selection, each token as its bytes: as strings, tokens with different bytes could be equal.
     let pointers: [[[UInt8]]]?
     let format: Format
     let cause: Bool

@@ -23,8 +23,7 @@ extension SubscriptionHub {
         clock.work += events.count * Work.encodedByte
     }
 
-    /// The groups that are told of an action: those of every type it reaches, and those of the stores it
-    /// reached.
+    /// The groups that are notified of an action: those of every type it reaches, and those of the stores it reached.
     private func groupsWanting(_ action: DispatchPlan.Action) -> [SubscriberGroup] {
         var wanting: [SubscriberGroup] = []
         publishedActions += 1
@@ -48,7 +47,7 @@ extension SubscriptionHub {
                 for group in partialActionGroups where group.membersByType[step.type.index] ?? 0 > 0 {
                     insert(group)
                 }
-                // Those that are still looking for their stores may have one of this type.
+                // Groups that are still searching for their stores may have one of this type.
                 for group in searchingActionGroups
                 where step.type.count > 0 && group.key.pattern.type.matches(step.type.name) { insert(group) }
             }

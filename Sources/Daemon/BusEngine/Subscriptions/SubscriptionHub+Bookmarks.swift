@@ -4,7 +4,7 @@ import BusProtocol
 
 /// Bookmarks move the resume point of subscriptions for which nothing changes.
 extension SubscriptionHub {
-    /// A group's subscribers are told of this commit, or reminded of its revision.
+    /// A group's subscribers are notified of this commit, or of its revision by a bookmark.
     @inline(__always)
     func noteNotified(_ group: SubscriberGroup) {
         group.lastNotified = machine.revision
@@ -12,7 +12,7 @@ extension SubscriptionHub {
         bookmarkQueue.moveToEnd(group)
     }
 
-    /// Bookmarks for the groups that are due after this commit, and were told nothing else.
+    /// Bookmarks for the groups that are due after this commit, and were notified of nothing else.
     @inline(__always)
     func bookmarkDueGroups() {
         while let group = bookmarkQueue.first {
@@ -27,8 +27,9 @@ extension SubscriptionHub {
 
     /// When a group is due, as far as is known now, in milliseconds since 1970.
     ///
-    /// After enough commits it is due soon, but a busy bus makes them in a fraction of a millisecond, and bookmarks for many
-    /// idle subscriptions would be most of what it does: so there is a pause between two. `max`: it knows the revision.
+    /// After enough commits it is due soon, but a busy bus makes them in a fraction of a millisecond, and
+    /// bookmarks for many idle subscriptions would be most of its work: so there is a pause between two.
+    /// `max`: it knows the revision.
     @inline(__always)
     private func bookmarkTime(of group: SubscriberGroup) -> Int {
         let behind = machine.revision - group.lastNotified
@@ -55,13 +56,13 @@ extension SubscriptionHub {
         publication.ordered.removeAll(keepingCapacity: true)
     }
 
-    /// Notes a group's subscriptions for a bookmark, to be written in the order of events.
+    /// Queues a bookmark for a group's subscriptions, to be written in the order of events.
     private func bookmark(_ group: SubscriberGroup, atOnce: Bool = false) {
         if group.multicast != nil { endMulticast(of: group) }
         noteNotified(group)
         for place in 0..<group.liveCount {
             Unmanaged.passUnretained(group.subscribers[place])._withUnsafeGuaranteedRef { subscription in
-                // Where a connection has no other there is no order to keep.
+                // A connection's only subscription needs no ordering.
                 if atOnce, subscription.connection.subscriptions.count == 1 {
                     writeBookmark(to: subscription)
                 } else {

@@ -2,11 +2,11 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Telling subscriptions that are behind: first states, resumptions and merged changes of slow readers.
+/// Delivery to subscriptions that are behind: first states, resumptions and merged changes of slow readers.
 ///
-/// All three are one walk over the stores that changed after a point in the order of changes, a part of an
-/// event at a time while the outbox has room. Nothing is kept per missed commit: a reader that never reads
-/// costs nothing more, and what it has to be told in the end is what differs.
+/// All three are one walk over the stores that changed after a point in the order of changes, a part of an event at a
+/// time while the outbox has room. Nothing is kept per missed commit: a reader that never reads costs nothing more, and
+/// in the end it receives what differs.
 extension SubscriptionHub {
     @inline(__always)
     func beginLagging(_ subscription: Subscription, _ catchUp: CatchUp) {
@@ -25,14 +25,14 @@ extension SubscriptionHub {
     func endLagging(_ subscription: Subscription) {
         if let part = subscription.catchUp?.part { catchUpBytes -= part.countedBytes }
         subscription.catchUp = nil
-        // One that was formed without it would tell it nothing of what comes next.
+        // A multicast group that was formed without it would deliver none of the next events to it.
         endMulticast(of: subscription.group)
         subscription.group.goLive(subscription)
         if !subscription.group.hasLaggingSubscribers { endNoting(subscription.group) }
         subscription.connection.lagging -= 1
     }
 
-    /// Tells a connection's subscriptions what they miss, in order, while there is room, as long as the slice lasts.
+    /// Delivers what a connection's subscriptions miss, in order, while there is room, as long as the slice lasts.
     func catchUp(_ connection: Connection) {
         if connection.lagging == 0 { return }
         let rests = clock.now < connection.restsUntil
@@ -52,9 +52,9 @@ extension SubscriptionHub {
 
     // MARK: Resting
 
-    /// A subscription has fallen behind because there were too many to tell: going live at once would make the next commit
-    /// find it in its way again, so it is told what comes next after a pause. That grows with how many fall behind, up to
-    /// where a commit spends little on it.
+    /// A subscription has fallen behind because there were too many to notify: going live at once would put it in the
+    /// way of the next commit again, so its next delivery follows after a pause. The pause grows with how many fall
+    /// behind, up to where a commit spends little on it.
     func noteFall(of connection: Connection) {
         let passed = (clock.now - fallsDecayedAt) / DaemonLimits.fallDecayInterval
         if passed > 0 {
@@ -74,7 +74,7 @@ extension SubscriptionHub {
         restDeadline = min(restDeadline ?? .max, connection.restsUntil)
     }
 
-    /// Those whose pause is over are told what came meanwhile, and take live changes from there on.
+    /// Subscriptions whose pause is over receive what came meanwhile, and take live changes from there on.
     func endRests() {
         guard let due = restDeadline, due <= clock.now else { return }
         let all = resting
@@ -87,13 +87,14 @@ extension SubscriptionHub {
         }
     }
 
-    /// Goes on with the next part of a subscription's event as long as the slice lasts: writes it when it is full, or the last.
+    /// Continues with the next part of a subscription's event as long as the slice lasts: writes it
+    /// when it is full, or the last.
     func deliverPart(to subscription: Subscription) {
         var catchUp = subscription.catchUp!
         catchUp.isResting = false
         clock.work += Work.part
         if !machine.dropLog.reaches(back: catchUp.dropsAfter) {
-            // The drops since are forgotten: start from nothing, which says the same.
+            // The drops since are forgotten: a reset, which starts from nothing, says the same.
             catchUp.reset = true
             catchUp.isOpen = false
             catchUp.dropsAfter = machine.revision
@@ -104,7 +105,7 @@ extension SubscriptionHub {
         }
         let part = catchUp.part ?? ItemList()
         if !part.isEmpty, catchUp.dropsSeen < machine.dropLog.count {
-            // One of the stores in it may have gone since: what goes must not stand on the same line.
+            // One of the stores in it may have been dropped since: its drop must not be on the same line.
             count(nil, of: &catchUp)
             write(subscription, &catchUp, part, dropped: ItemList(), more: true)
             subscription.catchUp = catchUp
@@ -123,7 +124,7 @@ extension SubscriptionHub {
         case .isComplete:
             let dropped = gatherDrops(for: subscription.group, &catchUp)
             if catchUp.nextDrop! < machine.dropLog.count {
-                // A store that went may come back before the next slice, so what is known now is told now.
+                // A dropped store may be created again before the next slice, so what is known now is delivered now.
                 write(subscription, &catchUp, part, dropped: dropped, more: true)
                 subscription.catchUp = catchUp
                 subscription.connection.isPaused = true
@@ -145,7 +146,7 @@ extension SubscriptionHub {
         }
     }
 
-    /// Counts what is kept for the next slice.
+    /// Counts the part that is kept for the next slice.
     private func count(_ part: ItemList?, of catchUp: inout CatchUp) {
         catchUpBytes -= catchUp.part?.countedBytes ?? 0
         part?.countedBytes = part?.bytes.reserved ?? 0
@@ -156,9 +157,9 @@ extension SubscriptionHub {
     private enum Progress {
         /// The slice is used up.
         case hasMore
-        /// The part is.
+        /// The part is full.
         case isFull
-        /// Nothing is left to tell.
+        /// Nothing is left to deliver.
         case isComplete
     }
 
@@ -171,7 +172,7 @@ extension SubscriptionHub {
                 : gatherMembers(into: list, for: group, &catchUp)
             guard progress == .isComplete else { return progress }
             if catchUp.ceiling == machine.sequence { return .isComplete }
-            // Something changed while earlier parts went out: another round. One line names no store twice.
+            // Something changed while earlier parts were sent: another round. One line names no store twice.
             if !list.isEmpty { return .isFull }
             catchUp.floor = catchUp.ceiling
             catchUp.ceiling = machine.sequence
@@ -184,7 +185,7 @@ extension SubscriptionHub {
     private func gatherTypes(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp)
         -> Progress
     {
-        // However short the slice is, it goes on by one store.
+        // However short the slice is, the walk advances by one store.
         var hasAdvanced = false
         while catchUp.type < machine.types.count {
             let entry = machine.types[catchUp.type]
@@ -216,14 +217,14 @@ extension SubscriptionHub {
     /// The store of a type that changed next after the cursor.
     private func next(in entry: TypeEntry, _ catchUp: CatchUp) -> Int32 {
         if catchUp.hint >= 0 {
-            // No two changes have one number, so a store that has the cursor's is still the one at which it stands.
+            // No two changes have the same number, so a store with the cursor's number is still the one at the cursor.
             let record = machine.stores.pointer(catchUp.hint)
             if record.pointee.sequence == catchUp.cursor { return record.pointee.newer }
         }
         return entry.firstChanged(after: catchUp.cursor) { clock.work += $0 * Work.look / 4 }
     }
 
-    /// With more members than this, what changed in their types is looked through, and not they.
+    /// With more members than this, the changes of their types are walked instead of the members.
     private static let fewMembers = 1024
 
     private func gatherMembers(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp)
@@ -243,7 +244,8 @@ extension SubscriptionHub {
         return .isComplete
     }
 
-    /// Appends one store's state, unless it is known to be what it was; false, with nothing appended, when the part is full.
+    /// Appends one store's state, unless it is known to be unchanged; false, with nothing
+    /// appended, when the part is full.
     private func append(
         _ store: Int32, _ type: TypeEntry, for group: SubscriberGroup, _ catchUp: CatchUp, to list: ItemList
     ) -> Bool {
@@ -258,7 +260,7 @@ extension SubscriptionHub {
         return true
     }
 
-    /// The addresses of stores that went and are not back, as many as the slice allows.
+    /// The addresses of stores that were dropped and not created again, as many as the slice allows.
     private func gatherDrops(for group: SubscriberGroup, _ catchUp: inout CatchUp) -> ItemList {
         let list = ItemList()
         var told: Set<String> = []

@@ -3,7 +3,7 @@ import BusMachine
 import BusProtocol
 import BusState
 
-/// The encoded changes of a commit go to the subscribers, shared bytes wherever two are told the same.
+/// Delivers the encoded changes of a commit to the subscribers, with shared bytes wherever two receive the same.
 extension SubscriptionHub {
     func deliver(by principal: Principal, actions: Bool) {
         for index in publication.groups.indices {
@@ -18,7 +18,8 @@ extension SubscriptionHub {
         }
     }
 
-    /// Tells the subscriptions of connections that have several: changes and bookmarks of one connection by their numbers.
+    /// Notifies the subscriptions of connections that have several: changes and bookmarks of one
+    /// connection by their numbers.
     func deliverInOrder(by principal: Principal, actions: Bool) {
         publication.ordered.sort {
             ($0.connection.id, $0.number) < ($1.connection.id, $1.number)
@@ -35,9 +36,9 @@ extension SubscriptionHub {
         publication.ordered.removeAll(keepingCapacity: true)
     }
 
-    /// Tells a plain group's subscribers of the members that changed in a commit's only store, written straight to where
-    /// they are told things: into one outbox, or into the run of a multicast of all. False, with nothing told, where it takes
-    /// more than that.
+    /// Notifies a plain group's subscribers of the members that changed in a commit's only store, written
+    /// straight into one outbox, or into the run of a multicast group of all. False, with nothing delivered,
+    /// where it takes more than that.
     func notifyDirectly(
         _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, to group: SubscriberGroup
     ) -> Bool {
@@ -45,7 +46,7 @@ extension SubscriptionHub {
         if group.subscribers.count == 1, group.liveCount == 1 {
             Unmanaged.passUnretained(group.subscribers[0])._withUnsafeGuaranteedRef { subscription in
                 Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
-                    // Where there are other subscriptions there is an order to keep.
+                    // Where there are other subscriptions their order has to be kept.
                     guard connection.subscriptions.count == 1, isReading(subscription, connection) else {
                         return
                     }
@@ -71,7 +72,7 @@ extension SubscriptionHub {
         return isWritten
     }
 
-    /// A whole event about members of one store. False, with nothing written, where it takes more than that.
+    /// Appends a whole event about members of one store. False, with nothing written, where it takes more than that.
     @inline(__always)
     private func appendEvent(
         _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, number: Int, from: Int,
@@ -97,11 +98,11 @@ extension SubscriptionHub {
 
     private func deliver(_ content: GroupContent, _ cause: ByteWriter?, to group: SubscriberGroup) {
         if content.isAbandoned { return }
-        // In a group that was formed in this turn a member's revision stands with the group.
+        // In a group with a multicast formed in this turn, a member's revision is kept by the multicast group.
         if group.liveCount > 1 || group.multicast != nil, !group.key.actions {
             return deliverTogether(content, cause, to: group)
         }
-        // From the end, as who begins to lag changes places with the last.
+        // From the end, because a subscription that begins to lag changes places with the last.
         for place in (0..<group.liveCount).reversed() {
             Unmanaged.passUnretained(group.subscribers[place])._withUnsafeGuaranteedRef {
                 deliver(content, cause, toOneOf: $0)
@@ -109,11 +110,11 @@ extension SubscriptionHub {
         }
     }
 
-    /// Tells one subscription, or notes it for later, where its connection has others.
+    /// Notifies one subscription, or queues it for later, where its connection has others.
     func deliver(_ content: GroupContent, _ cause: ByteWriter?, toOneOf subscription: Subscription) {
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
             if connection.subscriptions.count > 1 {
-                // Who lags behind anyway need not be put in order.
+                // A subscription that lags behind anyway need not be ordered.
                 guard subscription.group.key.actions || canTake(content, subscription, connection) else {
                     return
                 }
@@ -126,7 +127,7 @@ extension SubscriptionHub {
         }
     }
 
-    /// Tells one subscription alone.
+    /// Notifies one subscription alone.
     @inline(__always)
     private func deliver(
         _ content: GroupContent, _ cause: ByteWriter?, to subscription: Subscription,
@@ -143,7 +144,8 @@ extension SubscriptionHub {
         totals.events += 1
     }
 
-    /// Whether a subscription takes live changes; one whose outbox is full, or whose turn comes too late, begins to lag here.
+    /// Whether a subscription takes live changes; one whose outbox is full, or whose turn comes
+    /// too late, begins to lag here.
     @inline(__always)
     private func canTake(
         _ content: GroupContent, _ subscription: Subscription, _ connection: Connection
@@ -162,7 +164,7 @@ extension SubscriptionHub {
     /// Whether a subscription takes live changes.
     @inline(__always)
     private func isReading(_ subscription: Subscription, _ connection: Connection) -> Bool {
-        // While one subscription of a connection lags, all do: else a later commit would overtake an earlier.
+        // While one subscription of a connection lags, all do: else a later commit would overtake an earlier one.
         connection.lagging == 0 && !connection.isClosing && connection.outbox.count < connections.outboxLimit
             && subscription.catchUp == nil
     }
@@ -194,7 +196,7 @@ extension SubscriptionHub {
         }
     }
 
-    /// An event too long for a line: parts, all but the last with `more`.
+    /// Appends an event too long for a line: parts, all but the last with `more`.
     private func appendParts(
         _ content: GroupContent, _ cause: ByteWriter?, number: Int, from: Int, to writer: ByteWriter
     ) {
@@ -212,11 +214,12 @@ extension SubscriptionHub {
         }
     }
 
-    /// Action events can't be merged. Who has no room for them hears of them from the log, where there is one. Else they wait in
-    /// memory as long as there is enough of it; then a connection that holds much of it is ended.
+    /// Action events can't be merged. A subscriber without room for them receives them from the log,
+    /// where there is one. Else they wait in memory as long as there is enough of it; then a connection
+    /// that holds much of it is closed.
     private func deliverActions(_ content: GroupContent, to subscription: Subscription) {
         let connection = subscription.connection
-        // Who is still told of the past hears of this commit from the log.
+        // A subscriber that still receives the past gets this commit from the log.
         guard !connection.isClosing, subscription.deliveredThrough == nil else { return }
         if connection.outbox.count >= connections.outboxLimit || isPublicationLong {
             if log.isOn { return fallBackToLog(subscription) }
@@ -234,7 +237,7 @@ extension SubscriptionHub {
         }
     }
 
-    /// An action subscription is told of this commit, and what comes until it has caught up, from the log.
+    /// An action subscription receives this commit, and what follows until it has caught up, from the log.
     private func fallBackToLog(_ subscription: Subscription) {
         subscription.deliveredThrough = machine.revision - 1
         subscription.connection.behind += 1
@@ -242,21 +245,21 @@ extension SubscriptionHub {
         scheduler.enqueue(subscription.connection)
     }
 
-    /// Whether the daemon has memory for more than the usual of what one connection has to be told: it reads, if more slowly than
-    /// others dispatch, or has not had the time to show that it does not.
+    /// Whether the daemon has memory for more than the usual output of one connection: the client reads, if more slowly
+    /// than others dispatch, or has not had the time to prove that it does not.
     private func mayHoldMore(_ connection: Connection) -> Bool {
         connection.outbox.count < connections.limits.memory / 8 && !connections.isOutputOverShare
             && !connections.isStuck(connection)
     }
 
-    /// A connection holds more than it usually may: once it has not read for long enough, it is ended.
+    /// A connection holds more than it usually may: once it has not read for long enough, it is closed.
     private func watch(_ connection: Connection) {
         if connection.isWatched { return }
         connection.isWatched = true
         watchedReaders.append(connection)
     }
 
-    /// When the next of those has to be looked at, in milliseconds since 1970.
+    /// When the next of those has to be checked, in milliseconds since 1970.
     var watchDeadline: Int? {
         watchedReaders.isEmpty
             ? nil
@@ -264,7 +267,7 @@ extension SubscriptionHub {
                 + DaemonLimits.stuckMilliseconds
     }
 
-    /// Ends those who have not read, and lets go of those who have.
+    /// Closes the connections that have not read, and stops watching those that have.
     func endStuckReaders() {
         if watchedReaders.isEmpty { return }
         let watched = watchedReaders
@@ -280,7 +283,7 @@ extension SubscriptionHub {
         }
     }
 
-    /// Ends a client that does not read, as memory is short.
+    /// Disconnects a client that does not read, because memory is short.
     func endStuckReader(_ connection: Connection) {
         totals.slowConsumers += 1
         outputs.report(
@@ -292,7 +295,7 @@ extension SubscriptionHub {
         close(
             connection, .slowConsumer,
             "This client does not read, and the bus needs the memory; connect again and read.")
-        // Nobody will take it, and it is what the memory is needed for.
+        // Nobody will read it, and the memory is needed.
         connection.isDiscarding = true
     }
 

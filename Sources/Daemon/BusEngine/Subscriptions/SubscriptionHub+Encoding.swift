@@ -2,13 +2,13 @@ import BusJSON
 import BusMachine
 import BusState
 
-/// Changes and states are encoded for a group.
+/// Encodes changes and states for a group.
 extension SubscriptionHub {
     /// How long the encoded items of one event may be, so that the event fits into a line.
     @inline(__always)
     var partLimit: Int { connections.limits.line - DaemonLimits.eventOverhead / 2 }
 
-    /// Encodes the members that changed as a merge patch, or the whole state where that can't say it.
+    /// Encodes the members that changed as a merge patch, or the whole state where a patch can't express it.
     func encodeMembers(
         of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for group: SubscriberGroup,
         into content: GroupContent
@@ -101,7 +101,7 @@ extension SubscriptionHub {
         list.itemEnded(startingAt: start, limit: partLimit)
     }
 
-    /// Appends `,"type/name":` and gives where it began.
+    /// Appends `,"type/name":` and returns where it began.
     @inline(__always)
     private func beginItem(
         _ list: ItemList, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry
@@ -115,7 +115,7 @@ extension SubscriptionHub {
         return start
     }
 
-    /// How much room an address with quotes and a little around it takes.
+    /// How much room an address with quotes and a few more bytes takes.
     @inline(__always)
     func addressRoom(_ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry) -> Int {
         type.addressStart.utf8.count &+ record.pointee.name.utf8.count &+ 8

@@ -2,19 +2,20 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// How far a subscriber group with a pattern has come with finding its stores. New ones are told to it meanwhile.
+/// How far a subscriber group with a pattern has come in the search for its stores. New
+/// stores are added to it meanwhile.
 struct MemberSearch {
-    /// The types that match, and the one that is being looked through.
+    /// The types that match, and the one being searched.
     var types: [Int32]
     var type = 0
-    /// The last name that was looked at in it.
+    /// The last name that was looked at in that type.
     var lastName: String?
     /// What all names that match begin with.
     let prefix: String
 }
 
 extension SubscriptionHub {
-    /// Begins to find the stores that a group wants.
+    /// Begins the search for the stores that a group wants.
     func beginSearch(for group: SubscriberGroup) {
         let pattern = group.key.pattern
         let matching = machine.types.filter { pattern.type.matches($0.name) }
@@ -34,7 +35,7 @@ extension SubscriptionHub {
         if group.key.actions { searchingActionGroups.append(group) }
     }
 
-    /// Finds stores that a group wants while `mayGoOn`; true when all are found.
+    /// Searches for stores that a group wants while `mayGoOn`; true when all are found.
     func search(for group: SubscriberGroup, while mayGoOn: () -> Bool) -> Bool {
         while var search = group.search {
             guard search.type < search.types.count else {
@@ -86,7 +87,7 @@ extension SubscriptionHub {
         return isDone
     }
 
-    /// Goes on finding the stores of the groups that a connection waits for; false if there is more to do.
+    /// Continues the search for the groups that a connection waits for; false if there is more to do.
     func continueSearching(for connection: Connection) -> Bool {
         while let group = connection.searches.last {
             guard search(for: group, while: { !clock.isSliceUsedUp }) else {
@@ -106,7 +107,7 @@ extension SubscriptionHub {
         groupsByStore.add(group, to: index)
     }
 
-    /// Finds the groups that a new store belongs to.
+    /// Adds a new store to the groups that want it.
     func joinGroups(_ index: Int32) {
         if exactGroups.isEmpty, globGroups.isEmpty { return }
         let address = machine.address(of: Int(index))
@@ -123,7 +124,7 @@ extension SubscriptionHub {
             }
     }
 
-    /// A store goes, after its drop has been encoded: it leaves its groups.
+    /// A store is dropped, after its drop has been encoded: it leaves its groups.
     func leaveGroups(_ index: Int32) {
         let type = machine.stores.pointer(index).pointee.type
         let left = groupsByStore.removeAll(from: index)
@@ -131,7 +132,7 @@ extension SubscriptionHub {
         clock.work += left.count * Work.membership
     }
 
-    // MARK: Groups that nobody is in any more
+    // MARK: Groups without subscribers
 
     /// A group leaves its stores, a slice at a time.
     func desert(_ group: SubscriberGroup) {
@@ -149,7 +150,7 @@ extension SubscriptionHub {
                     return scheduler.enqueueSweep()
                 }
                 let store = group.members[place]
-                // The store may have gone, and another have its place.
+                // The store may have been dropped, and another may have its place.
                 if machine.stores.isThere(store), let groups = groupsByStore[store] {
                     clock.work += Work.membership + groups.pointee.count
                     groupsByStore.remove(group, from: store)

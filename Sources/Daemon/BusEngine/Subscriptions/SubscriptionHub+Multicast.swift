@@ -1,9 +1,9 @@
 import BusJSON
 
-/// Many are told the same.
+/// Delivery of the same bytes to many subscribers.
 extension SubscriptionHub {
-    /// Tells a group's subscribers, those that are told the same together. Action events and single subscribers are not for
-    /// here.
+    /// Notifies a group's subscribers, together where they receive the same. Not for action
+    /// events and single subscribers.
     func deliverTogether(_ content: GroupContent, _ cause: ByteWriter?, to group: SubscriberGroup) {
         let multicast = group.multicast ?? formMulticast(of: group)
         if multicast.run.bytes.count >= MulticastGroup.runSize { beginRun(of: multicast) }
@@ -13,7 +13,7 @@ extension SubscriptionHub {
                 content, cause, number: multicast.number, from: multicast.from, to: multicast.run.bytes)
             noteEvent(of: multicast, from: start)
         }
-        // From the end, as who begins to lag changes places with the last.
+        // From the end, because a subscription that begins to lag changes places with the last.
         for place in multicast.others.indices.reversed() {
             multicast.others[place]._withUnsafeGuaranteedRef { deliver(content, cause, toOneOf: $0) }
         }
@@ -54,21 +54,21 @@ extension SubscriptionHub {
         return multicast
     }
 
-    /// Whether a connection has nothing to be told but one subscription's live events, and takes them as they come.
+    /// Whether a connection only has one subscription's live events to receive, and takes them as they come.
     @inline(__always)
     private func canShare(_ connection: Connection) -> Bool {
-        // Runs are held whole: somebody slow would hold many for little. Those get bytes of their own.
+        // Runs are held whole: a slow reader would hold many for little. It gets bytes of its own.
         connection.subscriptions.count == 1 && connection.lagging == 0 && !connection.isClosing
             && connection.outbox.count <= DaemonLimits.sharedWhileWaiting && hasRoom(connection)
     }
 
-    /// Whether a whole run fits into the outbox, so that nobody has to look meanwhile.
+    /// Whether a whole run fits into the outbox, so that nothing has to be checked meanwhile.
     @inline(__always)
     private func hasRoom(_ connection: Connection) -> Bool {
         connection.outbox.count + MulticastGroup.runSize < connections.outboxLimit
     }
 
-    /// The run is full: everybody has it, and who takes no other is told one by one from here on.
+    /// The run is full: all members get it, and those without room for another are notified one by one from here on.
     private func beginRun(of multicast: MulticastGroup) {
         multicast.forEachMember { connections.takeShared($1) }
         multicast.part { !self.hasRoom($1) }
@@ -77,7 +77,7 @@ extension SubscriptionHub {
         multicast.forEachMember { $1.sharedStart = 0 }
     }
 
-    /// The group's subscribers are told one by one until a commit finds them anew.
+    /// The group's subscribers are notified one by one until a commit forms a new multicast.
     func endMulticast(of group: SubscriberGroup) {
         guard let multicast = group.multicast else { return }
         group.multicast = nil
@@ -97,7 +97,7 @@ extension SubscriptionHub {
         }
     }
 
-    /// At the end of a turn everybody gets what is theirs.
+    /// At the end of a turn every member gets its bytes.
     @inline(__always)
     func endMulticasts() {
         if formedMulticasts.isEmpty { return }

@@ -12,7 +12,7 @@ extension SubscriptionHub {
         continuePast(of: subscription.connection)
     }
 
-    /// Asks for the next part, or ends with what is in memory. False while there is more to deliver.
+    /// Queries the next part, or finishes with what is in memory. False while there is more to deliver.
     @discardableResult
     func continuePast(of connection: Connection) -> Bool {
         while connection.behind > 0, connection.query == nil {
@@ -42,7 +42,7 @@ extension SubscriptionHub {
         switch answer {
         case .entries(let entries, let through):
             guard through > after else {
-                // What is said to stand in the log does not: it can't be read any more.
+                // The log lacks entries it should have: they can't be read any more.
                 writeGap(to: subscription, at: machine.revision)
                 endPast(subscription)
                 break
@@ -54,7 +54,7 @@ extension SubscriptionHub {
             writeGap(to: subscription, at: oldest)
             subscription.deliveredThrough = max(after, oldest)
         case .refused, .members, .state:
-            // The log can't be read: whoever listens hears that something is missing.
+            // The log can't be read: a gap event says that something is missing.
             writeGap(to: subscription, at: machine.revision)
             endPast(subscription)
         }
@@ -88,7 +88,7 @@ extension SubscriptionHub {
         return true
     }
 
-    /// Delivers entries while there is room for them, and gives the revision up to which that was done.
+    /// Delivers entries while there is room for them, and returns the revision up to which that was done.
     private func deliver(
         _ entries: UnsafeRawBufferPointer, through end: Int, to subscription: Subscription
     ) -> Int {
@@ -132,7 +132,7 @@ extension SubscriptionHub {
         for entry in machine.types where group.key.pattern.type.matches(entry.name) {
             guard type == "*" || UTF8Order.equal(type, entry.name) else { continue }
             if type == "*", !entry.hasAction(named: action["action"]?.string ?? "") { continue }
-            // Which stores there were is not known here: one that has gone since may have seen it.
+            // Which stores existed is not known here: one that has been dropped since may have matched.
             return true
         }
         return false

@@ -3,9 +3,9 @@ import BusMachine
 import BusProtocol
 import BusState
 
-/// A commit is told: to every subscription that it concerns, each group's change encoded once.
+/// Publishes a commit: to every subscription that it concerns, each group's change encoded once.
 extension SubscriptionHub {
-    /// Tells of the commit that the machine is making. `actions`: its plan holds the actions that caused it.
+    /// Publishes the commit that the machine is making. `actions`: its plan holds the actions that caused it.
     func publish(by principal: Principal, actions: Bool, _ details: CommitDetails?) {
         noteRevision()
         // As long as making the commit took, and a little more for small ones.
@@ -40,7 +40,7 @@ extension SubscriptionHub {
         publication.groups.clear()
     }
 
-    /// `isAlone`: the commit is about one store, so that who is told alone may be told while the change is encoded.
+    /// `isAlone`: the commit is about one store, so a single subscriber may be notified while the change is encoded.
     @inline(__always)
     private func publishWrites(isAlone: Bool) {
         for place in machine.writeSet.indices {
@@ -70,8 +70,8 @@ extension SubscriptionHub {
         }
     }
 
-    /// Publishes a store's change for one group. Where its members are not enough, entries tell what changed, which are
-    /// gathered when the first group wants them.
+    /// Publishes a store's change for one group. Where its members are not enough, delta entries say what changed,
+    /// which are collected when the first group wants them.
     @inline(__always)
     private func publishWrite(
         at place: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
@@ -102,14 +102,14 @@ extension SubscriptionHub {
         }
     }
 
-    /// A store that is new, or wholly new: its state goes out.
+    /// A store is created or replaced: its state is delivered.
     private func publishState(of index: Int32) {
         let record = machine.stores.pointer(index)
         let type = machine.types[Int(record.pointee.type)]
         for group in groups(of: index, type) { encodeState(of: index, record, type, for: group) }
     }
 
-    /// A store goes.
+    /// A store is dropped.
     private func publishDrop(of index: Int32) {
         let record = machine.stores.pointer(index)
         let type = machine.types[Int(record.pointee.type)]
@@ -131,12 +131,12 @@ extension SubscriptionHub {
         groupsByType[Int(type.index)] + (groupsByStore[store]?.pointee ?? [])
     }
 
-    /// Where the group's content of this commit is gathered; nil when nobody would take it live.
+    /// Where the group's content of this commit is collected; nil when no subscriber would take it live.
     @inline(__always)
     func content(of group: SubscriberGroup) -> GroupContent? {
         if let content = group.content {
             if content.isAbandoned { return nil }
-            // One group alone is told all, up to what is encoded at once.
+            // A single group receives all, up to what is encoded at once.
             if !isPublicationLong || publication.groups.count == 1 || group.key.actions { return content }
             lag(group)
             return nil
@@ -156,9 +156,9 @@ extension SubscriptionHub {
         return content
     }
 
-    // MARK: Too much to tell
+    // MARK: Too much to deliver
 
-    /// Counts what has been encoded for a group; too much is not told live.
+    /// Counts what has been encoded for a group; too much is not delivered live.
     @inline(__always)
     func count(_ bytes: Int, of content: GroupContent, for group: SubscriberGroup) {
         clock.work &+= bytes
@@ -166,21 +166,22 @@ extension SubscriptionHub {
         if publication.bytes > DaemonLimits.liveBytes { lag(group) }
     }
 
-    /// Whether so much has been done for this commit that whoever has not been told of it lags behind.
+    /// Whether so much has been done for this commit that subscribers not notified of it yet lag behind.
     @inline(__always)
     var isPublicationLong: Bool { clock.work > publication.liveUntil }
 
-    /// A group's subscribers are not told of this commit live: they lag behind, and are told when it is their turn.
+    /// A group's subscribers are not notified of this commit live: they lag behind, and are
+    /// notified when it is their turn.
     func lag(_ group: SubscriberGroup) {
         if let content = group.content {
             publication.bytes -= content.size
             content.clear()
             content.isAbandoned = true
         }
-        // It is as well to tell them more than need be.
+        // It is simpler to deliver more to them than needed.
         endNoting(group)
         let start = clock.work
-        // From the end: the last one changes places with nobody.
+        // From the end: the last one changes places with no other.
         while group.hasLiveSubscribers {
             Unmanaged.passUnretained(group.subscribers[group.liveCount - 1])._withUnsafeGuaranteedRef {
                 fallBehind($0)
@@ -189,7 +190,7 @@ extension SubscriptionHub {
         clock.deliveredWork += clock.work - start
     }
 
-    /// A subscription is told of this commit later, together with what comes until then.
+    /// A subscription is notified of this commit later, together with what comes until then.
     @inline(__always)
     func fallBehind(_ subscription: Subscription) {
         clock.work &+= Work.fall
@@ -202,7 +203,7 @@ extension SubscriptionHub {
                 CatchUp(
                     reset: false, evenIfEmpty: false, dropsAfter: machine.revision - 1,
                     floor: machine.sequenceBefore, ceiling: machine.sequence))
-            // To be told of a commit costs at most what making it did, about.
+            // Delivering a commit costs at most what making it did, about.
             if !connection.isQueued {
                 scheduler.enqueue(
                     connection, expecting: min(clock.workOfSlice, clock.limits.turnWork))

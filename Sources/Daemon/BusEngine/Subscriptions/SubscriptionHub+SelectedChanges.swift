@@ -1,16 +1,16 @@
 import BusMachine
 
-/// Which stores changed in what a group selects, noted while one of its subscribers lags behind: of all others its
-/// subscribers know already what they would be told.
+/// The stores that changed in what a group selects, recorded while one of its subscribers lags behind: of all others
+/// its subscribers already have the current state.
 struct SelectedChanges {
-    /// All changes after this one are noted, in the order of all changes to stores.
+    /// All changes after this one are recorded, in the order of all changes to stores.
     let since: Int
     /// The last change of each store.
     fileprivate(set) var last: [Int32: Int] = [:]
 }
 
 extension SubscriptionHub {
-    /// A subscriber of the group is about to lag: changes after this one will be noted.
+    /// A subscriber of the group is about to lag: changes after this one are recorded.
     @inline(__always)
     func beginNoting(_ group: SubscriberGroup, after sequence: Int) {
         // A group that has not found all its stores does not hear of those that it has still to find.
@@ -18,24 +18,24 @@ extension SubscriptionHub {
         group.selectedChanges = SelectedChanges(since: sequence)
     }
 
-    /// The same in the midst of a commit, whose changes are to be told later.
+    /// The same in the midst of a commit, whose changes are to be delivered later.
     func beginNotingCommit(_ group: SubscriberGroup) {
         guard group.hasSelection, group.selectedChanges == nil else { return }
         beginNoting(group, after: machine.sequenceBefore)
         for store in group.content?.selected ?? [] { noteSelected(store, of: group) }
     }
 
-    /// What a group selects of a store has changed.
+    /// Records that what a group selects of a store has changed.
     func noteSelected(_ store: Int32, of group: SubscriberGroup) {
         guard group.selectedChanges != nil else { return }
         let sequence = machine.stores.pointer(store).pointee.sequence
         guard group.selectedChanges!.last.updateValue(sequence, forKey: store) == nil else { return }
         selectedChangeCount += 1
-        // Who does not read must not make the bus hold more and more; then more is told than need be.
+        // A client that does not read must not make the bus hold more and more; then more is delivered than needed.
         if selectedChangeCount > DaemonLimits.selectedChanges { endNoting(group) }
     }
 
-    /// Nobody lags any more, or there is too much to note.
+    /// No subscriber lags any more, or there is too much to record.
     func endNoting(_ group: SubscriberGroup) {
         guard let changes = group.selectedChanges else { return }
         selectedChangeCount -= changes.last.count

@@ -13,12 +13,13 @@ extension SubscriptionHub {
         case resume(after: Int)
         /// With what changes from now on.
         case live
-        /// Action subscriptions: after a revision of which nobody can tell any more, or from the log.
+        /// Action subscriptions: after a revision whose successors are no longer known, or from the log.
         case gap
         case past(after: Int)
     }
 
-    /// The group of all subscriptions with a filter, which is made if there is none. It may have to search for its stores.
+    /// The group of all subscriptions with a filter, which is made if there is none. It may
+    /// have to search for its stores.
     func group(_ filter: SubscriptionFilter, _ pointers: [[String]]?) -> SubscriberGroup {
         let group = groups[filter] ?? makeGroup(filter, pointers)
         _ = search(for: group) { !clock.isSliceUsedUp }
@@ -34,7 +35,7 @@ extension SubscriptionHub {
         return subscription
     }
 
-    /// Adds a subscription as it was with another daemon.
+    /// Adds a subscription as it was in another daemon.
     func attach(_ subscription: Subscription) {
         endMulticast(with: subscription.connection)
         endMulticast(of: subscription.group)
@@ -43,7 +44,7 @@ extension SubscriptionHub {
         subscriptionCount += 1
     }
 
-    /// Lets a subscription begin.
+    /// Begins delivery to a subscription.
     func begin(_ subscription: Subscription, _ start: Start) {
         let connection = subscription.connection
         switch start {
@@ -74,7 +75,7 @@ extension SubscriptionHub {
         if connection.searches.isEmpty { catchUp(connection) }
     }
 
-    /// A group that has not found all its stores can't tell of them: its subscribers lag behind until it has.
+    /// A group that has not found all its stores can't deliver their changes: its subscribers lag behind until it has.
     private func waitForStores(
         of group: SubscriberGroup, _ connection: Connection, _ subscription: Subscription
     ) {
@@ -103,7 +104,7 @@ extension SubscriptionHub {
         return floor
     }
 
-    /// Takes a subscription out of its group, and the group away with its last one.
+    /// Removes a subscription from its group, and the group with its last subscription.
     func detach(_ subscription: Subscription) {
         let group = subscription.group
         endMulticast(of: group)
@@ -135,7 +136,7 @@ extension SubscriptionHub {
         return group
     }
 
-    /// A dictionary has no order that could be relied on; what clients are told has.
+    /// A dictionary has no stable order; what clients receive has.
     var groupsInOrder: [SubscriberGroup] { groups.values.sorted { $0.number < $1.number } }
 
     private func findMembers(of group: SubscriberGroup) {
@@ -172,9 +173,9 @@ extension SubscriptionHub {
         desert(group)
     }
 
-    // MARK: Another past
+    // MARK: Rewinding
 
-    /// The machine holds other stores now, those of an earlier revision: all groups find theirs again.
+    /// The machine holds the stores of an earlier revision now: all groups search for theirs again.
     func rejoin() {
         groupsByStore.removeAll()
         groupsByType = []
@@ -190,8 +191,8 @@ extension SubscriptionHub {
         noteTypes()
     }
 
-    /// A subscription to actions: those of commits that stand are delivered again, from the log; the others did not happen.
-    /// `unheard`: the first revision that it was about to hear of and will not.
+    /// Rewinds a subscription to actions: those of commits that stand are delivered again, from the log; the others
+    /// were rolled back. `unheard`: the first revision that it was about to receive and will not.
     func rewindActions(_ subscription: Subscription, from unheard: Int?) {
         if subscription.deliveredThrough == nil {
             guard let unheard, unheard <= machine.revision else { return }
@@ -203,7 +204,7 @@ extension SubscriptionHub {
         subscription.connection.isBlocked = true
     }
 
-    /// A subscription to states that was told, or was about to be told, of what has not happened.
+    /// Restarts a subscription to states that received, or was about to receive, what was rolled back.
     func restart(_ subscription: Subscription, hasMissed: Bool) {
         guard hasMissed || subscription.from > machine.revision || subscription.catchUp != nil else { return }
         if subscription.catchUp != nil { endLagging(subscription) }

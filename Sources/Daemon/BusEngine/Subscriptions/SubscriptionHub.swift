@@ -3,10 +3,12 @@ import BusMachine
 import BusProtocol
 import BusState
 
-/// Who is told what: subscriptions, the groups of those that are alike, and how far each of them has come.
+/// Which subscribers receive what: subscriptions, the groups of those that are alike, and
+/// how far each of them has come.
 ///
-/// A commit is encoded once per group (`publish`); whoever can't take it now catches up later, in its own turn, with what
-/// differs by then. The hub reads the state machine and writes to connections; what it tells never decides anything.
+/// A commit is encoded once per group (`publish`); a subscriber that can't take it now catches up later, in its
+/// own turn, with what differs by then. The hub reads the state machine and writes to connections; it never
+/// influences what a commit does.
 final class SubscriptionHub {
     let machine: StateMachine
     let connections: Connections
@@ -22,12 +24,12 @@ final class SubscriptionHub {
 
     // Groups.
     @exclusivity(unchecked) var groups: [SubscriptionFilter: SubscriberGroup] = [:]
-    /// How many there ever were.
+    /// How many groups were ever made.
     @exclusivity(unchecked) var groupsMade = 0
-    /// Those that want every store of a type, by the type's index.
+    /// Groups that want every store of a type, by the type's index.
     @exclusivity(unchecked) var groupsByType: [[SubscriberGroup]] = []
-    /// Those that want some stores of a type only, by store, and how they are found: by the one address that their pattern
-    /// names, or by what names that match it begin with.
+    /// Groups that want only some stores of a type, by store, and how they are found: by the one address that their
+    /// pattern names, or by the prefix of names that match it.
     let groupsByStore = StoreGroups()
     @exclusivity(unchecked) var exactGroups: [String: [SubscriberGroup]] = [:]
     @exclusivity(unchecked) var globGroups = GlobIndex()
@@ -36,40 +38,40 @@ final class SubscriptionHub {
     @exclusivity(unchecked) var groupBytes = 0
     /// How many groups want actions; mostly none.
     @exclusivity(unchecked) var actionGroupCount = 0
-    /// Groups that want actions of some stores of a type only, and those of them that have not found all their stores.
+    /// Groups that want actions of only some stores of a type, and those of them that have not found all their stores.
     @exclusivity(unchecked) var partialActionGroups: [SubscriberGroup] = []
     @exclusivity(unchecked) var searchingActionGroups: [SubscriberGroup] = []
     /// Groups without subscribers that are still members of stores.
     @exclusivity(unchecked) var deserted: [SubscriberGroup] = []
 
-    // The commit that is told.
+    // The commit being published.
     let publication = Publication()
     let restricted = Stack<DeltaEntry>()
-    /// Counts the actions that were published, so that each group is told once.
+    /// Counts the actions that were published, so that each group is notified once.
     @exclusivity(unchecked) var publishedActions = 0
-    /// Groups that are told together in this turn.
+    /// Groups with a multicast in this turn.
     @exclusivity(unchecked) var formedMulticasts: [SubscriberGroup] = []
     @exclusivity(unchecked) var spareMulticasts: [MulticastGroup] = []
-    /// How many were ever formed.
+    /// How many multicasts were ever formed.
     @exclusivity(unchecked) var multicastsFormed = 0
 
-    // Who is told later.
+    // Subscribers that are notified later.
     @exclusivity(unchecked) var bookmarkQueue = BookmarkQueue()
-    /// When groups have to be looked at because of the time, in milliseconds since 1970.
+    /// When groups have to be checked because of the time, in milliseconds since 1970.
     @exclusivity(unchecked) var bookmarkDeadline: Int?
-    /// How many stores are noted for groups with a selection.
+    /// How many changed stores are recorded for groups with a selection.
     @exclusivity(unchecked) var selectedChangeCount = 0
-    /// What is gathered for those who catch up, and not written yet.
+    /// What is collected for subscriptions that catch up, and not written yet.
     @exclusivity(unchecked) var catchUpBytes = 0
-    /// Subscriptions that fell behind lately because there were too many to tell, those of long ago counting less.
+    /// Subscriptions that fell behind lately because there were too many to notify; earlier ones count less.
     @exclusivity(unchecked) var falls = 0
     @exclusivity(unchecked) var fallsDecayedAt = 0
     /// Connections whose subscriptions wait until they may take live changes again, and when the first of them may.
     @exclusivity(unchecked) var resting: [Connection] = []
     @exclusivity(unchecked) var restDeadline: Int?
-    /// Subscribers to actions for whom more waits than usual.
+    /// Subscribers to actions with more waiting output than usual.
     @exclusivity(unchecked) var watchedReaders: [Connection] = []
-    /// When storage that large commits needed is given back, in milliseconds since 1970; nil where there is none.
+    /// When storage that large commits needed is released, in milliseconds since 1970; nil where there is none.
     @exclusivity(unchecked) var trimDeadline: Int?
 
     /// Since the start, for `stats`.
@@ -97,7 +99,7 @@ final class SubscriptionHub {
         noteTypes()
     }
 
-    // MARK: What others may ask
+    // MARK: For other parts
 
     var groupCount: Int { groups.count }
     /// How many groups wait for their bookmark.
@@ -117,7 +119,7 @@ final class SubscriptionHub {
         min(bookmarkDeadline ?? .max, watchDeadline ?? .max, restDeadline ?? .max, trimDeadline ?? .max)
     }
 
-    /// Does what the time asks for.
+    /// Does what is due by now.
     func tick() {
         bookmarkAfterTime()
         trimIfDue()
@@ -125,14 +127,14 @@ final class SubscriptionHub {
         endRests()
     }
 
-    /// The machine has come to another revision.
+    /// The machine has advanced to another revision.
     @inline(__always)
     func noteRevision() {
         previousDigits = revisionDigits
         revisionDigits = KeptDecimal(machine.revision)
     }
 
-    /// The machine has more types: groups that want all stores of some find those among them.
+    /// The machine has more types: groups that want whole types are added to those that match.
     func noteTypes() {
         while groupsByType.count < machine.types.count {
             let name = machine.types[groupsByType.count].name
@@ -141,14 +143,14 @@ final class SubscriptionHub {
         }
     }
 
-    /// Says goodbye; what was written before is still sent.
+    /// Sends a goodbye; what was written before is still sent.
     func close(_ connection: Connection, _ code: GoodbyeCode, _ message: String) {
         guard !connection.isClosing else { return }
         endMulticast(with: connection)
         connections.close(connection, code, message)
     }
 
-    /// Nobody is told of anything any more on a connection.
+    /// Ends all subscriptions of a connection.
     func removeAll(of connection: Connection) {
         for subscription in connection.subscriptions.reversed() { detach(subscription) }
         connection.subscriptions = []
@@ -156,12 +158,12 @@ final class SubscriptionHub {
     }
 }
 
-/// What commits are made in is kept for the next one; what only a large one needed is given back when no such comes any more.
+/// Storage is kept for the next commit; what only a large commit needed is released when no more large ones come.
 extension SubscriptionHub {
     /// A large commit has been made: the next one may be as large.
     func scheduleTrim() { trimDeadline = clock.now + DaemonLimits.largeStorageKept }
 
-    /// Gives back what large commits took, once the time has come.
+    /// Releases what large commits took, once it is due.
     func trimIfDue() {
         guard let deadline = trimDeadline, deadline <= clock.now else { return }
         trimDeadline = nil
