@@ -1,24 +1,24 @@
-/// Every bound that decides what a commit may do, each with its reason. Sizes are in bytes.
+/// Every limit that decides what a commit may do, each with its reason. Sizes are in bytes.
 ///
-/// They belong to the bus and not to one daemon: whoever applies the same entries under the same ones comes to the same
-/// states and the same refusals.
+/// They belong to the bus and not to one daemon: every daemon that applies the same entries under the same limits comes
+/// to the same states and the same refusals.
 package struct BusLimits: Sendable, Equatable {
     /// The largest state, encoded: a state must fit into one line with room for what surrounds it.
     package var state = 1 << 20
     /// Stores on the bus: bounds memory and the longest commit.
     package var stores = 1_000_000
-    /// Actions in one dispatch: bounds how long one commit keeps everybody else waiting.
+    /// Actions in one dispatch: bounds how long one commit keeps all other clients waiting.
     package var batch = 1024
-    /// Operations of one dispatch: a commit can't be interrupted, so this bounds how long everybody else waits for one. A store
-    /// that is reached takes 2, each write to it 8, expressions one for each step: so 200,000 stores can be changed at
-    /// once in a simple way, which takes some 50 ms.
+    /// Operations of one dispatch: a commit can't be interrupted, so this bounds how long all other clients wait for
+    /// it. Each store reached takes 2, each write to it 8, expressions one for each step: so 200,000 stores can be
+    /// changed at once in a simple way, which takes some 50 ms.
     package var commit = 2_000_000
-    /// What the states may take in all; past it, what would grow is refused.
+    /// What the states may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
 
     package init() {}
 
-    /// For entries that were committed before: they are not judged again.
+    /// For replayed entries, which were committed before: they are not checked again.
     package static var none: BusLimits {
         var limits = BusLimits()
         limits.state = Int(Int32.max)
@@ -29,9 +29,9 @@ package struct BusLimits: Sendable, Equatable {
         return limits
     }
 
-    /// Operations of a will: nobody is there who could wait for its turn, so it must not take long.
+    /// Operations of a will: no client is there to wait for its turn, so it must not take long.
     package static let willOperations = 100_000
-    /// Stores that go with one session: they are dropped in one commit, when it ends.
+    /// Ephemeral stores of one session: they are dropped in one commit, when it ends.
     package static let ephemeralStores = 10_000
     /// The longest key, in bytes: it is kept for every keyed commit.
     package static let key = 128
@@ -40,21 +40,20 @@ package struct BusLimits: Sendable, Equatable {
     /// The drops that are remembered for subscriptions that resume or lag behind.
     package static let rememberedDrops = 100_000
 
-    /// What one store may spend on expressions in one action: far above any honest mutation, and over in
-    /// milliseconds.
+    /// What one store may spend on expressions in one action: far above any honest mutation, and over in milliseconds.
     package static let storeOperations = 100_000
     package static let storeBytes = 4 << 20
     /// What the expressions of one commit may produce in all.
     package static let commitBytes = 64 << 20
-    /// What one store may cost of the commit's operations beside its expressions: being looked at, and each
-    /// write noted. Bounds the time of a batch over many stores, and the memory to roll it back.
+    /// What one store costs of the commit's operations beside its expressions: the look-up, and each recorded write.
+    /// Bounds the time of a batch over many stores, and the memory to roll it back.
     package static let operationsPerStore = 2
     package static let operationsPerWrite = 8
-    /// And being reached again by a batch: the changes have to be put together.
+    /// And when a batch reaches it again: the changes have to be merged.
     package static let operationsPerReturn = 40
 
     /// What a store takes of the memory beside its state.
     package static let storeOverhead = 128
-    /// Commits that write more stores than this are large: the storage they needed is given back some time later.
+    /// Commits that write more stores than this are large: the storage they needed is released some time later.
     package static let usualWrites = 4096
 }

@@ -1,8 +1,8 @@
-/// What of a state machine is read from other modules with every commit.
+/// The properties of a state machine that other modules read with every commit.
 ///
-/// It stands behind a constant pointer: elsewhere the compiler checks every access to a property of a class for overlapping
-/// ones at run time, which would cost a plain dispatch 1,200 instructions, two fifths more. One serial owner reads and writes
-/// all of it, so none overlap.
+/// They are stored behind a constant pointer: in other modules the compiler checks every access to a property of a
+/// class for overlap at run time, which would cost a plain dispatch 1,200 instructions, two fifths more. One serial
+/// owner makes all accesses, so none overlap.
 extension StateMachine {
     @usableFromInline
     struct Place {
@@ -37,7 +37,7 @@ extension StateMachine {
         set { place.pointee.sequence = newValue }
     }
 
-    /// What it was before the commit being made.
+    /// Its value before the commit being made.
     public internal(set) var sequenceBefore: Int {
         @inlinable get { place.pointee.sequenceBefore }
         set { place.pointee.sequenceBefore = newValue }
@@ -61,7 +61,7 @@ extension StateMachine {
         set { place.pointee.operationsSpent = newValue }
     }
 
-    /// How often something was applied to so many stores that the storage it needed should be given back some time.
+    /// How often something was applied to so many stores that the storage it needed should be released some time.
     public internal(set) var largeWriteSets: Int {
         @inlinable get { place.pointee.largeWriteSets }
         set { place.pointee.largeWriteSets = newValue }

@@ -3,34 +3,35 @@ import BusLogic
 import BusProtocol
 import BusState
 
-/// What a commit means: types, stores, and what becomes of them, the same wherever the same entries are applied.
+/// What a commit means: types, stores, and how they change, the same wherever the same entries are applied.
 ///
-/// It knows no connection, no subscription, no log and no clock. The daemon's engine stands in front of it and tells others;
-/// replay, snapshots, verification and looks at the past use it alone.
+/// It knows no connection, no subscription, no log and no clock. The daemon's engine stands in front of it and notifies
+/// subscribers; replay, snapshots, verification and reads of the past use it alone.
 ///
-/// A commit comes about in three steps. Something is *planned* (`Planning`): names are resolved, payloads checked. Then it is
-/// *applied* (`Commits`): states change in place, and `rollback` undoes all of it. At last it is *committed*: the revision
-/// counts on, every store that differs takes it over, and whoever stands in front hears of each.
+/// A commit is made in three steps. It is *planned* (`Planning`): names are resolved, payloads checked. Then it is
+/// *applied* (`Commits`): states change in place, and `rollback` undoes all of it. Finally it is *committed*: the
+/// revision is incremented, every store that differs takes the revision, and the engine is shown each change.
 public final class StateMachine {
     @exclusivity(unchecked) package var limits: BusLimits
-    /// The name of this history: a UUID.
+    /// The UUID of this history.
     @exclusivity(unchecked) package var epoch: String
 
-    /// What whoever stands in front reads all the time.
+    /// The properties that the engine reads all the time.
     @usableFromInline let place: UnsafeMutablePointer<Place>
 
     // Types and stores; see `Place`.
     @exclusivity(unchecked) var typesByName: [String: TypeEntry] = [:] {
         didSet { nameChanges += 1 }
     }
-    /// Counts what makes names of types and stores mean something else: types that come or go, and stores that go.
+    /// Counts the changes after which names of types and stores may mean something else: types added or
+    /// removed, and stores dropped.
     @exclusivity(unchecked) var nameChanges = 0
     @exclusivity(unchecked) var lastType: TypeEntry?
     /// Types in the order in which one action reaches them.
     @exclusivity(unchecked) var commitOrder: [TypeEntry] = []
     @exclusivity(unchecked) package internal(set) var dropLog = DropLog()
 
-    // Who acts, and what was asked before.
+    // Principals and earlier requests.
     @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
     /// Principals of the log, by `by`.
     @exclusivity(unchecked) var principals: [String: Principal] = [:]
@@ -43,10 +44,10 @@ public final class StateMachine {
     public let writeSet = Stack<StoreWrite>()
     let furtherRecords = Stack<FurtherRecords>()
     let undoLog = UndoLog()
-    /// What a commit did to one store: member by member where that says it, else as entries.
+    /// What a commit did to one store: member by member where that is enough, else as delta entries.
     package let memberChanges = MemberChanges()
     package let entries = Stack<DeltaEntry>()
-    /// Made right after the machine, whose answers it needs.
+    /// Made right after the machine, which it refers to.
     @exclusivity(unchecked) private(set) var context: CommitContext!
 
     // The log.
@@ -56,13 +57,13 @@ public final class StateMachine {
     /// How many entries were applied without reading again what they share with the one before.
     @exclusivity(unchecked) package internal(set) var entriesReadAlike = 0
     @exclusivity(unchecked) var timeText = (milliseconds: -1, text: ByteWriter(capacity: 64))
-    /// Where a keyed request is written down, to be told from others.
+    /// Where a keyed request is written for its digest.
     let keyScratch = ByteWriter(capacity: 1024)
 
-    /// The seed of the hashes that are in use.
+    /// The seed of the hashes in use.
     @exclusivity(unchecked) package private(set) var hashSeed: UInt64
 
-    /// `hashSeed` seeds the hashing of addresses and keys, so that nobody can choose ones that collide.
+    /// `hashSeed` seeds the hashing of addresses and keys, so that no client can choose ones that collide.
     package init(
         types: [any StateType], epoch: String, limits: BusLimits = BusLimits(), hashSeed: UInt64
     ) {
@@ -90,22 +91,22 @@ public final class StateMachine {
     /// What the stores count as, in bytes.
     package var stateMemory: Int { stateBytes + stores.count * BusLimits.storeOverhead }
 
-    /// Sets the time of what comes next: milliseconds since 1970. Time never goes back within a history.
+    /// Sets the time of the next entry: milliseconds since 1970. Time never goes back within a history.
     package func advance(to milliseconds: Int) { time = max(time, milliseconds) }
 
-    /// Lets time go back: where a new history begins.
+    /// Sets the time back: where a new history begins.
     package func turnBack(to milliseconds: Int) { time = milliseconds }
 
-    /// Makes the next commit the one after `revision`, so that what is applied again from a record gets the number
-    /// that it had, which expressions may read. The number may also go back by what one recorded commit took here in
-    /// several steps. Only for a machine that nobody is told of.
+    /// Makes the next commit the one after `revision`, so that a recorded commit that is applied again gets the number
+    /// it had, which expressions may read. The number may also go back by the steps that one recorded commit took here.
+    /// Only for a machine without subscribers.
     package func renumber(after revision: Int) {
         precondition(revision >= 0, "Revisions count from 1.")
         self.revision = revision
     }
 
-    /// Takes over all that another machine holds, which is left with the large parts of what this one held: freeing them
-    /// takes time in proportion, and need not be done here.
+    /// Takes over all that another machine holds, which is left with the large parts of this one: freeing them takes
+    /// time in proportion, and need not be done here.
     package func become(_ other: StateMachine) {
         swap(&stores, &other.stores)
         swap(&types, &other.types)
@@ -125,6 +126,6 @@ public final class StateMachine {
         nextSession = max(nextSession, other.nextSession)
     }
 
-    /// Gives the kernel what can be given back.
+    /// Returns unused memory to the kernel.
     package func giveBackMemory() { stores.giveBackMemory() }
 }

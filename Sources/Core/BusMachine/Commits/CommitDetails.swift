@@ -2,14 +2,14 @@ import BusJSON
 
 /// What a commit is besides its actions and its key.
 package final class CommitDetails {
-    /// Stores that the commit makes, puts another state into, and drops.
+    /// Stores that the commit creates, replaces the state of, and drops.
     package var created: [Int32] = []
     package var replaced: [(store: Int32, state: JSONObject)] = []
     package var dropped: [Int32] = []
-    /// The session whose end it is.
+    /// The session that it ends.
     package var ended: SessionID?
     package var reverted: Reversion?
-    /// Definitions that come into force, and names of those that go.
+    /// Definitions that come into force, and names of those removed.
     package var definitions: [JSON] = []
     package var undefined: [String] = []
 

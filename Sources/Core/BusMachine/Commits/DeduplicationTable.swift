@@ -1,9 +1,9 @@
 import BusProtocol
 
-/// The keys of recent commits, so that a request that is sent again is recognised and answered as before.
+/// The keys of recent commits, so that a repeated request is recognised and answered as before.
 ///
-/// Every keyed commit adds one and, once there are enough, takes the oldest away, so this is on the way of each of
-/// them: a ring in the order of commits, and an index of places in it by hash, with open addressing.
+/// Every keyed commit adds one and, once the table is full, removes the oldest, so each of them pays for it: hence a
+/// ring in the order of commits, and an index of places in it by hash, with open addressing.
 package struct DeduplicationTable {
     package struct ID {
         package let identity: Int32
@@ -12,7 +12,7 @@ package struct DeduplicationTable {
 
     /// What is remembered of a keyed commit.
     package struct Entry {
-        /// Tells whether another request with the key is the same.
+        /// Distinguishes another request with the same key.
         package let digest: Digest
         package let revision: Int
         package let matched: Int
@@ -47,7 +47,7 @@ package struct DeduplicationTable {
     /// Keyed commits up to this revision may have been forgotten.
     package var forgottenThrough = 0
 
-    /// Who does not know the seed can't choose keys whose hashes collide.
+    /// A client that does not know the seed can't choose keys whose hashes collide.
     init(seed: UInt64) { self.seed = seed | 1 }
 
     package var count: Int { ring.count }
@@ -74,7 +74,7 @@ package struct DeduplicationTable {
         oldest = oldest + 1 == ring.count ? 0 : oldest + 1
     }
 
-    /// All that is remembered, oldest first.
+    /// Visits all entries, oldest first.
     package func forEach(_ body: (ID, Entry) -> Void) {
         for offset in 0..<ring.count {
             let place = ring[(oldest + offset) % ring.count]
@@ -105,7 +105,7 @@ package struct DeduplicationTable {
         slots[slot] = place
     }
 
-    /// Takes a place out of the index, and moves later ones of the same run up, so that they are still found.
+    /// Removes a place from the index, and moves later ones of the same run up, so that they are still found.
     private mutating func leave(_ place: Int) {
         let mask = slots.count - 1
         var gap = Int(truncatingIfNeeded: ring[place].hash) & mask

@@ -3,10 +3,10 @@ import BusLogic
 import BusProtocol
 import BusState
 
-/// A plan is applied to the states, all of it or nothing.
+/// Applies a plan to the states, all of it or nothing.
 extension StateMachine {
-    /// Applies the plan and gives how many stores saw it. Everything can be rolled back until it is committed; after an error
-    /// everything has been. `most`: the operations that it may spend, if fewer than every commit may.
+    /// Applies the plan and returns how many stores it matched. Everything can be rolled back until it is committed;
+    /// after an error everything has been. `most`: the operations that it may spend, if fewer than every commit may.
     package func apply(by principal: Principal, spending most: Int = .max) throws(RequestError) -> Int {
         let operations = min(limits.commit, most)
         let facts = context.facts
@@ -31,7 +31,7 @@ extension StateMachine {
         return writeSet.count
     }
 
-    /// What would grow past the memory that the states may take.
+    /// The error for states that would grow beyond their memory limit.
     var memoryUsedUp: RequestError {
         RequestError(
             .limit, "The bus holds \(limits.memory) bytes, its memory limit; drop what is not needed.")
@@ -76,22 +76,22 @@ extension StateMachine {
         try result.get()
     }
 
-    /// Applies a step to its store or to all stores of the type. `writes` are what it writes to each, if that is
-    /// the same for all.
+    /// Applies a step to its store or to all stores of the type. `writes` are what it writes to each,
+    /// if that is the same for all.
     @inline(__always)
     private func apply(
         _ step: UnsafePointer<DispatchPlan.Step>, _ writes: StepWrites?, of entry: TypeEntry,
         _ facts: CommitContext.Place
     ) throws(RequestError) {
         if step.pointee.store >= 0 { return try apply(step, writes, to: step.pointee.store, facts) }
-        // A commit neither makes stores nor drops any, so each is looked up where it stands.
+        // Applying neither creates nor drops stores, so each member is looked up in place.
         for place in 0..<entry.members.count where entry.members[place] >= 0 {
             try apply(step, writes, to: entry.members[place], facts)
         }
     }
 
-    /// Applies a step to one store: the writes that are the same for all, if there are any and they work out,
-    /// else what the type makes of its state.
+    /// Applies a step to one store: the precomputed writes, if there are any and they apply, else the
+    /// type's mutation of its state.
     @inline(__always)
     private func apply(
         _ step: UnsafePointer<DispatchPlan.Step>, _ writes: StepWrites?, to index: Int32,
@@ -119,7 +119,7 @@ extension StateMachine {
         if draft.size > limits.state { throw tooLarge(index) }
     }
 
-    /// Asks the type to commit to one store.
+    /// Lets the type mutate one store.
     private func mutate(
         _ step: UnsafePointer<DispatchPlan.Step>, _ index: Int32, _ draft: inout Draft
     ) throws(RequestError) {
@@ -150,7 +150,7 @@ extension StateMachine {
         ).with("store", .string(store)).with("action", .string(action))
     }
 
-    /// Remembers which records of the undo log belong to which store.
+    /// Records which undo records belong to which store.
     @inline(__always)
     private func noteWrite(
         _ index: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ records: Range<Int>
@@ -170,7 +170,7 @@ extension StateMachine {
         }
     }
 
-    /// Undoes everything that was applied and not committed.
+    /// Rolls back everything that was applied and not committed.
     package func rollback() {
         for further in furtherRecords.elements.reversed() {
             let record = stores.pointer(writeSet[Int(further.write)].store)
@@ -194,7 +194,7 @@ extension StateMachine {
         undoLog.clear()
     }
 
-    /// Gives back the storage that only large commits needed.
+    /// Releases the storage that only large commits needed.
     package func trimStorage() {
         writeSet.relax()
         furtherRecords.relax()

@@ -13,10 +13,10 @@ package enum StoreChange {
     case entries
 }
 
-/// What was applied becomes a commit: the revision counts on, and every store that differs takes it over.
+/// Commits what was applied: the revision is incremented, and every store that differs takes it.
 ///
-/// Whoever is to hear of it drives this: `beginCommit`, then a look at each store that it writes, replaces, makes or drops,
-/// then `endCommit`. So the change of a store is looked at once, when it can still be seen what it was.
+/// The caller that publishes the commit drives this: `beginCommit`, then a look at each store that it writes, replaces,
+/// creates or drops, then `endCommit`. So the change of a store is found once, while its previous value is still known.
 extension StateMachine {
     @inlinable @inline(__always)
     public func beginCommit() {
@@ -25,7 +25,7 @@ extension StateMachine {
         place.pointee.changed = 0
     }
 
-    /// Commits the store at a place of the write set, and says how it differs.
+    /// Commits the store at a place of the write set, and returns how it differs.
     package func commitWrite(at place: Int) -> StoreChange {
         let store = writeSet[place].store
         let record = stores.pointer(store)
@@ -42,7 +42,7 @@ extension StateMachine {
         return .entries
     }
 
-    /// A store goes with this commit, so nobody hears of what it did to it before.
+    /// This commit drops a store, so its earlier writes to the store are not published.
     package func skipWrite(to store: Int32) {
         let place = stores.pointer(store).pointee.write
         guard place >= 0 else { return }
@@ -50,7 +50,7 @@ extension StateMachine {
         writeSet[Int(place)].further = -1
     }
 
-    /// What the commit did to a store, left in `memberChanges`; false if that can't hold it.
+    /// Collects what the commit did to a store in `memberChanges`; false if they can't express it.
     @inline(__always)
     private func gatherMemberChanges(
         at place: Int, _ record: UnsafeMutablePointer<StoreRecord>
@@ -62,14 +62,14 @@ extension StateMachine {
             UnsafeBufferPointer(start: records, count: write.records.count), in: &record.pointee.state)
     }
 
-    /// Writes the members that the commit changed as a merge patch; false where that can't say it.
+    /// Writes the members that the commit changed as a merge patch; false where a patch can't express it.
     package func appendMemberChanges(
         of record: UnsafeMutablePointer<StoreRecord>, to writer: ByteWriter
     ) -> Bool {
         memberChanges.appendMerge(of: &record.pointee.state, to: writer)
     }
 
-    /// The delta entries of one store of the write set, left in `entries`.
+    /// Collects the delta entries of one store of the write set in `entries`.
     package func gatherEntries(at place: Int) {
         entries.clear()
         let write = writeSet[place]
@@ -95,7 +95,7 @@ extension StateMachine {
         DeltaBuilder.append(ranges, of: undoLog, state: state.pointee, to: entries)
     }
 
-    /// The store changes in this commit.
+    /// Marks the store as changed in this commit.
     @inline(__always)
     private func bump(_ index: Int32, _ record: UnsafeMutablePointer<StoreRecord>) {
         changed &+= 1
@@ -107,7 +107,7 @@ extension StateMachine {
         }
     }
 
-    /// Puts a state in the place of a store's; false if it is the same.
+    /// Replaces a store's state; false if it is the same.
     package func commitReplacement(of index: Int32, by state: JSONObject) -> Bool {
         let record = stores.pointer(index)
         if record.pointee.state == state { return false }
@@ -119,14 +119,13 @@ extension StateMachine {
         return true
     }
 
-    /// A store that was inserted is part of the bus from this commit on.
+    /// A created store is part of the bus from this commit on.
     package func commitCreation(of index: Int32) { bump(index, stores.pointer(index)) }
 
-    /// A store goes with this commit; its record is there until the commit ends.
+    /// This commit drops a store; its record is there until the commit ends.
     package func commitDrop(of index: Int32) { changed += 1 }
 
-    /// The commit is made, and everybody has heard of it.
-    /// True: it was large, so storage is held that most need not.
+    /// Ends the commit, which has been published. True: it was large, so more storage is held than most commits need.
     @discardableResult
     package func endCommit() -> Bool {
         let isLarge = writeSet.count > BusLimits.usualWrites
@@ -141,7 +140,7 @@ extension StateMachine {
         return endCommit()
     }
 
-    /// All of it for a machine that nobody stands in front of.
+    /// Makes the whole commit for a machine without an engine.
     package func commit(_ details: CommitDetails? = nil) {
         beginCommit()
         if let details { return commitAll(details) }

@@ -3,7 +3,7 @@ import BusProtocol
 
 /// Requests that may be sent again: recognised by their key, committed once.
 extension StateMachine {
-    /// The request's key and what it stands for; nil when it has none.
+    /// The request's key and its digest; nil when it has none.
     package func keyed(_ request: RequestReader, by principal: Principal) throws(RequestError)
         -> KeyedRequest?
     {
@@ -50,7 +50,7 @@ extension StateMachine {
         return nil
     }
 
-    /// What the request asks for, without what may differ when it is sent again.
+    /// The digest of the request, without what may differ when it is sent again.
     private func digest(of request: RequestReader) -> DeduplicationTable.Digest {
         let writer = keyScratch
         writer.clear()
@@ -59,17 +59,17 @@ extension StateMachine {
             writer.append(UInt8(ascii: ":"))
             writer.append(text)
         }
-        // No payload is an empty one.
+        // A missing payload equals an empty one.
         writer.append(jsonObject: request.present.contains(.payload) ? request.payload : JSONObject())
         for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision, .dryRun] {
             writer.append(UInt8(ascii: "|"))
-            // Every flag is false when it is left out.
+            // Every flag is false when it is omitted.
             if let value = request.value(member), value != false { writer.append(json: value) }
         }
         return DeduplicationTable.digest(of: writer.bytes)
     }
 
-    /// Remembers what came of a keyed request.
+    /// Remembers the result of a keyed request.
     package func remember(_ key: KeyedRequest, matched: Int, changed: Int) {
         keys.remember(
             .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)

@@ -1,9 +1,9 @@
 import BusJSON
 import BusState
 
-/// What was applied would change: for dry runs.
+/// What the applied plan would change: for dry runs.
 package struct RehearsedChanges {
-    /// Merge patches by address, with commas between them; and whole states where a patch can't say it.
+    /// Merge patches by address, with commas between them; and whole states where a patch can't express it.
     package let merges = ByteWriter()
     package let states = ByteWriter()
     /// How many stores differ, and how many were looked at.
@@ -12,7 +12,7 @@ package struct RehearsedChanges {
 }
 
 extension StateMachine {
-    /// What is applied and not committed, as long as that takes no more than `room` bytes.
+    /// The changes that are applied and not committed, as long as they take no more than `room` bytes.
     package func rehearsedChanges(room: Int) -> RehearsedChanges {
         var found = RehearsedChanges()
         for place in writeSet.indices where found.merges.count + found.states.count <= room {

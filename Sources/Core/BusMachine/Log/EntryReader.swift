@@ -6,11 +6,11 @@ import BusJSON
     import Darwin
 #endif
 
-/// Reads the entries of a log that are like the one before but for their revision, their time, their payload and
-/// their key: most of them are. What stands between the time and the payload is compared and not read again, and the type,
-/// the action and the principal it names are known.
+/// A fast path for log entries that are like the previous one but for their revision, time, payload and key: most of
+/// them are. What lies between the time and the payload is compared and not parsed again; the type, the action and the
+/// principal it names are known.
 struct EntryReader {
-    /// What was found out about an entry.
+    /// What the names of an entry stand for.
     struct Meaning {
         unowned(unsafe) let type: TypeEntry
         let action: Int
@@ -25,10 +25,10 @@ struct EntryReader {
         let times: Int
         /// Milliseconds since 1970.
         let time: Int
-        /// What stands between the time and the payload.
+        /// What lies between the time and the payload.
         let head: UnsafeRawBufferPointer
         let payload: JSONObject
-        /// As they stand there; empty without one.
+        /// As in the log; empty without one.
         let key: UnsafeRawBufferPointer
         let digest: UnsafeRawBufferPointer
     }
@@ -37,19 +37,19 @@ struct EntryReader {
     private(set) var meaning: Meaning?
     private var payload = JSONObject()
 
-    /// From now on entries that begin so mean this.
+    /// Remembers the meaning of entries that begin so.
     mutating func remember(_ head: UnsafeRawBufferPointer, _ meaning: Meaning) {
         self.head = Array(head)
         self.meaning = meaning
     }
 
-    /// Definitions or stores may be others now.
+    /// Definitions or stores may have changed.
     mutating func forget() {
         meaning = nil
         head = []
     }
 
-    /// The entry, if it is like the one before.
+    /// The entry, if it is like the previous one.
     mutating func readAlike(_ line: UnsafeRawBufferPointer) -> Entry? {
         guard meaning != nil, let counts = Self.counts(of: line) else { return nil }
         let start = counts.end
@@ -60,7 +60,7 @@ struct EntryReader {
         return read(line, counts, start..<end)
     }
 
-    /// The entry, if it has the shape of those that can be alike: one action with a payload, and perhaps a key.
+    /// The entry, if it has the form of those that can be alike: one action with a payload, and perhaps a key.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Entry? {
         guard let counts = Self.counts(of: line),
             let actions = Self.find(",\"actions\":[{", in: line, from: counts.end),
@@ -145,7 +145,7 @@ struct EntryReader {
         return place > start ? (value, place) : nil
     }
 
-    /// Behind a text that stands at `start` (`exactly`), or first behind it.
+    /// The place after a text that is at `start` (`exactly`), or that is found first from there on.
     private static func find(
         _ text: StaticString, in line: UnsafeRawBufferPointer, from start: Int, exactly: Bool = false
     ) -> Int? {

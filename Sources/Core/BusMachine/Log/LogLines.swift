@@ -6,9 +6,9 @@ import BusJSON
     import Darwin
 #endif
 
-/// The lines of a group's entries.
+/// The lines of a batch's entries.
 package enum LogLines {
-    /// Hands on one line after the other, without newlines.
+    /// Visits one line after the other, without newlines.
     @inline(__always)
     package static func forEach<Failure: Error>(
         in entries: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
@@ -23,7 +23,7 @@ package enum LogLines {
         }
     }
 
-    /// The first and the last revision of an entry; nil when it is none of a commit.
+    /// The first and the last revision of an entry; nil for a note.
     package static func revisions(of entry: JSONObject) -> (first: Int, last: Int)? {
         guard let first = entry["revision"]?.int, case let times = entry["times"]?.int ?? 1,
             1...highest ~= first, 1...highest ~= times
@@ -31,6 +31,6 @@ package enum LogLines {
         return (first, first + times - 1)
     }
 
-    /// No bus gets so far, and sums of two such numbers don't overflow.
+    /// No bus gets this far, and sums of two such numbers don't overflow.
     private static let highest = 1 << 53
 }

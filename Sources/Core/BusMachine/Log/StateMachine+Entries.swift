@@ -2,7 +2,7 @@ import BusJSON
 
 /// Commits and notes as lines of the log, for `replay` to read.
 extension StateMachine {
-    /// Writes the commit being made, behind its revision, while its plan and its stores are still there.
+    /// Writes the commit being made, without its revision, while its plan and its stores are still there.
     package func appendEntry(
         to line: ByteWriter, by principal: Principal, actions: Bool, key: KeyedRequest?,
         _ details: CommitDetails?
@@ -117,7 +117,7 @@ extension StateMachine {
 
     // MARK: Notes
 
-    /// A will has been left or cleared; whoever comes after a crash carries it out.
+    /// The note that a will has been left or cleared; after a crash the next daemon applies it.
     package func appendWillNote(of session: Session, to line: ByteWriter) {
         line.append("{\"will\":")
         line.append(jsonArray: session.will.map(\.json))
@@ -128,7 +128,7 @@ extension StateMachine {
         line.append(UInt8(ascii: "}"))
     }
 
-    /// A session has ended without a commit.
+    /// The note that a session has ended without a commit.
     package static func appendEndNote(of session: SessionID, to line: ByteWriter) {
         line.append("{\"ended\":")
         line.append(decimal: session)

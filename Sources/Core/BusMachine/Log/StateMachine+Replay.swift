@@ -10,20 +10,21 @@ package struct ReplayFailure: Error, Sendable {
     package let message: String
 }
 
-/// Entries of the log are applied again: the same states come out, because mutations are pure.
+/// Replays entries of the log: the same states come out, because mutations are pure.
 extension StateMachine {
-    /// A machine for that: it has no types but those of the log, and nothing is too large for it, as it was not when it was
-    /// committed. `known` are types that need not be compiled from their definitions; those in code can't be.
+    /// A machine for replay: it has no types but those of the log, and no limits, since every entry was
+    /// within them when it was committed. `known` are types that need not be compiled from their
+    /// definitions; those in code can't be.
     package convenience init(replayingWith known: [any StateType], epoch: String, hashSeed: UInt64) {
         self.init(types: [], epoch: epoch, limits: .none, hashSeed: hashSeed)
         knownTypes = known
     }
 
-    /// Applies the entries of a batch up to a revision. Those that this machine has seen already are passed over.
+    /// Replays the entries of a batch up to a revision. Those that this machine has applied already are skipped.
     package func replay(
         _ entries: UnsafeRawBufferPointer, through last: Int = .max
     ) throws(ReplayFailure) {
-        // Behind which commit the line stands; at the beginning of a batch its first commit says so.
+        // The commit after which the line comes; at the beginning of a batch its first commit says so.
         var place: Int?
         var early: [JSONObject] = []
         try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
@@ -41,7 +42,7 @@ extension StateMachine {
                 throw failure("is no JSON object")
             }
             guard entry["revision"] != nil else {
-                // A note that belongs to another moment than the one this machine has come to is not for it.
+                // A note at another revision than this machine's is skipped.
                 if let place { if place == revision { try replay(note: entry) } } else { early.append(entry) }
                 return
             }
@@ -68,10 +69,10 @@ extension StateMachine {
         return max(0, min(end, last) - revision)
     }
 
-    /// Entries like this one are to be read faster.
+    /// Remembers an entry, so that those like it are parsed faster.
     private func learn(from line: UnsafeRawBufferPointer, _ entry: JSONObject) {
         entryReader.forget()
-        // Whatever is more than an action may have changed what names mean.
+        // An entry that is more than an action may have changed what names mean.
         guard plan.actions.count == 1, plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil,
             let by = entry["by"]?.object, let principal = principal(by: by),
             let alike = entryReader.read(line)
@@ -81,11 +82,11 @@ extension StateMachine {
             alike.head, .init(type: step.type, action: step.action, store: step.store, principal: principal))
     }
 
-    /// Applies an entry that is like the one before, so and so often.
+    /// Replays an entry that is like the previous one, `count` times.
     private func replay(
         _ entry: EntryReader.Entry, _ meaning: EntryReader.Meaning, count: Int
     ) throws(ReplayFailure) {
-        // As it was then, also where a later history began at an earlier time.
+        // The time of that commit, also where a later history began at an earlier time.
         time = entry.time
         do throws(RequestError) {
             let payload = try accept(entry.payload, for: meaning.action, of: meaning.type)
@@ -108,7 +109,7 @@ extension StateMachine {
         }
     }
 
-    /// In seconds since 1970; no clock tells a later one.
+    /// In seconds since 1970; no clock shows a later one.
     private static let latestTime = 1e12
 
     private func failure(_ what: String) -> ReplayFailure {
@@ -116,7 +117,7 @@ extension StateMachine {
             revision: revision, message: "The log's entry behind revision \(revision) \(what).")
     }
 
-    /// Applies one entry, so and so often.
+    /// Replays one entry, `count` times.
     private func replay(_ entry: JSONObject, count: Int) throws(ReplayFailure) {
         guard let by = entry["by"]?.object, let actions = entry["actions"]?.array,
             let seconds = entry["time"]?.double, 0...Self.latestTime ~= seconds
@@ -147,7 +148,7 @@ extension StateMachine {
         return principal
     }
 
-    /// A commit that is more than one without a key: its stores come and go, its states are set.
+    /// Replays a commit with details: stores created and dropped, states replaced.
     private func replay(
         _ entry: JSONObject, by principal: Principal, actions: Bool
     ) throws(RequestError) {
@@ -262,13 +263,13 @@ extension StateMachine {
 
     // MARK: - Sessions
 
-    /// The session with a number of the log. One that has left nothing may have gone without a word.
+    /// The session with a number of the log. One that left nothing may have ended without a note.
     private func replayedSession(_ number: SessionID, of principal: Principal) -> Session {
         if let known = sessions[number], !known.isEmpty { return known }
         return openSession(number, principal)
     }
 
-    /// A session of a snapshot: somebody who left a will, or whose stores are to come.
+    /// Restores a session of a snapshot: it left a will, or its stores follow.
     func restoreSession(_ record: JSONObject) throws(ReplayFailure) {
         guard let will = record["will"]?.array, let number = record["connection"]?.int,
             Self.isSession(number), let by = record["by"]?.object

@@ -2,9 +2,9 @@ import BusJSON
 import BusLogic
 import BusState
 
-/// What a dispatch is going to do: names resolved, payloads checked. Its storage serves all dispatches.
+/// A dispatch to be applied: names resolved, payloads checked. Its storage is reused by all dispatches.
 public final class DispatchPlan {
-    /// One action as it was asked for, for events and the log.
+    /// One action as requested, for events and the log.
     public struct Action {
         /// Its steps, one per state type it reaches.
         public let steps: Range<Int>

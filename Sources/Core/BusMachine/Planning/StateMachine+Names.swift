@@ -2,7 +2,7 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// Names of types, actions and stores, and what to say where there is none.
+/// Resolves names of types, actions and stores, or explains why there is none.
 extension StateMachine {
     @inline(__always)
     func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
@@ -11,7 +11,7 @@ extension StateMachine {
         {
             return lastType
         }
-        // A dictionary finds text that only looks the same, too.
+        // A dictionary also finds a name that is only canonically equivalent, with other bytes.
         guard let entry = typesByName[String(decoding: name, as: UTF8.self)], entry.name.hasBytes(name)
         else { return nil }
         lastType = entry
@@ -30,7 +30,7 @@ extension StateMachine {
         }
     }
 
-    /// The type with a name, or the error that says what there is instead.
+    /// The type with a name, or the error that names the types there are.
     package func requireType(_ name: UnsafeRawBufferPointer) throws(RequestError) -> TypeEntry {
         if let entry = type(named: name) { return entry }
         let text = String(decoding: name.prefix(80), as: UTF8.self)
@@ -62,7 +62,7 @@ extension StateMachine {
         )
     }
 
-    /// An address cut in two; `member` is the member it came in.
+    /// Splits an address into type and name; `member` is the member it came in.
     package func requireAddress(
         _ text: UnsafeRawBufferPointer, member: String = "store"
     ) throws(RequestError) -> AddressParts {
@@ -95,7 +95,7 @@ extension StateMachine {
         return try found.get()
     }
 
-    /// A pattern's type must exist when it is named outright.
+    /// The type of a pattern must exist when it is named without wildcards.
     package func requireTypes(of pattern: AddressPattern) throws(RequestError) {
         guard pattern.type.isLiteral else { return }
         let outcome = pattern.type.pattern.withUnsafeBytes { name in

@@ -2,10 +2,10 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// Requests are resolved into a plan: what they name, and what their payloads are with defaults filled in.
+/// Resolves requests into a plan: what they name, and their payloads with defaults filled in.
 extension StateMachine {
-    /// Plans a dispatch that has no options. `mayRepeat`: if one like it was planned before, it is planned as that was. True if
-    /// it reaches more than one store.
+    /// Plans a dispatch that has no options. `mayRepeat`: a dispatch like one planned before is planned as that was.
+    /// True if it reaches more than one store.
     package func planPlain(_ request: RequestReader, mayRepeat: Bool) throws(RequestError) -> Bool {
         plan.clear()
         if !mayRepeat || !planAgain(request) {
@@ -15,14 +15,14 @@ extension StateMachine {
         return isPlanWide
     }
 
-    /// A dispatch without options is done. Nothing of it may outlive it: the next payload is read into the place of this one.
+    /// A plain dispatch is done. Nothing of it may outlive it: the next payload is read into its storage.
     package func endPlain(_ request: RequestReader) {
         if let step = plan.steps.popLast() { request.returnPayload(step.payload) }
         plan.clear()
     }
 
-    /// Plans a dispatch like one before, where its names still stand for the same and its payload is accepted as it is;
-    /// false for any other.
+    /// Plans a dispatch like an earlier one, if its names still stand for the same and its payload is accepted
+    /// as it is; false for any other.
     @inline(__always)
     private func planAgain(_ request: RequestReader) -> Bool {
         guard let known = request.resolved, known.pointee.names == nameChanges else { return false }
@@ -42,7 +42,7 @@ extension StateMachine {
         }
     }
 
-    /// Keeps what the names of a plain dispatch stand for, for the next one like it.
+    /// Remembers what the names of a plain dispatch stand for, for the next one like it.
     private func rememberPlan(in request: RequestReader) {
         guard plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil else { return }
         let step = plan.steps[0]
@@ -95,7 +95,7 @@ extension StateMachine {
         try planGlobal(request.type, request.action, payload)
     }
 
-    /// Plans actions as the log has them.
+    /// Plans the actions of a log entry.
     package func plan(_ actions: [JSON]) throws(RequestError) {
         plan.clear()
         for (index, action) in actions.enumerated() {
@@ -146,7 +146,8 @@ extension StateMachine {
         plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: -1))
     }
 
-    /// The classic Flux dispatcher: every type that declares the action, those waited for first.
+    /// Plans an action for every type that declares it, as the classic Flux dispatcher does:
+    /// types waited for come first.
     private func planEveryType(_ action: UnsafeRawBufferPointer, _ payload: JSONObject) throws(RequestError) {
         let first = plan.steps.count
         for entry in commitOrder {
@@ -175,7 +176,7 @@ extension StateMachine {
         }
     }
 
-    /// Throws unless a store has the revision that somebody expects, if one is.
+    /// Throws unless a store has the expected revision, if one is expected.
     package func require(_ expected: Int?, of store: Int32) throws(RequestError) {
         guard let expected, stores.pointer(store).pointee.revision != expected else { return }
         let actual = stores.pointer(store).pointee.revision
@@ -185,7 +186,7 @@ extension StateMachine {
         ).with("revision", .int(actual))
     }
 
-    /// Throws if the plan reaches so many stores that the operations can't do: it is not begun.
+    /// Throws if the plan reaches more stores than the operations suffice for: it is not begun.
     package func requireBudget(_ operations: Int) throws(RequestError) {
         var reached = 0
         // In place: a copy of a step would count references.

@@ -1,11 +1,11 @@
 import BusJSON
 
-/// What the log has to be asked, because the state machine holds the present only.
+/// A question that only the log can answer, because the state machine holds the present only.
 package struct LogQuery: Sendable {
     package enum Subject: Sendable {
         /// Commits after `since` up to `until`, those that concern a type or a store.
         case history(since: Int?, until: Int, limit: Int, type: String?, store: String?)
-        /// What a `get` would have been answered at a revision.
+        /// The answer that a `get` would have had at a revision.
         case stores(revision: Int, StoreSelection)
         /// The definitions of a revision: of one type, or of all.
         case types(revision: Int, String?)
@@ -15,14 +15,14 @@ package struct LogQuery: Sendable {
         case entries(after: Int)
     }
 
-    /// The number of the connection that asks.
+    /// The number of the connection that waits.
     package let connection: Int
-    /// Tells it from all others.
+    /// Distinguishes it from all other queries.
     package let number: Int
     package let subject: Subject
-    /// Who asks.
+    /// The client that waits.
     package let peer: Peer
-    /// It can be answered when commits up to this one stand in the log.
+    /// It can be answered when commits up to this one are in the log.
     package let needed: Int
     /// How long the answer may be, in bytes.
     package let room: Int
@@ -37,15 +37,15 @@ package struct LogQuery: Sendable {
     }
 }
 
-/// What the log says.
+/// The answer of the log.
 package enum LogAnswer: Sendable {
     /// Members of the reply, each with a comma before it.
     case members([UInt8])
     case state(JSONObject)
     /// Entries, one per line, and the revision up to which they go.
     case entries([UInt8], through: Int)
-    /// They do not go back so far, but to this revision.
+    /// The entries do not go back that far, only to this revision.
     case gap(oldest: Int)
-    /// The code and sentence of an error, and details, as JSON.
+    /// The code, message and details of an error, as JSON.
     case refused(code: String, message: String, details: JSONObject)
 }

@@ -3,7 +3,7 @@ import BusLogic
 import BusProtocol
 import BusState
 
-/// What a `get` or `stores` asks for.
+/// What a `get` or `stores` requests.
 package struct StoreSelection: Sendable {
     package enum Answer: Sendable {
         /// States, or the selected parts of them.
@@ -14,10 +14,10 @@ package struct StoreSelection: Sendable {
 
     package let answer: Answer
     package let pattern: AddressPattern
-    /// Only stores behind this address.
+    /// Only stores after this address.
     package let after: String?
     package let limit: Int
-    /// The one store that must be there.
+    /// The one store that must exist.
     package let required: String?
 
     package init(
@@ -31,41 +31,41 @@ package struct StoreSelection: Sendable {
     }
 }
 
-/// A `get` or `stores` under way: it looks for the stores that match, as many as somebody allows at a time, then answers with
-/// what they are at that moment.
+/// A `get` or `stores` under way: it searches for the stores that match, as many as the caller allows at a time, then
+/// answers with their states at that moment.
 ///
-/// Between two steps stores may come and go: whoever makes or removes one tells the queries that are under way. So the answer
-/// is what it would have been in one go at the revision that it names.
+/// Between two steps stores may be created and dropped: the caller notifies the pending queries of each. So the answer
+/// is what it would have been in one step at the revision that it names.
 package final class StoreQuery {
-    /// What a step of looking has done, for whoever counts it.
+    /// What a step of the search has done, for callers that count it.
     package enum Step {
-        /// Looked through so many types.
+        /// Searched this many types.
         case types(Int)
         /// Put a store in its place in the order of names.
         case ordered
-        /// Looked at a store, with a pattern of so many bytes.
+        /// Looked at a store, with a pattern of this many bytes.
         case looked(Int)
     }
 
     private let machine: StateMachine
     private let selection: StoreSelection
-    /// What all names that match begin with.
+    /// The prefix of all names that match.
     private let prefix: String
-    /// How many bytes an answer may have: who has found more need not look on.
+    /// How many bytes an answer may have: a query that has found more need not search on.
     private let room: Int
 
-    /// The types that match, in the order of their addresses, and the one that is being looked through.
+    /// The types that match, in the order of their addresses, and the one being searched.
     private var types: [Int32] = []
     private var type = 0
-    /// The last name that was looked at in it.
+    /// The last name that was looked at in that type.
     private var lastName: String?
     /// The stores that match, in order, and how many bytes they will take at least.
     private var found: ContiguousArray<Int32> = []
     private var bytes = 0
-    /// There are more than were asked for.
+    /// There are more than were requested.
     private var hasMore = false
 
-    /// Throws if a type or store that is named outright is not there.
+    /// Throws if a type or store that is named without wildcards does not exist.
     package init(
         _ selection: StoreSelection, in machine: StateMachine, room: Int
     ) throws(RequestError) {
@@ -80,7 +80,7 @@ package final class StoreQuery {
     /// How many stores have been found so far.
     package var count: Int { found.count }
 
-    /// Begins from the beginning, as what there is has changed as a whole.
+    /// Starts again, because all stores have been replaced.
     package func restart() {
         types = []
         type = 0
@@ -90,10 +90,10 @@ package final class StoreQuery {
         hasMore = false
     }
 
-    // MARK: Looking
+    // MARK: Search
 
-    /// Looks for stores while `mayGoOn`, which hears of each step; true when all that match, or as many as were asked for,
-    /// are found.
+    /// Searches for stores while `mayGoOn`, which is called with each step; true when all that match, or as many
+    /// as were requested, are found.
     package func advance(_ mayGoOn: (Step) -> Bool) -> Bool {
         if let address = selection.pattern.literalAddress {
             if let after = selection.after, !UTF8Order.precedes(after, address) { return true }
@@ -118,13 +118,13 @@ package final class StoreQuery {
         return true
     }
 
-    /// Looks through the stores of one type; false if it must not go on before the end.
+    /// Searches the stores of one type; false if it must not continue to the end.
     private func look(through entry: TypeEntry, _ mayGoOn: (Step) -> Bool) -> Bool {
         guard let start = start(in: entry) else { return true }
         let step = Step.looked(selection.pattern.name.pattern.count)
         let seen = lastName
         var isDone = true
-        // However little is allowed, it goes on by one store.
+        // However little is allowed, the search advances by one store.
         var mayLook = true
         entry.ordered.forEach(from: start) { index in
             let name = machine.stores.pointer(index).pointee.name
@@ -148,7 +148,7 @@ package final class StoreQuery {
         return isDone
     }
 
-    /// Where to begin in a type: behind what was seen, and where names begin like the pattern; nil: not at all.
+    /// Where to begin in a type: after the last name seen, and where names begin like the pattern; nil: not at all.
     private func start(in entry: TypeEntry) -> String? {
         var start = lastName ?? prefix
         if let after = selection.after {
@@ -182,9 +182,9 @@ package final class StoreQuery {
         return address
     }
 
-    // MARK: Meanwhile
+    // MARK: Changes meanwhile
 
-    /// A store has been made: a query that has come past its place takes it in. Gives at how many stores it looked.
+    /// A store has been created: a query that has passed its place adds it. Returns how many stores were looked at.
     package func noteCreated(_ index: Int32) -> Int {
         let record = machine.stores.pointer(index)
         let entry = machine.types[Int(record.pointee.type)]
@@ -204,25 +204,25 @@ package final class StoreQuery {
         return 1 + looked
     }
 
-    /// There are more than were asked for now: the last one comes with the next page.
+    /// There are now more than were requested: the last one comes with the next page.
     private func dropLast() {
         guard let last = found.popLast() else { return }
         bytes -= size(of: last)
         hasMore = true
-        // All that was asked for is found.
+        // Everything that was requested is found.
         type = types.count
     }
 
-    /// A store goes, whose record is still there: a query that has found it forgets it.
+    /// A store is dropped, whose record is still there: a query that has found it removes it.
     package func noteDropped(_ index: Int32) {
         guard let place = found.firstIndex(of: index) else { return }
         bytes -= size(of: index)
         found.remove(at: place)
-        // Those behind the last one that was asked for have not been looked at.
+        // Stores after the last one requested have not been looked at.
         if hasMore, !found.isEmpty { lookAgain() } else if hasMore { restart() }
     }
 
-    /// A page has become too short: it goes on behind its last store.
+    /// A page has become too short: the search continues after its last store.
     private func lookAgain() {
         let record = machine.stores.pointer(found.last!)
         guard let place = types.firstIndex(of: record.pointee.type) else { return restart() }

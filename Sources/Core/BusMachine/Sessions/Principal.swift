@@ -2,14 +2,14 @@ import BusJSON
 
 /// Who is at the other end of a connection.
 package enum Peer: Sendable, Equatable {
-    /// A Unix socket: the kernel's word. `unit` is the one of the service manager that the process belongs to, where that
-    /// is known: `ssh.service`, or `user@1000.service/editor.service` for one of a user's own.
+    /// A Unix socket, as the kernel reports it. `unit` is the service manager's unit that the process belongs to, where
+    /// that is known: `ssh.service`, or `user@1000.service/editor.service` for one of a user's own.
     case unix(uid: Int, pid: Int, unit: String? = nil)
-    /// TCP: nobody until a `hello` with a token came. `address` is `HOST:PORT`.
+    /// TCP: not identified until a `hello` with a token came. `address` is `HOST:PORT`.
     case tcp(address: String)
 }
 
-/// Who a client is, for everything that outlives its connection.
+/// A client's identity, for everything that outlives its connection.
 package enum Identity: Hashable, Sendable {
     case uid(Int)
     case token(String)
@@ -21,9 +21,9 @@ public final class Principal: Sendable {
     package let identity: Identity?
     /// The identity's number in the state machine: the creator of stores, the owner of keys.
     package let number: Int32
-    /// The user id, where the kernel told it.
+    /// The user id, where the kernel reports it.
     package let uid: Int?
-    /// Where it came from; nil for the daemon itself.
+    /// The client's peer; nil for the daemon itself.
     package let peer: Peer?
     /// `by` in events and in the log, encoded.
     package let by: [UInt8]
@@ -36,7 +36,7 @@ public final class Principal: Sendable {
         if case .uid(let uid)? = identity { self.uid = uid } else { uid = nil }
     }
 
-    /// The daemon itself: configured stores, definitions at the start, wills of nobody.
+    /// The daemon itself: configured stores, definitions at the start, wills without a client.
     package static let daemon = Principal(
         nil, number: StoreRecord.configured, peer: nil, by: Array("{\"daemon\":true}".utf8))
 }
@@ -69,7 +69,7 @@ extension StateMachine {
         return principal(identity, peer: peer, by: other.by)
     }
 
-    /// The one that `by` names in the log; nil if it names nobody.
+    /// The principal that `by` names in the log; nil if it names none.
     package func principal(by: JSONObject) -> Principal? {
         if by["daemon"] != nil { return .daemon }
         let text = by.encoded
@@ -85,7 +85,7 @@ extension StateMachine {
         } else {
             return nil
         }
-        // Processes come and go; one that comes back is made again.
+        // Processes come and go; a principal that comes back is made again.
         if principals.count > 4096 { principals.removeAll() }
         principals[text] = principal
         return principal

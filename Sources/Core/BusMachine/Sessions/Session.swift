@@ -1,9 +1,9 @@
 import BusJSON
 
-/// A session's number. It is never used again.
+/// A session's number. It is never reused.
 package typealias SessionID = Int
 
-/// What a client has left with the bus for the time when it is gone: its will, and the stores that go with it.
+/// What a client leaves for the time when it is gone: its will, and its ephemeral stores.
 ///
 /// It begins with the first of them, since that is when the log has to know of it, and ends with an entry of its own.
 package final class Session {
@@ -17,11 +17,11 @@ package final class Session {
         self.principal = principal
     }
 
-    /// Whether its end has nothing to do.
+    /// Whether nothing is to be done at its end.
     package var isEmpty: Bool { will.isEmpty && ephemeralStores.isEmpty }
 }
 
-/// One action of a will, checked when it was made; its stores are looked up when it is applied.
+/// One action of a will, checked when the will was left; its stores are looked up when it is applied.
 package struct WillAction {
     package let store: String?
     package let type: String?

@@ -7,7 +7,7 @@ extension StateMachine {
     /// Begins a session.
     package func openSession(_ principal: Principal) -> Session { openSession(nextSession, principal) }
 
-    /// Begins the session with a number that was given before, by this state machine or in the log.
+    /// Begins a session with a number that was assigned before, by this state machine or in the log.
     package func openSession(_ number: SessionID, _ principal: Principal) -> Session {
         let session = Session(number, principal)
         sessions[number] = session
@@ -17,24 +17,24 @@ extension StateMachine {
 
     package func session(_ number: SessionID) -> Session? { sessions[number] }
 
-    /// In the order in which they began.
+    /// All sessions in the order in which they began.
     package var sessionsInOrder: [Session] { sessions.values.sorted { $0.id < $1.id } }
 
-    /// Forgets a session that has ended, or that has left nothing.
+    /// Removes a session that has ended, or that has left nothing.
     package func closeSession(_ number: SessionID) { sessions[number] = nil }
 
-    /// The same session as this machine has it, which may know less of it than another did: its stores are those that there
-    /// are, its will is the one that was left last.
+    /// This machine's copy of a session, which may be older than the other machine's: its stores are those that exist
+    /// here, its will is the one left last.
     package func adopt(_ session: Session) -> Session {
         let own = sessions[session.id] ?? openSession(session.id, principal(known: session.principal))
         own.will = session.will
         return own
     }
 
-    /// Puts a will in the place of the one before.
+    /// Replaces a session's will.
     package func setWill(_ will: [WillAction], of session: Session) { session.will = will }
 
-    /// Whether a number can be one of a session: a store remembers it.
+    /// Whether a number can be a session's: stores record it.
     package static func isSession(_ number: Int) -> Bool { 0...(1 << 53) ~= number }
 
     // MARK: Wills
@@ -79,8 +79,8 @@ extension StateMachine {
         }
     }
 
-    /// What a session's end drops: its stores by type, in the order in which they were made. Each is looked up once, and
-    /// not for every comparison.
+    /// The stores that a session's end drops, by type and in the order of creation. Each record is looked up once,
+    /// and not for every comparison.
     package func drops(of session: Session) -> [Int32] {
         var places = session.ephemeralStores.map { index in
             let record = stores.pointer(index)

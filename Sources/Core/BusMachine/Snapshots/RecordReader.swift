@@ -6,7 +6,7 @@ import BusJSON
     import Darwin
 #endif
 
-/// Reads the records of a snapshot or a hand-over, one after the other, and sees whether they are whole.
+/// Reads the records of a snapshot or a hand-over, one after the other, and checks that they are complete.
 package struct RecordReader {
     private let bytes: UnsafeRawBufferPointer
     private var place = 0
@@ -17,7 +17,7 @@ package struct RecordReader {
 
     package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// The first record, which must be of a form that is known.
+    /// The first record, which must have a known form.
     package mutating func bus() throws(TransferFailure) -> TransferRecord {
         guard let first = try next(), first.kind == "bus" else {
             throw TransferFailure("The state that was handed over does not begin as one; start without it.")
@@ -31,7 +31,7 @@ package struct RecordReader {
         return first
     }
 
-    /// The next record; nil behind the last one.
+    /// The next record; nil after the last one.
     package mutating func next() throws(TransferFailure) -> TransferRecord? {
         guard place < bytes.count, let base = bytes.baseAddress,
             let newline = memchr(base + place, 10, bytes.count - place)
@@ -71,12 +71,12 @@ package struct RecordReader {
 /// One record: its members, and the bytes that belong to it.
 package struct TransferRecord {
     package let members: JSONObject
-    /// Lives as long as the whole hand-over.
+    /// Valid as long as the whole hand-over.
     package let data: UnsafeRawBufferPointer
 
     package var kind: String { members["kind"]?.string ?? "" }
 
-    /// A number of anything: never negative, and never so large that a sum of some could overflow.
+    /// A count: never negative, and never so large that a sum of some could overflow.
     package func integer(_ name: String) throws(TransferFailure) -> Int {
         let value = try anyInteger(name)
         guard 0...(1 << 53) ~= value else { throw missing(name) }

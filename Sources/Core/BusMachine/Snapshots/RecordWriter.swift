@@ -7,7 +7,7 @@ package final class RecordWriter {
 
     package init() {}
 
-    /// Writes one record; `fill` is given a function that adds a member. `data` follows the line.
+    /// Writes one record; `fill` receives a function that adds a member. `data` follows the line.
     package func record(
         _ kind: String, data: UnsafeRawBufferPointer? = nil, _ fill: ((String, JSON) -> Void) -> Void
     ) {
@@ -28,7 +28,7 @@ package final class RecordWriter {
         count += 1
     }
 
-    /// Ends the records and gives them.
+    /// Ends the records and returns them.
     package func finished() -> ByteWriter {
         StateTransfer.appendEnd(to: writer, records: count)
         return writer

@@ -2,15 +2,15 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// Records become a state machine again: those of a snapshot, and those of a hand-over that are the machine's.
+/// Restores a state machine from records: those of a snapshot, and those of a hand-over that are the machine's.
 ///
-/// Where the machine has types already, they stay if the states fit them; a type whose stores do not fit, or that is gone,
-/// keeps the definition of the records. After a failure the machine must be thrown away.
+/// Where the machine has types already, they stay if the states fit them; a type whose stores do not fit, or that is
+/// gone, keeps the definition of the records. After a failure the machine must be discarded.
 package final class Restoration {
     private let machine: StateMachine
     private let bus: TransferRecord
 
-    /// What can be put in its place only when everything before it is known.
+    /// Records that can be applied only when everything before them is known.
     private var definitions: [String: JSON] = [:]
     private var definitionsInOrder: [JSON] = []
     private var stores: [TransferRecord] = []
@@ -29,7 +29,7 @@ package final class Restoration {
         machine.nextSession = nextSession
     }
 
-    /// Takes a record; false if it is none of a state machine.
+    /// Accepts a record; false if it is none of a state machine.
     package func take(_ record: TransferRecord) throws(TransferFailure) -> Bool {
         switch record.kind {
         case "type": try takeDefinition(record)
@@ -43,16 +43,16 @@ package final class Restoration {
         return true
     }
 
-    /// What came of it: stores whose states have to be made anew for a definition that has changed, and types that kept the
-    /// definition of the records.
+    /// The result: stores whose states have to be recomputed for a definition that has changed, and types that kept
+    /// the definition of the records.
     package struct Outcome {
         package let replaced: [(store: Int32, state: JSONObject)]
         package let kept: [String]
     }
 
-    /// Puts everything in its place once all records are there.
+    /// Applies everything once all records are there.
     package func finish() throws(TransferFailure) -> Outcome {
-        // Where a log tells which definitions hold, a new machine begins without any.
+        // Where a log says which definitions hold, a new machine begins without any.
         if machine.types.isEmpty {
             for definition in definitionsInOrder { try define(definition) }
         }
@@ -91,7 +91,7 @@ package final class Restoration {
         kept.append(name)
     }
 
-    // MARK: Who is known
+    // MARK: Identities and sessions
 
     private func takeIdentity(_ record: TransferRecord) throws(TransferFailure) {
         let identity: Identity
@@ -169,7 +169,7 @@ package final class Restoration {
         return taken
     }
 
-    /// The states as a changed definition has them; nil when one does not fit it.
+    /// The states under a changed definition; nil when one does not fit it.
     private func fitted(
         _ records: [TransferRecord], to type: (any StateType)?, old: JSON
     ) -> [JSONObject]? {
@@ -222,7 +222,7 @@ package final class Restoration {
         var forgottenThrough = forgottenThrough
         for record in drops {
             guard let entry = machine.typesByName[try record.string("type")] else {
-                // A mirror of all types may still hold the store: whoever resumes from before starts anew.
+                // A mirror of all types may still hold the store: a subscription that resumes from before gets a reset.
                 forgottenThrough = max(forgottenThrough, try record.integer("revision"))
                 continue
             }

@@ -1,8 +1,8 @@
 import BusJSON
 
 extension StateMachine {
-    /// Tells the states of two buses apart: every store's address, its state byte for byte, its own revision, and whether it
-    /// goes with a session. Who created it, and how identities are numbered, is no part of it.
+    /// A digest that differs if the states of two buses do: every store's address, its state byte for byte, its own
+    /// revision, and whether it is ephemeral. Creators, and the numbers of identities, are not part of it.
     package var stateDigest: String {
         let line = ByteWriter()
         let sum = ByteWriter()

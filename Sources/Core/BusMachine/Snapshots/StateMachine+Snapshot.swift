@@ -1,6 +1,6 @@
 import BusJSON
 
-/// The state machine as records.
+/// Writes the state machine as records.
 extension StateMachine {
     /// Everything that commits have made.
     package func snapshot() -> ByteWriter {
@@ -11,7 +11,7 @@ extension StateMachine {
         return writer.finished()
     }
 
-    /// What is known of the bus as a whole: its place in history, its types, who is known.
+    /// The bus as a whole: its place in history, its types, its identities.
     package func writeBus(to writer: RecordWriter, form: Int) {
         writer.record("bus") { record in
             record("form", .int(form))
@@ -34,7 +34,7 @@ extension StateMachine {
         }
     }
 
-    /// Who has left a will, or stores that go with it.
+    /// Sessions with a will or ephemeral stores.
     package func writeSessions(to writer: RecordWriter) {
         for session in sessionsInOrder where !session.isEmpty {
             writer.record("session") { record in
@@ -45,7 +45,7 @@ extension StateMachine {
         }
     }
 
-    /// The stores, those that went, and the keys of commits.
+    /// The stores, the drop log, and the keys of commits.
     package func writeStores(to writer: RecordWriter) {
         for entry in types { writeStores(of: entry, to: writer) }
         for number in dropLog.forgottenCount..<dropLog.count {
@@ -88,7 +88,7 @@ extension StateMachine {
         }
     }
 
-    /// Takes up what a snapshot holds. The machine must be new, made with `init(replayingWith:)`.
+    /// Restores what a snapshot holds. The machine must be new, made with `init(replayingWith:)`.
     package func restore(_ bytes: UnsafeRawBufferPointer) throws(TransferFailure) {
         precondition(types.isEmpty && stores.count == 0, "Only a new machine can take up a snapshot.")
         var records = RecordReader(bytes)

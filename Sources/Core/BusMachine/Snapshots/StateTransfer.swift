@@ -1,31 +1,31 @@
 import BusJSON
 
-/// A bus at rest, as bytes: what a log begins with, so that not all of it has to be applied again, and how a daemon gives
-/// everything it holds to the one that follows it, so that a restart is nothing a client could notice.
+/// A bus at rest, as bytes: what a log begins with, so that not all of it has to be replayed, and how a daemon hands
+/// everything it holds to its successor, so that clients do not notice a restart.
 ///
 /// It is a sequence of records. Each is one line of JSON with a `kind`; where a record has bytes of its own (what a
-/// connection has sent or not taken yet), the line tells how many, and they follow its end. The first record names the
-/// form; a daemon takes only the forms it knows.
+/// connection has sent or not received yet), the line says how many, and they follow its end. The first record names
+/// the form; a daemon accepts only the forms it knows.
 ///
 /// | kind | what it holds |
 /// |---|---|
 /// | `bus` | form, epoch, revision, the order of changes, the clock |
 /// | `type` | a definition, in the order in which types are known |
 /// | `identity` | a uid or token, in the order of their numbers |
-/// | `session` | its number, whose it is, its will |
+/// | `session` | its number, its principal, its will |
 /// | `connection` | number, peer, session, unsent output, unread input; of a hand-over only |
 /// | `store` | address, state, revision, creator, session; of each type in the order of creation |
-/// | `drop` | a store that went, for whoever lags behind |
+/// | `drop` | a store that was dropped, for subscriptions that lag behind |
 /// | `key` | a remembered key and its reply |
 /// | `subscription` | connection, number, filter, position; of a hand-over only |
-/// | `end` | the number of records and the digest of all bytes before it, so that a torn or altered copy is seen |
+/// | `end` | the number of records and the digest of all bytes before it, so that a torn or altered copy is detected |
 package enum StateTransfer {
     /// The form of snapshots.
     package static let snapshotForm = 1
     /// The form of hand-overs. In form 1 connections were sessions, and had wills.
     package static let form = 2
 
-    /// The same bytes with the count and digest that they should have, where they were altered on purpose.
+    /// The same bytes with the correct count and digest, where they were altered on purpose.
     package static func sealed(_ bytes: UnsafeRawBufferPointer, records: Int) -> [UInt8] {
         let writer = ByteWriter(capacity: bytes.count + 128)
         writer.append(bytes)
@@ -43,12 +43,12 @@ package enum StateTransfer {
         writer.append("\"}\n")
     }
 
-    /// A digest as the last record has it.
+    /// A digest as written in the last record.
     static func text(of digest: DeduplicationTable.Digest) -> String {
         String(digest.first, radix: 16) + "-" + String(digest.second, radix: 16)
     }
 
-    /// The digest that a text of `text(of:)` stands for.
+    /// The digest that `text(of:)` wrote.
     static func digest(of text: UnsafeRawBufferPointer) -> DeduplicationTable.Digest? {
         var halves: (UInt64, UInt64) = (0, 0)
         var isSecond = false
@@ -79,7 +79,7 @@ package enum StateTransfer {
         package let connections: [Int]
     }
 
-    /// Reads who is part of it.
+    /// Reads the summary of a hand-over.
     package static func summary(of bytes: UnsafeRawBufferPointer) throws(TransferFailure) -> Summary {
         var records = RecordReader(bytes)
         let bus = try records.bus()

@@ -1,5 +1,5 @@
-/// The stores that went, for subscriptions that resume or lag behind. Bounded: what is older than the bound
-/// is forgotten, and whoever would need it gets an ordinary reset.
+/// The stores dropped recently, for subscriptions that resume or lag behind. Bounded: what is older than the bound is
+/// forgotten, and a subscription that would need it gets an ordinary reset.
 package struct DropLog {
     package struct Drop {
         package let revision: Int
@@ -7,10 +7,10 @@ package struct DropLog {
         package let name: String
     }
 
-    /// So many are forgotten at once: few enough that nobody waits for it.
+    /// This many are forgotten at once: few enough that no client waits for it.
     private static let pageSize = 512
 
-    /// Whole pages, but for the last one.
+    /// Pages, all full but the last one.
     private var pages: [ContiguousArray<Drop>] = []
 
     /// Drops up to and including this revision are forgotten.
@@ -41,7 +41,7 @@ package struct DropLog {
     /// Whether all drops after `revision` are still known.
     package func reaches(back revision: Int) -> Bool { revision >= forgottenThrough }
 
-    /// How many there ever were, up to the oldest one known, and up to the newest.
+    /// How many drops there ever were, up to the oldest one known, and up to the newest.
     package private(set) var forgottenCount = 0
     package var count: Int { forgottenCount + known }
 

@@ -2,15 +2,15 @@ import BusJSON
 
 /// The stores of a type in the order of the bytes of their names, for lists and patterns.
 ///
-/// Nothing is kept before somebody asks; from then on stores that come wait in a list until somebody asks again, and are put
-/// in their places a few at a time, by whoever asks. So a store that is made costs next to nothing, a list costs what it
-/// shows, and nobody ever waits for a million names to be sorted.
+/// No order is kept before the first read; from then on new stores wait in a list until the next read, which puts them
+/// in their places a few at a time. So creating a store costs next to nothing, a list costs what it shows, and no
+/// client ever waits for a million names to be sorted.
 package final class OrderedStores {
-    /// Blocks of indices, each sorted, in order: one store comes or goes by moving one block's worth of them.
+    /// Blocks of indices, each sorted, in order: adding or removing a store moves at most one block's worth of them.
     private var blocks: [ContiguousArray<Int32>] = []
     private static let blockSize = 512
 
-    /// Stores that have no place yet. Some may have gone since, or be another store by now.
+    /// Stores that have no place yet. Some may have been dropped since, or their index reused by another store.
     private var pending: ContiguousArray<Int32> = []
     private var isKept = false
     private(set) var count = 0
@@ -25,7 +25,7 @@ package final class OrderedStores {
     /// Whether all stores have their places.
     package var isComplete: Bool { isKept && pending.isEmpty }
 
-    /// Somebody asks: from now on an order is kept. `members`: the stores there are; negative where one was.
+    /// Called before a read: from now on an order is kept. `members`: the stores there are; negative where one was.
     package func prepare(_ members: ContiguousArray<Int32>) {
         if isKept { return }
         isKept = true
@@ -35,11 +35,11 @@ package final class OrderedStores {
     func add(_ index: Int32) {
         guard isKept else { return }
         pending.append(index)
-        // Nobody has asked for long, and most of it is new: it is as well to begin again when somebody does.
+        // The last read was long ago, and most stores are new: starting again with the next read is as cheap.
         if pending.count > 1024, pending.count > 2 * count { forget() }
     }
 
-    /// A store goes; its record is still there.
+    /// A store is dropped; its record is still there.
     func remove(_ index: Int32) {
         guard isKept, count > 0 else { return }
         guard let (block, place) = find(index) else { return }
@@ -66,7 +66,7 @@ package final class OrderedStores {
 
     private func put(_ index: Int32) {
         let record = stores.pointer(index)
-        // It has gone since, or its place is another type's by now.
+        // It has been dropped since, or its index is another type's by now.
         guard stores.isThere(index), record.pointee.type == type else { return }
         guard !blocks.isEmpty else {
             blocks = [[index]]
@@ -86,9 +86,10 @@ package final class OrderedStores {
         }
     }
 
-    // MARK: Looking up
+    // MARK: Look-up
 
-    /// Visits the stores whose names are not before `start`, in order, until `body` gives false; true when it came to the end.
+    /// Visits the stores whose names are not before `start`, in order, until `body` returns false;
+    /// true when it came to the end.
     @discardableResult
     package func forEach(from start: String?, _ body: (Int32) -> Bool) -> Bool {
         guard count > 0 else { return true }
@@ -113,7 +114,7 @@ package final class OrderedStores {
         return (block, place)
     }
 
-    /// The block in which a name has its place: the last one that does not begin behind it.
+    /// The block in which a name has its place: the last one that does not begin after it.
     private func block(of name: String) -> Int {
         var (low, high) = (0, blocks.count)
         while low < high {

@@ -1,13 +1,14 @@
 import Glibc
 
-/// Open addressing: each slot holds the index of a record + 1, or 0. A power of two of them. Whoever has one lets go of it.
+/// Open addressing: each slot holds the index of a record + 1, or 0. Their number is a
+/// power of two. The owner frees it.
 struct SlotIndex {
     let count: Int
     private let slots: UnsafeMutablePointer<Int32>
 
     init(count: Int) {
         self.count = count
-        // The kernel gives pages of zeros when they are touched, and not all of them now.
+        // The kernel provides zeroed pages when they are first accessed, and not all of them now.
         guard let memory = calloc(count, MemoryLayout<Int32>.stride) else {
             fatalError("There is no memory for an index of \(count) stores.")
         }

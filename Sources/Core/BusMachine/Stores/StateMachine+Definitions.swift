@@ -2,7 +2,7 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// Types come, change and go.
+/// Types are added, changed and removed.
 extension StateMachine {
     func addType(_ type: any StateType) {
         let entry = TypeEntry(index: Int32(types.count), type: type, stores: stores)
@@ -10,7 +10,7 @@ extension StateMachine {
         typesByName[type.name] = entry
     }
 
-    /// Orders types by name, but behind those they wait for.
+    /// Orders types by name, but after those they wait for.
     func orderTypes() {
         commitOrder = []
         var placed: Set<String> = []
@@ -24,7 +24,7 @@ extension StateMachine {
         for entry in typesInOrder { place(entry) }
     }
 
-    /// The types that are defined now; a reload may have taken some away.
+    /// The types that are defined now; a reload may have removed some.
     package var liveTypes: [TypeEntry] { types.filter { typesByName[$0.name] === $0 } }
 
     /// The same by name.
@@ -61,7 +61,7 @@ extension StateMachine {
         return found
     }
 
-    /// The same as `define`, for definitions of which it is not known whether every store fits them; throws if one does not.
+    /// The same as `define`, for definitions that may not fit every store; throws if one does not.
     package func redefine(_ loaded: [any StateType]) throws(RequestError) -> CommitDetails {
         let incompatible = incompatibleStores(with: loaded)
         guard incompatible.isEmpty else {
@@ -72,7 +72,7 @@ extension StateMachine {
         return define(loaded)
     }
 
-    /// Puts new definitions, which every store fits, in the place of the old ones, to be committed next.
+    /// Replaces the definitions by new ones, which every store fits, to be committed next.
     func define(_ loaded: [any StateType]) -> CommitDetails {
         let names = Set(loaded.map(\.name))
         let details = CommitDetails()
@@ -84,7 +84,7 @@ extension StateMachine {
             if entry.type.definition == type.definition { continue }
             details.definitions.append(type.definition)
             for index in entry.members where index >= 0 {
-                // That it fits has been found out.
+                // That it fits has been checked.
                 if let state = try? type.initialState(replacing: kept(index, of: entry)) {
                     details.replaced.append((index, state))
                 }
@@ -101,8 +101,8 @@ extension StateMachine {
         return details
     }
 
-    /// Puts types in force that the stores fit: at the start, where nothing of it is committed if all are the same. A type
-    /// whose stores do not fit the new one keeps the old one; gives which those are, and why.
+    /// Puts types in force that the stores fit: at the start, where nothing is committed if all are the same. A type
+    /// whose stores do not fit the new one keeps the old one; returns which those are, and why.
     package func begin(
         with loaded: [any StateType]
     ) -> (details: CommitDetails?, kept: [(type: String, reason: String)]) {
@@ -121,7 +121,7 @@ extension StateMachine {
         if isNew || known.contains(where: { old in !loaded.contains { $0.name == old.name } }) {
             return (define(loaded), kept)
         }
-        // What has the same definition may still be another in code.
+        // A type with the same definition may still differ in code.
         for type in loaded { typesByName[type.name]?.redefine(type) }
         return (nil, kept)
     }
@@ -135,7 +135,7 @@ extension StateMachine {
         }
     }
 
-    /// Takes a type away that has no stores.
+    /// Removes a type that has no stores.
     func undefine(_ name: String) { typesByName[name] = nil }
 
     /// A store's state without the values its old type computes.

@@ -2,10 +2,10 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// Stores come and go.
+/// Stores are created and dropped.
 extension StateMachine {
-    /// The state of a new store: members of the type's first state are replaced by `members`. Throws where the bus has no
-    /// room for one more, or the session none.
+    /// The state of a new store: members of the type's first state are replaced by `members`. Throws where the bus, or
+    /// the session, has no room for one more.
     package func newState(
         of entry: TypeEntry, replacing members: JSONObject?, in session: Session?
     ) throws(RequestError) -> JSONObject {
@@ -33,7 +33,7 @@ extension StateMachine {
         }
     }
 
-    /// Makes a store that goes with no session, to be committed next.
+    /// Creates a store that belongs to no session, to be committed next.
     package func create(
         _ address: String, _ members: JSONObject?, by principal: Principal
     ) throws(RequestError) -> Int32 {
@@ -50,7 +50,7 @@ extension StateMachine {
         return try made.get()
     }
 
-    /// Makes a store, to be committed next.
+    /// Creates a store, to be committed next.
     package func create(
         _ parts: AddressParts, of entry: TypeEntry, _ state: JSONObject, by principal: Principal,
         in session: Session?
@@ -68,7 +68,7 @@ extension StateMachine {
         )
     }
 
-    /// Puts a new store among the others.
+    /// Inserts a new store.
     func insert(
         _ name: UnsafeRawBufferPointer, of entry: TypeEntry, _ state: JSONObject, creator: Int32,
         owner: Session?
@@ -96,7 +96,7 @@ extension StateMachine {
         }
     }
 
-    /// A state of the past as the type of now would have it, without the values that it computes.
+    /// A past state under the current type, without the values that it computes.
     package func state(
         _ old: JSONObject, of revision: Int, for index: Int32
     ) throws(RequestError) -> JSONObject {
@@ -111,7 +111,7 @@ extension StateMachine {
         }
     }
 
-    /// Forgets a store that its commit drops.
+    /// Removes a store that its commit drops.
     func remove(_ index: Int32) {
         let record = stores.pointer(index)
         let entry = types[Int(record.pointee.type)]

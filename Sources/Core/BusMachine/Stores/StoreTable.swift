@@ -17,10 +17,10 @@ public final class StoreTable {
     @exclusivity(unchecked) private var used = 0
     @exclusivity(unchecked) public private(set) var count = 0
 
-    /// From addresses to records. While it grows, what has not been moved yet is still in the index before.
+    /// From addresses to records. While it grows, entries not moved yet are still in the index before.
     @exclusivity(unchecked) private var index = SlotIndex(count: 64)
     @exclusivity(unchecked) private var before: SlotIndex?
-    /// How far moving has come.
+    /// How many slots of it have been moved.
     @exclusivity(unchecked) private var moved = 0
     private let seed: UInt64
 
@@ -68,7 +68,7 @@ public final class StoreTable {
         return nil
     }
 
-    /// Adds a store whose address is not taken and gives its index. Its sequence is at least 1: who is not there has none.
+    /// Adds a store whose address is free and returns its index. Its sequence is at least 1; 0 marks a free record.
     func insert(_ record: StoreRecord) -> Int32 {
         if (count + 1) * 4 > self.index.count * 3 { grow() }
         move(Self.movedAtOnce)
@@ -95,7 +95,7 @@ public final class StoreTable {
             let isRemoved = before?.remove(index, hash: hash, hashOf: self.hash(of:))
             precondition(isRemoved == true, "A store that is removed stands in the index.")
         }
-        // Whoever has noted the index sees that nobody is there.
+        // A caller that kept the index sees that the store is gone.
         record.pointee.sequence = 0
         record.deinitialize(count: 1)
         residents[Int(index) / Self.slabSize] -= 1
@@ -103,13 +103,13 @@ public final class StoreTable {
         count -= 1
     }
 
-    /// Whether there is a store with an index that was noted a while ago.
+    /// Whether there is a store with an index that was kept for a while.
     @inlinable @inline(__always)
     public func isThere(_ index: Int32) -> Bool { pointer(index).pointee.sequence > 0 }
 
     // MARK: Slabs
 
-    /// In whole pages, as memory is given back by the page.
+    /// In whole pages, because memory is returned by the page.
     private static let pageSize = 4096
     private static var slabBytes: Int {
         (slabSize * MemoryLayout<StoreRecord>.stride + pageSize - 1) / pageSize * pageSize
@@ -121,21 +121,22 @@ public final class StoreTable {
         residents.append(0)
     }
 
-    /// Gives the kernel the memory of slabs in which there is no store. They stay where they are and read as zeros, which is a
-    /// record that is not there.
+    /// Returns the memory of slabs without stores to the kernel. They stay where they are and read as
+    /// zeros, which is a free record.
     func giveBackMemory() {
         for slab in slabs.indices where residents[slab] == 0 {
             madvise(slabs[slab], Self.slabBytes, MADV_DONTNEED)
         }
     }
 
-    // MARK: The index grows
+    // MARK: Growth of the index
 
-    /// Entries that are moved with every store that is added: more than one, so that it ends before it has to grow again.
+    /// Entries that are moved with every store that is added: more than one, so that it ends before
+    /// the index has to grow again.
     private static let movedAtOnce = 8
 
-    /// A larger index takes the place of this one, and what stands here is moved bit by bit, as all at once would take
-    /// a million stores a twentieth of a second.
+    /// A larger index replaces this one, whose entries are moved step by step: all at once would take a twentieth of a
+    /// second for a million stores.
     private func grow() {
         move(.max)
         before = index
@@ -143,7 +144,7 @@ public final class StoreTable {
         index = SlotIndex(count: 2 * index.count)
     }
 
-    /// Moves what stands in so many slots of the index before.
+    /// Moves the entries of this many slots of the index before.
     private func move(_ slots: Int) {
         guard let old = before else { return }
         let end = slots < old.count - moved ? moved + slots : old.count
@@ -166,7 +167,7 @@ public final class StoreTable {
         return name.utf8Span.span.withUnsafeBytes { hash(type, $0) }
     }
 
-    /// A seeded multiplicative hash, eight bytes at a time: who does not know the seed can't make collisions.
+    /// A seeded multiplicative hash, eight bytes at a time: a client that does not know the seed can't make collisions.
     private func hash(_ type: Int32, _ name: UnsafeRawBufferPointer) -> Int {
         var state = seed ^ UInt64(truncatingIfNeeded: type) &* 0x9e37_79b9_7f4a_7c15
         var place = 0

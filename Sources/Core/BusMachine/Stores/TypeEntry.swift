@@ -8,20 +8,20 @@ public final class TypeEntry {
     public let name: String
     /// How the address of one of its stores begins in an event: `"name/`.
     public let addressStart: String
-    /// The definition; a reload puts another in its place.
+    /// The definition; a reload replaces it.
     @exclusivity(unchecked) package private(set) var type: any StateType
-    /// Counts its definitions.
+    /// Counts how often it was defined.
     @exclusivity(unchecked) public private(set) var definitions = 0
-    /// The index of each action, by name, and the last one asked for, which is mostly the next one too.
+    /// The index of each action, by name, and the last one looked up, which is mostly the next one too.
     @exclusivity(unchecked) private var actions: [String: Int] = [:]
     @exclusivity(unchecked) private var actionNames: [String] = []
     @exclusivity(unchecked) private var lastAction = 0
-    /// What each action takes, where that says all; kept here so that the type is not asked each time.
+    /// What each action accepts, where its schema says all; kept here so that the type is not asked each time.
     @exclusivity(unchecked) private var schemas: [PayloadSchema?] = []
 
-    /// The stores in order of creation; -1 where one went. Compacted when half of it is holes.
+    /// The stores in order of creation; -1 where one was dropped. Compacted when half of it is holes.
     @exclusivity(unchecked) public private(set) var members: ContiguousArray<Int32> = []
-    /// How far compacting has come: so many are together, and up to there is nothing else.
+    /// How far compacting has come: the stores up to `next` lie together in the first `end` places.
     @exclusivity(unchecked) private var compacted: (end: Int, next: Int)?
     @exclusivity(unchecked) public private(set) var count = 0
 
@@ -32,13 +32,13 @@ public final class TypeEntry {
     /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
     @exclusivity(unchecked) private var precomputedWrites: [PrecomputedWrites?] = []
 
-    /// The definition as it was told last.
+    /// The definition as JSON, once it was requested.
     @exclusivity(unchecked) private var encoded: ByteWriter?
 
-    /// What each action cost a store lately, where that was much.
+    /// What each action cost per store lately, where that was much.
     @exclusivity(unchecked) private var workPerStore: [Int] = []
 
-    /// The stores in the order of their names, for whoever lists them.
+    /// The stores in the order of their names, for lists.
     package let ordered: OrderedStores
     private let stores: StoreTable
 
@@ -52,8 +52,7 @@ public final class TypeEntry {
         remember()
     }
 
-    /// Puts another definition in the place of the old one: between commits only, since the undo log refers to paths of
-    /// the old one.
+    /// Replaces the definition: between commits only, since the undo log refers to paths of the old one.
     func redefine(_ type: any StateType) {
         self.type = type
         remember()
@@ -89,7 +88,7 @@ public final class TypeEntry {
 
     package func hasAction(named name: String) -> Bool { actions[name] != nil }
 
-    /// Whether an action surely takes a payload as it is; if not, the type has to be asked.
+    /// Whether an action surely accepts a payload as it is; if not, the type has to be asked.
     @inline(__always)
     func takes(_ payload: borrowing JSONObject, for action: Int) -> Bool {
         guard let schema = schemas[action].map(Unmanaged.passUnretained) else { return false }
@@ -98,13 +97,13 @@ public final class TypeEntry {
 
     package func actionName(_ index: Int) -> String { actionNames[index] }
 
-    /// What an action writes, where its payload alone says it; serves as long as the type is not redefined.
+    /// What an action writes, where its payload alone says it; valid as long as the type is not redefined.
     @inline(__always)
     func precomputedWrites(of action: Int) -> Unmanaged<PrecomputedWrites>? {
         precomputedWrites[action].map { .passUnretained($0) }
     }
 
-    /// The definition as it is told.
+    /// The definition as JSON.
     package var definitionText: ByteWriter {
         if let encoded { return encoded }
         let text = ByteWriter()
@@ -113,7 +112,7 @@ public final class TypeEntry {
         return text
     }
 
-    /// What an action will cost a store, about; 0 where it never was notable.
+    /// What an action will cost per store, about; 0 where it never was notable.
     public func workPerStore(of action: Int) -> Int { workPerStore[action] }
 
     public func noteWork(_ work: Int, of action: Int) { workPerStore[action] = work }
@@ -136,11 +135,12 @@ public final class TypeEntry {
         compact()
     }
 
-    /// Brings the stores together a few at a time once half of the places are empty, as a type may have a million of them.
+    /// Compacts the members a few at a time once half of the places are empty, because a
+    /// type may have a million stores.
     private func compact() {
         if compacted == nil, members.count > 64, count * 2 < members.count { compacted = (0, 0) }
         guard var (end, next) = compacted else { return }
-        // More than one for each store that goes, so that it comes to an end.
+        // More than one for each store dropped, so that it comes to an end.
         for _ in 0..<16 where next < members.count {
             let member = members[next]
             if member >= 0, end < next {
@@ -180,8 +180,8 @@ public final class TypeEntry {
         if newer >= 0 { stores.pointer(newer).pointee.older = older } else { newest = older }
     }
 
-    /// The first store, in order of change, whose change came after `sequence`; -1 when there is none. Looks from both ends,
-    /// as what is asked for mostly lies near one, and tells `charge` at how many stores.
+    /// The first store, in order of change, whose change came after `sequence`; -1 when there is none. Searches from
+    /// both ends, because the result mostly lies near one, and reports to `charge` how many stores it looked at.
     package func firstChanged(after sequence: Int, _ charge: (Int) -> Void) -> Int32 {
         var found: Int32 = -1
         var (early, late) = (oldest, newest)

@@ -178,7 +178,7 @@ extension SubscriptionHub {
             content.clear()
             content.isAbandoned = true
         }
-        // It is simpler to deliver more to them than needed.
+        // Delivering more than needed is harmless, so the record of selected changes is dropped.
         endNoting(group)
         let start = clock.work
         // From the end: the last one changes places with no other.
