@@ -4,9 +4,9 @@ import BusSource
 import Glibc
 import Logging
 
-/// What the engine has to be told of the world, and reading it anew: types, limits and tokens change while clients stay.
+/// Reloads what the engine takes from outside: types, limits and tokens change while clients stay connected.
 extension BusServer {
-    /// Reads the configuration anew and commits its types, as the request `reload` does.
+    /// Reloads the configuration and commits its types, as the request `reload` does.
     package func reload() {
         enter { [self] in
             guard let loop else { return }
@@ -32,7 +32,8 @@ extension BusServer {
         return configuration
     }
 
-    /// Reads everything anew, for a client that asked or (nil) for the daemon itself. What came of it the engine reports.
+    /// Reloads everything, for a client that requested it or (nil) for the daemon itself.
+    /// The engine reports the result.
     func reload(_ request: ReloadRequest?, _ loop: EventLoop) {
         do throws(StartFailure) {
             let next = try setup.reloaded()

@@ -2,10 +2,10 @@ import BusHistory
 import BusLog
 import Glibc
 
-/// Putting a copy in the log's place, without a bus.
+/// Replaces the log by a copy, without a bus.
 extension BusServer {
-    /// Looks through a copy, as `verify` does, gives its history another name and puts it in the place of the log of a
-    /// configuration. `tell` is given a line for what was done.
+    /// Verifies a copy, as `verify` does, gives its history a new epoch and replaces the log of a configuration by it.
+    /// `tell` receives a line for each step.
     package static func restore(
         _ copy: String, _ setup: ServerSetup, tell: (String) -> Void
     ) throws(StartFailure) {

@@ -4,9 +4,10 @@ import Dispatch
 import Logging
 import Systemd
 
-/// The start: sockets, what the daemon before left, stores; then clients are let in, and the manager hears that.
+/// The start: sockets, the hand-over of the previous daemon, stores; then clients are accepted, and the
+/// service manager is notified.
 extension BusServer {
-    /// On the queue. After a failure nothing is left behind; if that can't be helped by trying again, clients that wait at
+    /// Runs on the queue. After a failure nothing is left behind; if trying again can't help, clients that wait at
     /// passed sockets are turned away.
     func open() throws(StartFailure) -> [Listener] {
         var left = ListenersLeft()
@@ -42,9 +43,9 @@ extension BusServer {
             }
         }
         if setup.configuration.tokens == nil {
-            // The configuration's own stop the start. A socket unit is not our file, and the bus is not to go down for it;
-            // closed, the socket would stay open with the manager, and its clients would wait there for ever. So they are
-            // let in and, as nobody has a token, refused with their first line.
+            // Sockets of the configuration itself stop the start. A socket unit is not our file, and the bus must not
+            // go down for it; if we closed the socket, it would stay open in the manager, and its clients would wait
+            // there for ever. So they are accepted and, because there are no tokens, refused with their first line.
             for tcp in opened where tcp.address.hasPrefix("tcp:") {
                 logger.warning(
                     "\(tcp.address) was passed, but there are no tokens, so whoever connects there is refused; name a file of lines NAME TOKEN under tokens: and reload, or take the address out of the socket unit"
@@ -52,7 +53,7 @@ extension BusServer {
             }
         }
         guard let first = failures.first else { return opened }
-        // Before those that did open are closed.
+        // Before the sockets that did open are closed.
         if first.code == .configuration { service.turnAway() }
         throw StartFailure(first.code, failures.flatMap(\.messages))
     }
@@ -75,13 +76,13 @@ extension BusServer {
         loop.reload = { [unowned self, unowned loop] in reload($0, loop) }
         loop.beginTurn()
         self.loop = loop
-        // What the start itself has to say, also if it fails.
+        // Outputs of the start itself, also if it fails.
         loop.performOutputs()
         do throws(StartFailure) {
             if let start { keep(start, loop) }
             try createStores(engine, setup)
             if let inheritance { takeOver(inheritance, loop) }
-            // Nobody is let in before what happened so far is in the log.
+            // No client is accepted before what happened so far is in the log.
             loop.flush(all: true)
             if let coordinator = loop.coordinator, !coordinator.drain() {
                 throw StartFailure(.log, engine.unavailableReason ?? "The log can't be written.")
@@ -112,9 +113,9 @@ extension BusServer {
         }
     }
 
-    // MARK: - What the daemon before left
+    // MARK: - The hand-over of the previous daemon
 
-    /// The engine, with what the daemon before left, if it left something that can be taken over.
+    /// The engine, with the hand-over of the previous daemon, if there is one that can be taken over.
     private func makeEngine() throws(StartFailure) -> (Engine, Inheritance?, LogStart.Outcome?) {
         func letGo(_ reason: String) {
             logger.error(
@@ -157,7 +158,7 @@ extension BusServer {
         return (engine, inheritance, nil)
     }
 
-    /// From here on the loop brings commits to the log.
+    /// From here on the loop passes commits to the log.
     private func keep(_ start: LogStart.Outcome, _ loop: EventLoop) {
         guard let settings = setup.configuration.log else { return }
         let coordinator = LogCoordinator(
@@ -170,7 +171,8 @@ extension BusServer {
         loop.coordinator = coordinator
     }
 
-    /// Nothing can be promised any more: the daemon ends, and the manager starts another one, which reads what there is.
+    /// Commits can't be guaranteed any more: the daemon ends, and the manager starts another
+    /// one, which reads what there is.
     private func giveUp(_ reason: String) {
         failure = StartFailure(.log, reason)
         enter { [self] in
@@ -182,7 +184,7 @@ extension BusServer {
     private func takeOver(_ inheritance: Inheritance, _ loop: EventLoop) {
         loop.engine.goOnAfterTakeOver()
         loop.adopt(inheritance)
-        // Who went while nobody was there ends now, will and all, before anybody else is let in.
+        // Clients that left while no daemon was there end now, with their wills, before any other is accepted.
         loop.wakeUp()
         logger.notice(
             "\(inheritance.sockets.count) connections taken over", metadata: LogKind.takenOver.metadata)
@@ -194,13 +196,13 @@ extension BusServer {
         try errors.throwIfAny()
     }
 
-    // MARK: - Letting clients in
+    // MARK: - Accepting clients
 
     /// One Dispatch source, on our own epoll descriptor.
     private func watch(_ loop: EventLoop) {
         loop.timer = DeadlineTimer(queue: queue) { [weak loop] in loop?.deadlinesPassed() }
         let source = DispatchSource.makeReadSource(fileDescriptor: loop.poller.descriptor, queue: queue)
-        // The handlers hold the loop, and with it the descriptor, until Dispatch has let go of them.
+        // The handlers hold the loop, and with it the descriptor, until Dispatch has released them.
         source.setEventHandler { loop.wakeUp() }
         source.setCancelHandler { [self] in ended.leave() }
         readiness = source

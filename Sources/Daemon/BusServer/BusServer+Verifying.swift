@@ -1,10 +1,10 @@
 import BusHistory
 import Glibc
 
-/// Looking through the log, without a bus.
+/// Verifies the log, without a bus.
 extension BusServer {
-    /// Carries the log of a configuration out and compares with its snapshots. `tell` is given a line for each. True when
-    /// everything is right.
+    /// Replays the log of a configuration and compares the result with its snapshots. `tell` receives a line for each.
+    /// True when everything matches.
     package static func verify(
         _ setup: ServerSetup, tell: (String) -> Void
     ) throws(StartFailure) -> Bool {
@@ -33,7 +33,7 @@ extension BusServer {
         }
     }
 
-    /// Nil when the daemon that writes the log has cut its beginning meanwhile.
+    /// Nil when the daemon that writes the log has trimmed its beginning meanwhile.
     private static func verify(
         _ past: LogPast, _ replayer: Replayer, _ tell: (String) -> Void
     ) throws(PastFailure) -> Bool? {

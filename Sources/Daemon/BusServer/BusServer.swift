@@ -8,7 +8,7 @@ import Systemd
 ///
 /// Starting and reloading have files of their own beside this one.
 ///
-/// `@unchecked Sendable`: everything that changes is touched on the bus queue only; `start` and `stop` enter it.
+/// `@unchecked Sendable`: everything mutable is accessed on the bus queue only; `start` and `stop` enter it.
 package final class BusServer: @unchecked Sendable {
     var setup: ServerSetup
     var service: Service
@@ -16,24 +16,24 @@ package final class BusServer: @unchecked Sendable {
     let logger: Logger
     let queue = DispatchQueue(label: "fluxbus.bus", qos: .userInitiated)
     let ended = DispatchGroup()
-    /// Calls the loop away from its sockets.
+    /// Wakes the loop where it waits for sockets.
     let bell = EventFD()
 
     // All of these belong to the queue.
     var loop: EventLoop?
     var readiness: (any DispatchSourceRead)?
     var clientLog: ClientLog?
-    /// Also when it came before the start was finished.
+    /// A stop was requested, also before the start was finished.
     var isToStop = false
-    /// The stop that comes next is half of a restart.
+    /// The next stop is half of a restart.
     var isRestarting = false
     /// Why the server ended by itself.
     package internal(set) var failure: StartFailure?
 
-    /// What the process takes, where that is this server's to watch.
+    /// Measures the process's memory, where the process is this server's alone.
     var meter: MemoryMeter?
 
-    /// The process is this server's alone: what it takes in memory counts against the limit. Call it before the start.
+    /// The process is this server's alone: its memory counts against the limit. Call it before the start.
     package func watchMemory() { meter = MemoryMeter() }
 
     package init(
@@ -61,22 +61,23 @@ package final class BusServer: @unchecked Sendable {
         return try result.get()
     }
 
-    /// What the bus has asked the kernel so far. Waits until the loop has given the queue back, which it does once
-    /// nothing has come for a moment, and does not call it away: that would be counted.
+    /// The system calls of the bus so far. Waits until the loop has released the queue, which it does once nothing has
+    /// come for a moment, and does not wake it: that would be counted.
     package func systemCalls() -> SystemCallCount { queue.sync { loop?.calls ?? SystemCallCount() } }
 
-    /// Does something on the bus queue, between two turns.
+    /// Runs something on the bus queue, between two turns.
     func enter(_ work: @escaping @Sendable () -> Void) {
         queue.async(execute: work)
         bell.callForQueue()
     }
 
-    /// Says that the next `stop` is half of a restart: clients are handed over to the daemon that follows, where a service
-    /// manager keeps them meanwhile.
+    /// The next `stop` is half of a restart: clients are handed over to the next daemon, where a service manager
+    /// keeps their sockets meanwhile.
     package func announceRestart() { enter { [self] in isRestarting = true } }
 
-    /// Tells all clients goodbye, writes what was promised, for at most five seconds, and closes everything; or hands
-    /// the clients over, when a restart was announced. Returns at once; `waitUntilStopped` returns when that is done.
+    /// Sends all clients a goodbye, writes the remaining output, for at most five seconds, and closes
+    /// everything; or hands the clients over, when a restart was announced. Returns at once;
+    /// `waitUntilStopped` returns when that is done.
     package func stop() {
         enter { [self] in
             if isToStop { return }
@@ -115,10 +116,10 @@ package final class BusServer: @unchecked Sendable {
         }
     }
 
-    /// What the manager is asked for at each half of a restart: a gigabyte of states takes some ten seconds.
+    /// The timeout requested from the manager for each half of a restart: a gigabyte of states takes some ten seconds.
     static let timeToHandOver = Duration.seconds(60)
 
-    /// Does not wait for clients any more.
+    /// Stops without waiting for clients any longer.
     package func stopNow() {
         stop()
         enter { [self] in
@@ -127,8 +128,8 @@ package final class BusServer: @unchecked Sendable {
         }
     }
 
-    /// Blocks until the server, once started, has stopped, and the manager has heard of it. Without a `stop` it never does:
-    /// a server that was started lives until then.
+    /// Blocks until the server, once started, has stopped, and the manager has been notified. Without a `stop` it never
+    /// returns: a server that was started lives until then.
     package func waitUntilStopped() {
         ended.wait()
         service.finishTelling()

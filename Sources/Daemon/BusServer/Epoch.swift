@@ -1,6 +1,6 @@
 /// Names of histories.
 enum Epoch {
-    /// Whether a text can name a history: a UUID, in whatever case.
+    /// Whether a text can name a history: a UUID, in upper or lower case.
     static func isOne(_ text: String) -> Bool {
         let groups = text.split(separator: "-", omittingEmptySubsequences: false)
         return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]

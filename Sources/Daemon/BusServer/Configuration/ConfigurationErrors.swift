@@ -1,14 +1,13 @@
 import BusSource
 
-/// Collects everything that is wrong, so that somebody who made three mistakes starts the daemon twice and not
-/// four times.
+/// Collects all errors, so that an operator who made three mistakes starts the daemon twice and not four times.
 struct ConfigurationErrors {
     private(set) var errors: [SourceError] = []
 
     mutating func add(_ error: SourceError) { errors.append(error) }
     mutating func add(_ message: String, at place: Place) { errors.append(SourceError(message, at: place)) }
 
-    /// The value, or nil after noting why there is none.
+    /// The value, or nil after recording the error.
     mutating func collect<Value>(_ body: () throws(SourceError) -> Value) -> Value? {
         do throws(SourceError) {
             return try body()
@@ -18,7 +17,7 @@ struct ConfigurationErrors {
         }
     }
 
-    /// Those about a file, in the order in which its lines are read.
+    /// Adds the errors of a file, in the order of its lines.
     mutating func addSorted(_ more: ConfigurationErrors) {
         errors += more.errors.sorted { ($0.line, $0.column) < ($1.line, $1.column) }
     }

@@ -1,6 +1,6 @@
 import BusSource
 
-/// What flags or variables say. A list given here replaces the list below it; it does not add to it.
+/// The settings of flags or variables. A list given here replaces the list below it; it does not add to it.
 package struct ConfigurationOverrides: Sendable {
     package var config: Located<String>?
     package var listen: [Located<String>] = []
@@ -28,9 +28,9 @@ package struct ConfigurationOverrides: Sendable {
         self.sync = sync.map { Located($0, at: Place(name: "--sync")) }
     }
 
-    /// From the environment: `FLUXBUS_CONFIG`, `FLUXBUS_TOKENS`, `FLUXBUS_TYPES`, `FLUXBUS_LOG`, `FLUXBUS_SYNC`, and the lists
-    /// `FLUXBUS_LISTEN`, `FLUXBUS_STORES` and `FLUXBUS_LIMITS`, whose elements are divided by spaces or commas.
-    /// A variable that is empty says nothing.
+    /// From the environment: `FLUXBUS_CONFIG`, `FLUXBUS_TOKENS`, `FLUXBUS_TYPES`, `FLUXBUS_LOG`, `FLUXBUS_SYNC`, and
+    /// the lists `FLUXBUS_LISTEN`, `FLUXBUS_STORES` and `FLUXBUS_LIMITS`, whose elements are divided by spaces or
+    /// commas. An empty variable counts as absent.
     package init(environment: [String: String]) {
         func one(_ name: String) -> Located<String>? {
             environment[name].flatMap { $0.isEmpty ? nil : Located($0, at: Place(name: name)) }

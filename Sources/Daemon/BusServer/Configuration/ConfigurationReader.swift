@@ -13,7 +13,7 @@ struct ConfigurationReader {
 
     mutating func configuration(_ root: LocatedValue) -> ServerConfiguration {
         var configuration = ServerConfiguration()
-        // An empty file says nothing, and nothing wrong.
+        // An empty file sets nothing, which is no error.
         guard !root.isNull,
             let object = errors.collect({ () throws(SourceError) in
                 try root.object("the configuration")
@@ -47,7 +47,7 @@ struct ConfigurationReader {
         }
     }
 
-    /// A member that says something: one without a value is as good as absent.
+    /// A member with a value: one without counts as absent.
     private func member(_ object: LocatedObject, _ key: String) -> LocatedValue? {
         object[key].flatMap { $0.isNull ? nil : $0 }
     }
@@ -78,7 +78,7 @@ struct ConfigurationReader {
         refuseMembers(of: object, besides: known, of: "an element of listen")
         let named = object.members.filter { kinds.contains($0.key) }
         guard named.count == 1, let kind = named.first else {
-            // A misspelt one was told already.
+            // A misspelt one was reported already.
             if named.count > 1 || object.members.allSatisfy({ known.contains($0.key) }) {
                 errors.add("An element of listen needs one of unix, tcp and systemd.", at: value.place)
             }
@@ -122,9 +122,9 @@ struct ConfigurationReader {
     }
 }
 
-/// Paths as they stand in the configuration.
+/// Paths as written in the configuration.
 enum PathText {
-    /// A path that the kernel can be given.
+    /// Checks that the kernel accepts a path.
     static func check(_ path: String, _ name: String, at place: Place) throws(SourceError) -> String {
         if path.isEmpty { throw SourceError("\(name) is empty; write a path.", at: place) }
         if path.utf8.contains(0) {
@@ -133,7 +133,7 @@ enum PathText {
         return path
     }
 
-    /// Paths in a file are meant from where the file is, so that a configuration can be moved as a whole.
+    /// Paths in a file are relative to its directory, so that a configuration can be moved as a whole.
     static func resolve(_ path: String, beside file: String) -> String {
         guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
         return file[...slash] + path

@@ -2,14 +2,14 @@ import BusSource
 import CLinux
 import Glibc
 
-/// Reads files that people wrote: small ones, whole. What goes wrong is told at the place that named the file.
+/// Reads small files that people write, as a whole. Errors are reported at the place that named the file.
 enum FileBytes {
     /// The largest file that is read: what people write by hand is far smaller.
     static let limit = 4 << 20
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 || errno != ENOENT }
 
-    /// Reads a file; `what` it is stands in the message. `accept` may refuse it by its status.
+    /// Reads a file; `what` names it in messages. `accept` may refuse it by its status.
     static func read(
         _ path: Located<String>, what: String, accept: (stat) -> String? = { _ in nil }
     ) throws(SourceError) -> [UInt8] {

@@ -7,7 +7,7 @@ enum LimitReading {
     private struct Entry {
         let name: String
         let isSize: Bool
-        /// Below, the daemon could not work; above, the limit would be none.
+        /// Below, the daemon could not work; above, the limit would not limit anything.
         let range: ClosedRange<Int>
         let path: WritableKeyPath<Limits, Int> & Sendable
     }

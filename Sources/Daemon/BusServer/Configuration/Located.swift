@@ -1,6 +1,6 @@
 import BusSource
 
-/// A value of the configuration and where it came from: a line of a file, a flag, or a variable.
+/// A value of the configuration and its source: a line of a file, a flag, or a variable.
 package struct Located<Value: Sendable>: Sendable {
     package let value: Value
     package let place: Place

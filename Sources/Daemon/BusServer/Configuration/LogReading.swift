@@ -115,17 +115,17 @@ enum AgeText {
     }
 }
 
-/// What `log:` of the configuration says.
+/// The settings under `log:`.
 package struct LogSettings: Sendable {
     /// The log's file.
     package var path: Located<String>
-    /// What must be on disk before anything leaves.
+    /// What must be on disk before any output is sent.
     package var sync = SyncMode.always
-    /// How much of the past stays.
+    /// How much of the past is kept.
     package var retain = Retention(commits: 1_000_000, age: 30 * 86_400_000, bytes: 1 << 30)
 
     package init(path: Located<String>) { self.path = path }
 
-    /// All of it, to tell whether it has changed.
+    /// All of it, to see whether it has changed.
     var text: String { "\(path.value) \(sync) \(retain.commits) \(retain.age) \(retain.bytes)" }
 }

@@ -2,8 +2,8 @@ import BusEngine
 import BusSource
 import BusYAML
 
-/// What `fluxbusd.yaml`, the environment and the flags say together. Every value is valid by itself and knows
-/// where it came from; whether types, tokens and stores fit together is found out by `ServerSetup`.
+/// The combined settings of `fluxbusd.yaml`, the environment and the flags. Every value is valid by itself and knows
+/// its source; `ServerSetup` checks whether types, tokens and stores fit together.
 package struct ServerConfiguration: Sendable {
     package var listen: [ListenAddress]
     /// The file of tokens, without which there is no TCP.
@@ -28,11 +28,11 @@ package struct ServerConfiguration: Sendable {
         self.limits = limits
     }
 
-    /// Where the configuration is looked for when nobody says otherwise.
+    /// The default path of the configuration.
     package static let defaultFile = "/etc/fluxbus/fluxbusd.yaml"
 
-    /// Reads the configuration: flags override the environment, which overrides the file. The file may be
-    /// absent when nobody named it and an address to listen on was given otherwise, or none is needed.
+    /// Reads the configuration: flags override the environment, which overrides the file. The file may be absent when
+    /// it was not named and an address to listen on was given otherwise, or none is needed.
     static func load(
         flags: ConfigurationOverrides, environment: ConfigurationOverrides, defaultFile: String,
         purpose: Purpose = .serving, _ errors: inout ConfigurationErrors
@@ -52,9 +52,9 @@ package struct ServerConfiguration: Sendable {
 
     /// What a configuration is read for.
     package enum Purpose: Sendable {
-        /// A bus, or the question whether one would start.
+        /// A bus, or a check whether one would start.
         case serving
-        /// Looking through the log, without a bus.
+        /// Verifying the log, without a bus.
         case verifying
     }
 
@@ -72,7 +72,7 @@ package struct ServerConfiguration: Sendable {
         return configuration
     }
 
-    /// What can be wrong although each part is right. Silent where other errors may be the cause.
+    /// Checks what can be wrong although each part is right. Silent where other errors may be the cause.
     private func checkAddresses(_ errors: inout ConfigurationErrors) {
         if let tcp = listen.first(where: \.isTCP), tokens == nil {
             errors.add(

@@ -1,10 +1,10 @@
 import BusEngine
 import BusLog
 
-/// What a start needs of the machine and what can be known of it before anything is opened. `--check` and a start look at
-/// the same, so what one finds right the other does not refuse.
+/// What a start needs of the machine, as far as it can be checked before anything is opened. `--check` and a start make
+/// the same checks, so what the one accepts the other does not refuse.
 extension ServerSetup {
-    /// Throws everything at once that would keep a daemon from starting here. Nothing is made or changed.
+    /// Throws all errors at once that would keep a daemon from starting here. Nothing is created or changed.
     package func check() throws(StartFailure) {
         var errors = ConfigurationErrors()
         checkPlaces(&errors)
@@ -14,7 +14,7 @@ extension ServerSetup {
         try errors.throwIfAny()
     }
 
-    /// The same of sockets and log only: the stores are told by the engine that makes them.
+    /// The same for sockets and log only: errors of stores are reported by the engine that creates them.
     package func checkPlaces() throws(StartFailure) {
         var errors = ConfigurationErrors()
         checkPlaces(&errors)
@@ -31,14 +31,14 @@ extension ServerSetup {
         do throws(LogFailure) {
             try LogFile.check(path.value)
         } catch {
-            // Anything else may be over when the daemon starts.
+            // Any other error may be gone when the daemon starts.
             if [.readOnly, .notALog, .newerForm].contains(error.kind) {
                 errors.add(error.message, at: path.place)
             }
         }
     }
 
-    /// Makes the configured stores that are not there.
+    /// Creates the configured stores that do not exist.
     func createStores(in engine: Engine, _ errors: inout ConfigurationErrors) {
         for store in configuration.stores {
             do {

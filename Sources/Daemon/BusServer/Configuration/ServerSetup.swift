@@ -5,18 +5,18 @@ import BusLogic
 import BusProtocol
 import BusSource
 
-/// A configuration whose types, tokens and stores were read and fit together: everything that can be known
-/// before a socket is opened. This is what `--check` makes.
+/// A configuration whose types, tokens and stores were read and fit together: everything that can be checked before a
+/// socket is opened. This is what `--check` makes.
 package struct ServerSetup: Sendable {
     package let configuration: ServerConfiguration
     /// Ascending by name.
     package let types: [any StateType]
-    /// Those of them that stand in files.
+    /// Those of them that are defined in files.
     private let catalog: TypeCatalog?
     package let tokens: TokenTable
     /// Types that the daemon has without a file.
     let natives: [any StateType]
-    /// Where the configuration came from, to read it again; nil when it was made by hand.
+    /// The source of the configuration, to read it again; nil when it was made in code.
     private var source: Source?
 
     private struct Source: Sendable {
@@ -46,7 +46,7 @@ package struct ServerSetup: Sendable {
         return setup
     }
 
-    /// What is needed to work with a log alone. If a flag or a variable names that, no configuration is read.
+    /// The setup to work with a log alone. If a flag or a variable names the log, no configuration is read.
     package static func loadForLog(
         flags: ConfigurationOverrides, environment: ConfigurationOverrides, natives: [any StateType] = []
     ) throws(StartFailure) -> ServerSetup {
@@ -56,7 +56,7 @@ package struct ServerSetup: Sendable {
         return try ServerSetup(ServerConfiguration(log: LogSettings(path: path)), natives: natives)
     }
 
-    /// Reads types and tokens, and checks the stores; finds everything that is wrong with them.
+    /// Reads types and tokens, and checks the stores; finds all errors in them.
     package init(_ configuration: ServerConfiguration, natives: [any StateType] = []) throws(StartFailure) {
         try self.init(configuration, natives: natives, since: nil, ConfigurationErrors())
     }
@@ -72,7 +72,7 @@ package struct ServerSetup: Sendable {
         catalog = configuration.types.flatMap {
             Self.catalog(in: $0, beside: natives, since: earlier?.catalog, &errors)
         }
-        // Nothing can be said about the stores of types that could not be read.
+        // The stores of types that could not be read can't be checked.
         let isKnown = configuration.types == nil || catalog != nil
         types = Self.inOrder(natives + (catalog?.types ?? []))
         self.tokens = tokens ?? TokenTable()
@@ -80,7 +80,7 @@ package struct ServerSetup: Sendable {
         try errors.throwIfAny()
     }
 
-    /// Reads everything anew: configuration, types, tokens.
+    /// Reloads everything: configuration, types, tokens.
     package func reloaded() throws(StartFailure) -> ServerSetup {
         guard let source else {
             return try ServerSetup(configuration, natives: natives, since: self, ConfigurationErrors())
@@ -89,7 +89,7 @@ package struct ServerSetup: Sendable {
             source.flags, source.environment, source.defaultFile, natives, .serving, since: self)
     }
 
-    /// The types in a directory; nil when something is wrong with them.
+    /// The types in a directory; nil when there are errors in them.
     private static func catalog(
         in directory: Located<String>, beside natives: [any StateType], since earlier: TypeCatalog?,
         _ errors: inout ConfigurationErrors
@@ -97,7 +97,7 @@ package struct ServerSetup: Sendable {
         var found: [SourceError] = []
         let catalog = TypeCatalog(directory: directory.value, beside: natives, since: earlier, &found)
         for error in found {
-            // What is wrong with the directory itself is told where it was named.
+            // An error of the directory itself is reported where it was named.
             if error.line == 0, error.file == directory.value {
                 errors.add("The types directory \(error.description)", at: directory.place)
             } else {
@@ -126,7 +126,7 @@ package struct ServerSetup: Sendable {
                 errors.add(
                     "The store \(store.value) stands here twice; keep one of them.", at: store.place)
             }
-            // Without types nothing can be said about theirs.
+            // Without types their stores can't be checked.
             guard let names = types?.map(\.name), !names.contains(type) else { continue }
             errors.add(
                 "There is no type \(type); \(suggestion(for: type, among: names))", at: store.place)
@@ -139,7 +139,7 @@ package struct ServerSetup: Sendable {
         }
     }
 
-    /// One line for people: what this daemon serves.
+    /// One line for the operator: what this daemon serves.
     package func summary(addresses: [String]) -> String {
         let names = types.map(\.name)
         let typeList = names.isEmpty ? "no types" : "types \(names.joined(separator: ", "))"
@@ -149,7 +149,7 @@ package struct ServerSetup: Sendable {
     }
 }
 
-/// Addresses of stores as they stand in the configuration.
+/// Addresses of stores as written in the configuration.
 enum StoreAddressText {
     /// The type in `type/name`; nil when this is no address.
     static func type(of address: String) -> String? {

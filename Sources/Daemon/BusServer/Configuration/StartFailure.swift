@@ -1,12 +1,12 @@
-/// Why the daemon does not start: all that is wrong, as far as it can be found at once, and the exit code.
+/// Why the daemon does not start: all errors that can be found at once, and the exit code.
 package struct StartFailure: Error, Equatable, CustomStringConvertible {
     /// Exit codes of sysexits(3).
     package enum Code: Int32, Sendable {
-        /// An address is in use, by another fluxbusd or by somebody else: try again later.
+        /// An address is in use, by another fluxbusd or by another program: try again later.
         case inUse = 75
-        /// The system refused something that the configuration can't be blamed for.
+        /// The system refused something for which the configuration is not to blame.
         case system = 71
-        /// The action log was looked through, and is not what it should be.
+        /// The action log was verified, and is damaged.
         case damaged = 65
         /// The action log can't be read or written.
         case log = 74
@@ -15,7 +15,7 @@ package struct StartFailure: Error, Equatable, CustomStringConvertible {
     }
 
     package let code: Code
-    /// Each one sentence that says what to do, headed by where it stands: `FILE:LINE:COLUMN: message`.
+    /// Each is one sentence that says what to do, after its place: `FILE:LINE:COLUMN: message`.
     package let messages: [String]
 
     package init(_ code: Code, _ messages: [String]) {

@@ -1,11 +1,11 @@
 import BusSource
 import Glibc
 
-/// The tokens that TCP clients show in `hello`, and the names they stand for.
+/// The tokens that TCP clients send in `hello`, and the names they stand for.
 ///
-/// The file has lines of NAME and TOKEN, divided by spaces; empty lines and those that start with `#` are skipped.
-/// It must be readable by its owner only, who is root or the daemon's user. Tokens are compared in constant
-/// time: how long it takes does not tell how much of a guess was right.
+/// The file has lines of NAME and TOKEN, divided by spaces; empty lines and those that start with `#` are skipped. It
+/// must be readable by its owner only, which is root or the daemon's user. Tokens are compared in constant time: the
+/// duration does not reveal how much of a guess was right.
 package struct TokenTable: Sendable {
     private struct Entry: Sendable {
         let name: String
@@ -16,7 +16,7 @@ package struct TokenTable: Sendable {
 
     /// The longest token: a line of the wire holds it many times.
     private static let longestToken = 1024
-    /// The shortest one: whoever tries a thousand a second for a year finds none of this length that was made at random.
+    /// The shortest token: an attacker that tries a thousand a second for a year finds no random one of this length.
     private static let shortestToken = 16
     private static let longestName = 128
 
@@ -41,7 +41,7 @@ package struct TokenTable: Sendable {
 
     // MARK: - Reading
 
-    /// Reads the file; adds what is wrong to the errors.
+    /// Reads the file; adds errors to `errors`.
     static func read(_ path: Located<String>, _ errors: inout ConfigurationErrors) -> TokenTable {
         var table = TokenTable()
         let before = errors.errors.count

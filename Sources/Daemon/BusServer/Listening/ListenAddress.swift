@@ -1,6 +1,6 @@
 import BusSource
 
-/// An address that the daemon listens on, and who said so.
+/// An address that the daemon listens on, and its source.
 package struct ListenAddress: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         /// `mode` holds the permission bits; `group` is the name of a group, or nil for the daemon's own.
@@ -12,7 +12,7 @@ package struct ListenAddress: Sendable, Equatable {
     }
 
     package let kind: Kind
-    /// Where it stands, for messages.
+    /// Its place in the configuration, for messages.
     package let place: Place
 
     package init(_ kind: Kind, at place: Place) {

@@ -9,7 +9,7 @@ final class Listener {
     let descriptor: Int32
     /// As clients reach it: `unix:/path`, `tcp:host:port` with the port that the system chose.
     let address: String
-    /// Somebody else opened it, and keeps it while we restart.
+    /// The service manager opened it, and keeps it while we restart.
     let isPassed: Bool
     private let file: SocketFile?
     private var isOpen = true
@@ -25,8 +25,8 @@ final class Listener {
 
     deinit { close() }
 
-    /// Opens what the configuration asks for; of a name, all sockets that the manager passed under it. A socket that the
-    /// daemon before left is used again.
+    /// Opens what the configuration names; for a name, all sockets that the manager passed under it. A socket of the
+    /// previous daemon is used again.
     static func open(
         _ address: ListenAddress, _ service: inout Service, _ left: inout ListenersLeft
     ) throws(StartFailure) -> [Listener] {
@@ -46,7 +46,7 @@ final class Listener {
         }
     }
 
-    /// First the file, so that whoever comes now is told by the file system at once.
+    /// Removes the file first, so that new clients get an error from the file system at once.
     func close() {
         guard isOpen else { return }
         isOpen = false
@@ -61,9 +61,9 @@ final class Listener {
         SystemCall.close(descriptor)
     }
 
-    /// Who connected; nil when the kernel does not say.
+    /// The peer of a connection; nil when the kernel does not report it.
     ///
-    /// - Parameter asksForUnit: Whether to ask which unit the process belongs to, too. That reads a file of `/proc`.
+    /// - Parameter asksForUnit: Whether to look up the process's unit, too. That reads a file of `/proc`.
     func identify(_ connection: Int32, _ address: sockaddr_storage, asksForUnit: Bool) -> Peer? {
         if isTCP {
             guard let text = TCPListening.text(of: address) else { return nil }
@@ -78,8 +78,8 @@ final class Listener {
         return .unix(uid: Int(uid), pid: Int(pid), unit: unit)
     }
 
-    /// A user chooses the names of their own units, so these stand behind that of their manager: nobody can pass for a
-    /// unit of the system.
+    /// Users choose the names of their own units, so these follow the name of their manager: no user can
+    /// pose as a unit of the system.
     private static func unit(ofPeerOn connection: Int32) -> String? {
         guard let unit = try? PeerUnit(ofPeerOn: connection), let system = unit.system else { return nil }
         return unit.user.map { "\(system)/\($0)" } ?? system

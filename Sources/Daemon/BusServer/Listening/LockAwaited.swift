@@ -1,9 +1,9 @@
 import Glibc
 
-/// A file lock that somebody else holds, awaited for some time: the system has no such call, so a thread waits for the lock
-/// without end, and whoever wants it waits for the thread.
+/// A file lock held elsewhere, awaited with a timeout: the system has no such call, so a thread waits for the lock
+/// without end, and the caller waits for the thread.
 ///
-/// `@unchecked Sendable`: everything that changes is touched under `lock`.
+/// `@unchecked Sendable`: everything mutable is accessed under `lock`.
 final class LockAwaited: @unchecked Sendable {
     private let descriptor: Int32
     private let lock = ThreadLock()
@@ -11,7 +11,7 @@ final class LockAwaited: @unchecked Sendable {
     private var hasFailed = false
     private var isGivenUp = false
 
-    /// Takes over the descriptor until `isHeld` has given true.
+    /// Owns the descriptor until `isHeld` has returned true.
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
         startThread(named: "fluxbus-lock") { [self] in waitForIt() }
@@ -23,13 +23,13 @@ final class LockAwaited: @unchecked Sendable {
         lock.locked {
             isHeld = result == 0
             hasFailed = result != 0
-            // Nobody wants it any more.
+            // The caller has given up.
             if isGivenUp { SystemCall.close(descriptor) }
             lock.signal()
         }
     }
 
-    /// Whether it came in time. If not, the descriptor is closed as soon as it can be.
+    /// Whether the lock came in time. If not, the descriptor is closed as soon as it can be.
     func isHeld(within milliseconds: Int) -> Bool {
         let end = MonotonicClock.read() + milliseconds
         var result = false

@@ -1,8 +1,8 @@
 import CLinux
 import Glibc
 
-/// An address of this machine that nobody else reaches. Only on these the daemon listens with tokens alone;
-/// beyond them it would need encryption and access rules.
+/// An address of this machine that no other machine reaches. Only on these the daemon listens with tokens alone; beyond
+/// them it would need encryption and access rules.
 package enum LoopbackHost: Sendable, Equatable {
     /// 127.0.0.0/8, in network order.
     case version4(UInt32, text: String)

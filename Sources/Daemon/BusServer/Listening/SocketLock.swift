@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// What a daemon holds while it looks for a live socket and takes its place: that must not be two steps for another one
-/// that starts at the same path.
+/// The lock that a daemon holds while it looks for a live socket and replaces it: another daemon that starts at the
+/// same path must not come between these two steps.
 ///
-/// A lock on a file of its own beside the socket, which its owner alone can open. Not on the directory, which everybody
-/// can lock who may read it, and so keep every daemon from starting. The file goes with the lock.
+/// It locks a file of its own beside the socket, which only its owner can open. Not the directory, which every user can
+/// lock who may read it, and so keep every daemon from starting. The file is removed with the lock.
 final class SocketLock {
-    /// Why there is none.
+    /// Why the lock was not acquired.
     enum Failure: Error {
         case held
         case system(SystemError)
@@ -19,13 +19,13 @@ final class SocketLock {
     /// Milliseconds. Binding takes microseconds; two seconds are a daemon that hangs.
     private static let patience = 2000
 
-    /// - Parameter path: Of the socket.
+    /// - Parameter path: The path of the socket.
     init(beside path: String) throws(Failure) {
         file = path + ".lock"
         let end = MonotonicClock.read() + Self.patience
         while true {
             let descriptor = try Self.lock(file, until: end)
-            // Whoever had it before has taken the file away with it.
+            // The previous holder has removed the file.
             if Self.isFile(file, descriptor) {
                 self.descriptor = descriptor
                 return
@@ -34,7 +34,7 @@ final class SocketLock {
         }
     }
 
-    /// First the file: whoever has it open and gets the lock sees that it is gone.
+    /// The file is removed first: another daemon that has it open and gets the lock sees that it is gone.
     deinit {
         unlink(file)
         SystemCall.close(descriptor)

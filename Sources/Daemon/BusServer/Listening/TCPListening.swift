@@ -25,7 +25,7 @@ enum TCPListening {
         return Listener(descriptor, address: "tcp:\(boundAddress(of: descriptor) ?? "\(host.text):\(port)")")
     }
 
-    /// `HOST:PORT` of a socket address; an IPv6 host stands in brackets.
+    /// `HOST:PORT` of a socket address; an IPv6 host is in brackets.
     static func text(of address: sockaddr_storage) -> String? {
         let family = Int32(address.ss_family)
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))

@@ -4,15 +4,15 @@ import Glibc
 
 /// Opens Unix sockets.
 ///
-/// What it guarantees: a live socket is never taken from its daemon; of several daemons that start at the same
-/// time one wins; and at no moment the file has a wider mode than the configured one.
+/// Guarantees: a live socket is never taken from its daemon; of several daemons that start at the same time one wins;
+/// and at no time the file has a wider mode than the configured one.
 struct UnixListening {
     let path: String
     let mode: UInt32
     let group: String?
     let place: Place
 
-    /// What would keep a daemon from listening here, as far as that can be known before anything is made.
+    /// The errors that would keep a daemon from listening here, as far as they can be found before anything is created.
     func errors() -> [SourceError] {
         let reasons = [reasonOfPath, reasonOfGroup, reasonOfDirectory, reasonOfFile].compactMap { $0 }
         return reasons.map { SourceError("unix \(path): \($0)", at: place) }
@@ -51,10 +51,10 @@ struct UnixListening {
         return "this is a file, and no socket; remove it, or choose another path."
     }
 
-    /// Listens on a socket that the daemon before left, with the mode and group that are configured now.
+    /// Listens on a socket of the previous daemon, with the mode and group that are configured now.
     func reopen(_ descriptor: Int32) throws(StartFailure) -> Listener {
         guard let file = SocketFile(path: path) else {
-            // Somebody has removed the file: nobody could come in.
+            // The file has been removed: no client could connect.
             SystemCall.close(descriptor)
             return try open()
         }
@@ -104,7 +104,7 @@ struct UnixListening {
         return found.pointee.gr_gid
     }
 
-    /// Looking for a live socket and taking its place must not be two steps for another daemon that starts here.
+    /// Looking for a live socket and replacing it must not be two steps for another daemon that starts here.
     private func lock() throws(StartFailure) -> SocketLock {
         if let reasonOfDirectory { throw failure(.configuration, reasonOfDirectory) }
         do throws(SocketLock.Failure) {
@@ -122,7 +122,7 @@ struct UnixListening {
         }
     }
 
-    /// Nobody answering on a socket file means that its daemon is gone.
+    /// If nothing answers on a socket file, its daemon is gone.
     private func removeStaleFile(_ address: sockaddr_un, _ length: socklen_t) throws(StartFailure) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
@@ -150,7 +150,7 @@ struct UnixListening {
         _ descriptor: Int32, _ address: sockaddr_un, _ length: socklen_t, _ groupID: gid_t?
     ) throws(StartFailure) {
         var address = address
-        // The file takes the mode of the socket: nobody's, until owner, group and mode are what they should be.
+        // The file gets the mode of the socket: no access, until owner, group and mode are as configured.
         guard fchmod(descriptor, 0) == 0 else { throw failure(.system, "\(SystemError("fchmod").reason).") }
         let result = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.bind(descriptor, $0, length) }
@@ -185,7 +185,7 @@ struct SocketFile {
     private let device: dev_t
     private let inode: ino_t
 
-    /// The file as it stands at `path` now; nil when there is none.
+    /// The file at `path` as it is now; nil when there is none.
     init?(path: String) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }

@@ -5,8 +5,8 @@ import BusMachine
 import Dispatch
 import Logging
 
-/// Stands between the engine and the log: it brings groups of commits to disk, questions to whoever reads the past, and
-/// decides when a snapshot is due. It belongs to the bus queue.
+/// Coordinates the engine and the log: it passes batches of commits to the writer, queries to the readers of the past,
+/// and decides when a snapshot is due. It belongs to the bus queue.
 final class LogCoordinator {
     let engine: Engine
     let mailbox: LogMailbox
@@ -16,9 +16,9 @@ final class LogCoordinator {
     private let rewinder: Rewinder
     private let recipe: Snapshots.Recipe
     private let logger: Logger
-    /// Told of trouble with the log, and (nil) that it is over.
+    /// Called with the reason when the log becomes unavailable, and with nil when it is available again.
     var noteTrouble: (String?) -> Void = { _ in }
-    /// Called when nothing can be promised any more.
+    /// Called when commits can't be guaranteed any more.
     var giveUp: (String) -> Void = { _ in }
 
     private var isWriting = false
@@ -26,7 +26,7 @@ final class LogCoordinator {
     private var isRewinding = false
     /// The log could be written again before that.
     private var hasRoomAgain = false
-    /// What can't be answered before more is written.
+    /// Queries that can't be answered before more is written.
     private var waiting: [LogQuery] = []
 
     private var lastSnapshot: (revision: Int, bytes: Int)
@@ -34,15 +34,15 @@ final class LogCoordinator {
     /// How many changes the engine counted when the last snapshot became due.
     private var changesBefore: Int
     private var isTakingSnapshot = false
-    /// Nothing can be promised any more, and what was committed and is not in the log never will be.
+    /// Commits can't be guaranteed any more, and those not in the log never will be.
     private var hasGivenUp = false
 
     /// A snapshot is due after so many commits, as many bytes as the last one had, or so many changes of stores: so
-    /// snapshots never cost more than the log itself or carrying it out, and a start never carries out much more than this.
+    /// snapshots never cost more than the log itself or its replay, and a start never replays much more than this.
     private static let commitsBetween = 100_000
     private static let bytesBetween = 16 << 20
     private static let changesBetween = 2_000_000
-    /// Writing so many bytes of a snapshot costs about what a change does.
+    /// Writing this many bytes of a snapshot costs about as much as replaying a change.
     private static let bytesPerChange = 4
 
     init(
@@ -64,7 +64,7 @@ final class LogCoordinator {
 
     // MARK: - Turns
 
-    /// After a turn: what it committed goes to the disk, if that is free.
+    /// Called after a turn: its commits go to the disk, if that is free.
     func turnEnded() {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return }
         isWriting = true
@@ -72,18 +72,18 @@ final class LogCoordinator {
         writer.write(group)
     }
 
-    /// The engine asks.
+    /// The engine sends a query.
     func ask(_ question: LogQuery) {
         if question.needed <= engine.durableRevision { past.ask(question) } else { waiting.append(question) }
     }
 
-    /// Nobody waits for what a connection asked any more.
+    /// Drops the queries of a connection that no longer waits.
     func forget(questionsOf connection: ConnectionID) {
         waiting.removeAll { $0.connection == connection }
         past.forget(questionsOf: connection)
     }
 
-    /// The bell rang.
+    /// Handles the events in the mailbox.
     func hear() {
         for news in mailbox.take() {
             switch news {
@@ -107,7 +107,7 @@ final class LogCoordinator {
                 logger.debug("snapshot of revision \(revision) taken, \(bytes) bytes")
             case .snapshotFailed(let message):
                 isTakingSnapshot = false
-                // The next one is tried when as much has come again.
+                // The next one is tried when as much has been committed again.
                 lastSnapshot.revision = engine.durableRevision
                 logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
             case .unsynced(let failure):
@@ -137,11 +137,11 @@ final class LogCoordinator {
 
     private var changesSince: Int { engine.changeCount - changesBefore }
 
-    // MARK: - Trouble
+    // MARK: - Failures
 
-    /// A group could not be written: the bus has to become again what the log says.
+    /// A batch could not be written: the bus has to be rewound to what the log holds.
     private func beginRewinding(_ failure: LogFailure) {
-        // There is no log any more to go back to, nor one that could be written again.
+        // There is no log any more to rewind to, nor one that could be written again.
         if failure.kind == .lost { return end(failure.message) }
         logger.error(
             "commits after revision \(engine.durableRevision) are rolled back: \(failure.message)",
@@ -167,7 +167,7 @@ final class LogCoordinator {
         }
     }
 
-    /// The log can be written again, and the bus is what the log says.
+    /// Resumes commits once the log can be written again, and the bus has been rewound to it.
     private func resumeIfPossible() {
         guard hasRoomAgain, !isRewinding else { return }
         hasRoomAgain = false
@@ -185,7 +185,7 @@ final class LogCoordinator {
 
     // MARK: - The end
 
-    /// Brings everything to disk before it returns; false if that could not be done.
+    /// Writes everything to disk before it returns; false if that failed.
     func drain() -> Bool {
         while true {
             writer.drain()
@@ -205,7 +205,7 @@ final class LogCoordinator {
     /// Ends the log's run. `leavingSnapshot`: the next start begins where this one ends.
     func close(leavingSnapshot: Bool) {
         let isWritten = drain()
-        // A snapshot that is being taken may have far to go, and the bus as it is makes a newer one at once.
+        // A snapshot under way may have far to go, and the present bus makes a newer one at once.
         recipe.ending.begin()
         snapshots.drain()
         past.drain()

@@ -3,13 +3,13 @@ import BusLog
 import BusMachine
 import Synchronization
 
-/// What the bus queue hears from those who work with the log.
+/// Events for the bus queue from the threads and queues that work with the log.
 enum LogFileEvent: Sendable {
     case written
     case notWritten(LogFailure)
-    /// What the bus has to be rewound to.
+    /// The machine to which the bus has to be rewound.
     case made(Rewinder.Made)
-    /// After trouble: it can be written again.
+    /// After a failure: the log can be written again.
     case roomAgain
     case answered(LogQuery, LogAnswer)
     case snapshotTaken(revision: Int, bytes: Int)
@@ -18,8 +18,8 @@ enum LogFileEvent: Sendable {
     case unsynced(LogFailure)
 }
 
-/// News for the bus queue, and the bell that tells of it: the queue may be busy with turns, and must hear of the disk between
-/// two of them, not after all.
+/// Events for the bus queue, and the descriptor that wakes it: the queue may be busy with turns, and must receive the
+/// events between two of them, not after all.
 final class LogMailbox: Sendable {
     private let bell: EventFD
     private let news = Mutex<[LogFileEvent]>([])
@@ -31,7 +31,7 @@ final class LogMailbox: Sendable {
         bell.ring()
     }
 
-    /// All that has come since the last time.
+    /// Takes all events since the last time.
     func take() -> [LogFileEvent] {
         news.withLock { news in
             defer { news.removeAll(keepingCapacity: true) }

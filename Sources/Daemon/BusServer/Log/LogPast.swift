@@ -1,7 +1,7 @@
 import BusHistory
 import BusLog
 
-/// The log's file as the past that is told.
+/// The log's file as the source of the past.
 package struct LogPast: PastSource {
     private let reader: LogReader
 

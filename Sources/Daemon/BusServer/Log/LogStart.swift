@@ -7,8 +7,8 @@ import BusSource
 import Logging
 import Systemd
 
-/// A bus begins with its log: the newest snapshot and what came after it, or what the daemon before handed over, if that
-/// is where the log ends.
+/// Starts a bus with its log: from the newest snapshot and the entries after it, or from the hand-over of the previous
+/// daemon, if that is where the log ends.
 struct LogStart {
     let settings: LogSettings
     let configuration: EngineConfiguration
@@ -17,14 +17,14 @@ struct LogStart {
     let logger: Logger
     let bell: EventFD
 
-    /// What a start with a log gives.
+    /// The result of a start with a log.
     struct Outcome {
         let engine: Engine
         let writer: LogWriter
         let mailbox: LogMailbox
         let recipe: Snapshots.Recipe
         let lastSnapshot: (revision: Int, bytes: Int)
-        /// What was handed over belongs to this engine.
+        /// The hand-over is now this engine's.
         let hasTakenOver: Bool
     }
 
@@ -51,7 +51,7 @@ struct LogStart {
         for notice in file.notices {
             logger.error("\(notice)", metadata: LogKind.logTrouble.metadata)
         }
-        // Clients could not tell this history from another, and would miss commits without a word.
+        // Clients could not distinguish this history from another, and would miss commits silently.
         if let epoch = file.epoch, !Epoch.isOne(epoch) {
             throw LogFailure(
                 .damaged, path: path,
@@ -83,7 +83,8 @@ struct LogStart {
             hasTakenOver: handedOver != nil)
     }
 
-    /// Whether the file has nothing to begin with: nobody has used it, or the first start was cut short before its snapshot.
+    /// Whether the file has nothing to begin with: it was never used, or the first start was
+    /// cut short before its snapshot.
     private func isNew(_ file: LogFile) throws(LogFailure) -> Bool {
         if file.epoch == nil { return true }
         guard file.lastRevision == 0 else { return false }
@@ -95,8 +96,8 @@ struct LogStart {
         _ engine: Engine, _ file: LogFile, _ recipe: Snapshots.Recipe, isNew: Bool, hasTakenOver: Bool
     ) throws(LogFailure) -> Outcome {
         let mailbox = LogMailbox(bell)
-        // Within a history time never goes back, so another one begins where it must: else a clock that was once set ahead
-        // would stop the time of all commits until then.
+        // Within a history time never goes back, so another one begins where it must: else, after a clock was once set
+        // ahead, all commits would have the same time until the clock comes up with it.
         if WallClock.isAhead(engine.lastTime), !hasTakenOver {
             engine.turnBack(to: WallClock.now)
             if !isNew { engine.epoch = Epoch.random() }
@@ -105,7 +106,7 @@ struct LogStart {
                 metadata: LogKind.newEpoch.metadata)
         }
         if file.mayHaveLost, !hasTakenOver {
-            // One that has nothing left to begin with has a name of its own already.
+            // A file with nothing to begin with has a new epoch already.
             if !isNew { engine.epoch = Epoch.random() }
             logger.warning(
                 "commits that clients know of may be lost: a new epoch begins, and clients start from what is there",
@@ -128,7 +129,7 @@ struct LogStart {
             hasTakenOver: hasTakenOver)
     }
 
-    /// What the daemon before handed over, if it is what the log says.
+    /// The engine of the hand-over, if it matches the log.
     private func take(_ inheritance: Inheritance?, _ file: LogFile, isNew: Bool) -> Engine? {
         guard let inheritance else { return nil }
         let summary = inheritance.summary
@@ -179,7 +180,7 @@ struct LogStart {
     }
 }
 
-/// Tells how far a long start has come: the manager, so that it waits, and whoever reads the log.
+/// Reports the progress of a long start: to the manager, so that it waits, and to the operator's log.
 final class ReplayProgress {
     private let service: Service
     private let logger: Logger
@@ -189,7 +190,7 @@ final class ReplayProgress {
     private var nextLine: Int
     private var first: Int?
 
-    /// In milliseconds; a start that is over sooner says nothing.
+    /// In milliseconds; a start that is over sooner reports nothing.
     private static let interval = 500
     private static let lineInterval = 5000
 
@@ -222,7 +223,7 @@ final class ReplayProgress {
     }
 }
 
-/// Of this run of the machine.
+/// Identifies this boot of the machine.
 enum BootID {
     static func read() -> String {
         let file = Located("/proc/sys/kernel/random/boot_id", at: Place(name: "boot_id"))

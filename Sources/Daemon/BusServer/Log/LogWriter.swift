@@ -4,9 +4,9 @@ import Glibc
 
 /// The thread that waits for the disk, so that the bus queue never does.
 ///
-/// A thread and not a queue: it is woken once per group, and that is most of what a small group costs beside the disk.
+/// A thread and not a queue: it is woken once per batch, and that is most of what a small batch costs beside the disk.
 ///
-/// `@unchecked Sendable`: the file is touched by whoever holds `fileLock`, everything else under `lock`.
+/// `@unchecked Sendable`: the file is accessed by the holder of `fileLock`, everything else under `lock`.
 final class LogWriter: @unchecked Sendable {
     let file: LogFile
     private let mode: SyncMode
@@ -23,7 +23,7 @@ final class LogWriter: @unchecked Sendable {
     private var isUnsynced = false
     private var isInTrouble = false
 
-    /// How long it sleeps when nothing comes, in milliseconds: the distance of syncs and of attempts after trouble.
+    /// How long it sleeps when nothing comes, in milliseconds: the interval of syncs and of attempts after a failure.
     private static let beat = 1000
 
     init(_ file: LogFile, _ mode: SyncMode, _ mailbox: LogMailbox) {
@@ -35,7 +35,7 @@ final class LogWriter: @unchecked Sendable {
 
     // MARK: - From the bus queue
 
-    /// Writes a group; the mailbox tells what came of it. One at a time.
+    /// Writes a batch; the mailbox gets the result. One at a time.
     func write(_ group: SealedBatch) {
         lock.locked {
             waiting = group
@@ -43,14 +43,14 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits until no group is on its way.
+    /// Waits until no batch is being written.
     func drain() {
         lock.locked {
             while waiting != nil || isWriting { lock.wait() }
         }
     }
 
-    /// Does something with the file, before it returns.
+    /// Runs `body` with the file, before it returns.
     func withFile<Value>(_ body: (LogFile) throws(LogFailure) -> Value) throws(LogFailure) -> Value {
         fileLock.acquire()
         defer { fileLock.release() }
@@ -77,7 +77,7 @@ final class LogWriter: @unchecked Sendable {
             var ends = false
             lock.locked {
                 while waiting == nil, !isEnding, MonotonicClock.read() < nextBeat {
-                    // An idle log sleeps; only what is unsynced or in trouble has a beat.
+                    // An idle log sleeps; only what is unsynced or has failed has a beat.
                     if hasBeat {
                         lock.wait(milliseconds: max(1, nextBeat - MonotonicClock.read()))
                     } else {
@@ -109,7 +109,7 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
-    /// Whether something has to be done though nothing comes. Only this thread changes it.
+    /// Whether there is periodic work although nothing comes. Only this thread changes it.
     private var hasBeat: Bool { isInTrouble || (isUnsynced && mode == .interval) }
 
     private func write(now group: SealedBatch) {

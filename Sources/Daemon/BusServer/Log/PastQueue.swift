@@ -5,15 +5,15 @@ import BusMachine
 import Dispatch
 import Synchronization
 
-/// Questions about the past, answered one at a time, in the order of fairness.
+/// Queries about the past, answered one at a time, in the order of fairness.
 ///
-/// `@unchecked Sendable`: `answers` is touched on the queue only.
+/// `@unchecked Sendable`: `answers` is accessed on the queue only.
 final class PastQueue: @unchecked Sendable {
     private struct State {
         var waiting: [LogQuery] = []
-        /// How much time those who wait, or are being answered, have had, in nanoseconds.
+        /// How much time the connections in the queue have had, in nanoseconds.
         var used: [ConnectionID: Int] = [:]
-        /// The number of the question that is being answered, and whether somebody waits for it.
+        /// The query that is being answered, and whether its connection still waits.
         var current: LogQuery?
         var isCurrentWanted = true
         var asked = 0
@@ -27,7 +27,7 @@ final class PastQueue: @unchecked Sendable {
     private let limits: Limits
     private var answers: PastAnswers<LogPast>?
 
-    /// How long an engine of the past is kept after it was last looked at: it takes as much memory as the bus.
+    /// How long a state machine of the past is kept after its last use: it takes as much memory as the bus.
     private static let memory = DispatchTimeInterval.seconds(10)
 
     init(
@@ -43,7 +43,7 @@ final class PastQueue: @unchecked Sendable {
     func ask(_ question: LogQuery) {
         state.withLock { state in
             state.waiting.append(question)
-            // Who has not asked for a while begins where the least of the others is.
+            // A connection without recent queries begins at the least of the others.
             let least = state.waiting.compactMap { state.used[$0.connection] }.min() ?? 0
             state.used[question.connection] = max(state.used[question.connection] ?? 0, least)
         }
@@ -70,7 +70,7 @@ final class PastQueue: @unchecked Sendable {
         let (isWanted, number) = state.withLock { state in
             state.current = nil
             state.used[question.connection]? += took
-            // Times are kept for those who come again soon; nobody else's matter.
+            // Times are kept for connections that come again soon; others don't matter.
             if state.waiting.isEmpty, state.used.count > 4096 { state.used = [:] }
             state.asked += 1
             return (state.isCurrentWanted, state.asked)

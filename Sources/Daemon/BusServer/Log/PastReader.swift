@@ -5,11 +5,11 @@ import BusMachine
 import Dispatch
 import Synchronization
 
-/// Reads the past for clients, on queues of its own: one for pages of the log, one for states, which may have to be made from
-/// a snapshot and many commits.
+/// Reads the past for clients, on queues of its own: one for pages of the log, one for states, which may have to be
+/// made from a snapshot and many commits.
 ///
-/// On each, whoever has had the least time comes next, so one who asks for much waits longer than one who asks for little. Who
-/// is gone is forgotten, also in the midst of an answer.
+/// On each, the connection that has had the least time comes next, so one that asks for much waits longer than one that
+/// asks for little. Queries of closed connections are dropped, also in the midst of an answer.
 final class PastReader: Sendable {
     private let pages: PastQueue
     private let states: PastQueue
@@ -26,13 +26,13 @@ final class PastReader: Sendable {
         }
     }
 
-    /// Nobody waits for what a connection asked any more.
+    /// Drops the queries of a connection that no longer waits.
     func forget(questionsOf connection: ConnectionID) {
         pages.forget(questionsOf: connection)
         states.forget(questionsOf: connection)
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no query is being answered.
     func drain() {
         pages.drain()
         states.drain()

@@ -2,12 +2,12 @@ import BusHistory
 import BusMachine
 import Dispatch
 
-/// Makes the bus of the last durable revision beside the bus, for which a large history takes seconds: meanwhile the bus queue
-/// serves sockets and the watchdog, and what it answers leaves when the bus is rewound.
+/// Makes the state machine of the last durable revision beside the bus, which takes seconds for a large history:
+/// meanwhile the bus queue serves sockets and the watchdog, and its replies are sent when the bus is rewound.
 final class Rewinder: Sendable {
-    /// What came of it.
+    /// The result.
     ///
-    /// `@unchecked Sendable`: whoever has a machine hands it on and does not touch it again.
+    /// `@unchecked Sendable`: a machine is passed on and not accessed by its sender again.
     enum Made: @unchecked Sendable {
         case machine(StateMachine)
         case failure(PastFailure)
@@ -27,7 +27,7 @@ final class Rewinder: Sendable {
         self.mailbox = mailbox
     }
 
-    /// Makes the bus of a revision; the mailbox tells when it is done.
+    /// Makes the state machine of a revision; the mailbox gets the result.
     func make(at revision: Int) {
         queue.async { [self] in
             do throws(PastFailure) {
@@ -39,12 +39,12 @@ final class Rewinder: Sendable {
         }
     }
 
-    /// Frees what the bus held before, which takes as long as it is large.
+    /// Frees what the bus held before, which takes time in proportion to its size.
     func release(_ machine: StateMachine) {
         let used = Made.machine(machine)
         queue.async { _ = used }
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no machine is being made.
     func drain() { queue.sync {} }
 }

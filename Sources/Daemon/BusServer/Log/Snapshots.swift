@@ -5,15 +5,15 @@ import BusLog
 import Dispatch
 import Synchronization
 
-/// Takes snapshots beside the bus: a state machine of its own applies the log from the snapshot before, so that commits need
-/// not wait, and a snapshot is what the commits make.
+/// Takes snapshots beside the bus: a state machine of its own replays the log from the previous snapshot, so that
+/// commits need not wait, and a snapshot is exactly what the commits make.
 final class Snapshots: Sendable {
     private let queue = DispatchQueue(label: "fluxbus.snapshots", qos: .utility)
     private let writer: LogWriter
     private let mailbox: LogMailbox
     private let retention: Retention
 
-    /// Parts of a snapshot, and steps of forgetting: short, because groups go between them.
+    /// Parts of a snapshot, and steps of trimming: short, because batches are written between them.
     private static let partSize = 1 << 20
     private static let rowsAtOnce = 64
 
@@ -23,14 +23,14 @@ final class Snapshots: Sendable {
         self.retention = retention
     }
 
-    /// What state machines of the past are made with; it is used on one queue at a time.
+    /// How state machines of the past are made; it is used on one queue at a time.
     struct Recipe: @unchecked Sendable {
         let replayer: Replayer
-        /// Once it has begun, machines that are being made are given up.
+        /// Once it has begun, machines being made are given up.
         let ending: Ending
     }
 
-    /// Takes one of a revision that stands in the log; the mailbox tells when it is done.
+    /// Takes a snapshot of a revision that is in the log; the mailbox gets the result.
     func take(at revision: Int, _ recipe: Recipe) {
         queue.async { [self] in
             do {
@@ -46,7 +46,7 @@ final class Snapshots: Sendable {
         }
     }
 
-    /// Writes a snapshot, part by part, and gives its length.
+    /// Writes a snapshot, part by part, and returns its length.
     @discardableResult
     func write(_ snapshot: ByteWriter, at revision: Int) throws(LogFailure) -> Int {
         let time = WallClock.now
@@ -70,7 +70,7 @@ final class Snapshots: Sendable {
         return withExtendedLifetime(snapshot) { bytes.count }
     }
 
-    /// Behind the last whole line that fits into a part, or behind a longer one.
+    /// The end of the last whole line that fits into a part, or of a longer one.
     private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         if bytes.count - start <= partSize { return bytes.count }
         let newline = UInt8(ascii: "\n")
@@ -79,7 +79,7 @@ final class Snapshots: Sendable {
         return next.map { $0 + 1 } ?? bytes.count
     }
 
-    /// Takes away what need not be kept any more, in steps.
+    /// Removes what need not be kept any more, in steps.
     func forgetOld() {
         let now = WallClock.now
         while true {
@@ -90,11 +90,11 @@ final class Snapshots: Sendable {
         }
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no snapshot is being taken.
     func drain() { queue.sync {} }
 }
 
-/// Says that the log's run ends, to whoever works beside the bus.
+/// Signals the end of the log's run to the work beside the bus.
 final class Ending: Sendable {
     private let flag = Atomic(false)
 

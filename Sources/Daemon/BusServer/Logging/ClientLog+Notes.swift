@@ -1,7 +1,7 @@
 import BusEngine
 import Logging
 
-/// What the engine reports, as entries of the log with their fields.
+/// The engine's diagnostics as log entries with their fields.
 extension ClientLog {
     func note(_ note: Diagnostic) {
         var details: Logger.Metadata = [:]

@@ -2,16 +2,16 @@ import BusEngine
 import BusMachine
 import Logging
 
-/// What the log says on behalf of clients. A client must not be able to fill a disk by misbehaving often, so each
-/// identity has a number of notes per period; what it had to say beyond that is counted, and the count told.
+/// The operator's log about clients. A client must not be able to fill a disk by misbehaving often, so each identity
+/// has a number of entries per period; further ones are counted, and the count is logged.
 ///
 /// Confined to the bus queue.
 final class ClientLog {
-    /// Notes per identity and period: enough to see what is wrong.
+    /// Entries per identity and period: enough to see what is wrong.
     static let notesPerPeriod = 10
     /// In monotonic milliseconds.
     static let period = 10_000
-    /// Identities kept apart; past it, all that are new share one.
+    /// Identities counted separately; beyond it, all new ones share one.
     static let identities = 1024
 
     private struct Account {
@@ -20,8 +20,8 @@ final class ClientLog {
         var suppressed = 0
     }
 
-    /// Who it is, whichever connection it uses. What is wrong has an account of its own, so that it is told also of a
-    /// client that makes many stores.
+    /// The identity, on all of its connections. Warnings and errors have an account of their own, so that they are
+    /// logged also for a client that creates many stores.
     private struct Client: Hashable {
         var name: String
         let isWrong: Bool
@@ -36,12 +36,12 @@ final class ClientLog {
         self.clock = clock
     }
 
-    /// For those who look closely; not limited, since nobody leaves it on.
+    /// For debugging; not limited, since no operator leaves it on.
     func debug(_ message: Logger.Message, _ peer: Peer, reason: String? = nil) {
         logger.debug(message, metadata: Self.metadata(peer, reason))
     }
 
-    /// Something an operator should know about a client, or about clients that have no identity yet (nil).
+    /// Logs something an operator should know about a client, or about clients that have no identity yet (nil).
     func note(
         _ level: Logger.Level, _ message: String, _ peer: Peer?, kind: LogKind? = nil,
         details: Logger.Metadata = [:]
@@ -55,7 +55,7 @@ final class ClientLog {
         }
     }
 
-    /// Whether a client may have one more note; counts it either way.
+    /// Whether a client may have one more entry; counts it either way.
     private func allows(_ level: Logger.Level, _ peer: Peer?) -> Bool {
         let now = clock()
         var client = Client(name: peer.map(Self.identity) ?? "clients unknown", isWrong: level >= .warning)
@@ -74,7 +74,7 @@ final class ClientLog {
         return isAllowed
     }
 
-    /// Tells what was counted and not told yet; at the end.
+    /// Logs the counts that were not logged yet; at the end.
     func tellAllSuppressed() {
         for (client, account) in accounts { tellSuppressed(client, account) }
         accounts.removeAll()

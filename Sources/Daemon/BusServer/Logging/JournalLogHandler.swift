@@ -2,17 +2,17 @@ import Logging
 import Systemd
 
 /// Writes the log to the systemd journal, each entry with its fields: `journalctl FLUXBUS_STORE=counter/kitchen` finds
-/// what concerns one store, `MESSAGE_ID=` what is of one kind.
+/// the entries of one store, `MESSAGE_ID=` those of one kind.
 ///
-/// What it guarantees: it never waits, since the queue that commits must not stand still because the journal does. An
-/// entry that the journal has no room for is lost, and the next one that gets through is preceded by the number of those.
+/// Guarantees: it never waits, since the queue that commits must not stall because the journal does. An entry for which
+/// the journal has no room is lost, and the next one that gets through is preceded by the number of those.
 /// ``waiting(level:identifier:)`` makes one that waits instead and loses nothing.
 package struct JournalLogHandler: LogHandler {
     package var logLevel: Logger.Level
     package var metadata: Logger.Metadata = [:]
     private let sink: JournalSink
 
-    /// - Parameter path: The journal's socket, another one in tests.
+    /// - Parameter path: The journal's socket, a different one in tests.
     package init(
         level: Logger.Level, identifier: String, path: String = NonblockingJournal.defaultPath
     ) throws(SystemdError) {
@@ -24,7 +24,7 @@ package struct JournalLogHandler: LogHandler {
         self.sink = sink
     }
 
-    /// For what is said when nothing is served: why a start failed must not be lost.
+    /// For messages while nothing is served: why a start failed must not be lost.
     package static func waiting(level: Logger.Level, identifier: String) -> JournalLogHandler {
         JournalLogHandler(level, JournalSink(Journal(identifier: identifier).send))
     }

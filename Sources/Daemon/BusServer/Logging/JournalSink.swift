@@ -1,7 +1,7 @@
 import Synchronization
 import Systemd
 
-/// The way into the journal that all copies of a handler share, with the number of entries it had no room for.
+/// The connection to the journal that all copies of a handler share, with the number of entries it had no room for.
 final class JournalSink: Sendable {
     typealias Way = @Sendable (JournalEntry) throws(SystemdError) -> Void
 

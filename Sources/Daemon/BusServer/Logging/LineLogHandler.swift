@@ -1,8 +1,8 @@
 import Glibc
 import Logging
 
-/// Writes the log to stderr, one line per entry: `LEVEL message key=value`. Times and names are added by whoever
-/// collects stderr. Lines of several threads don't mix, and none of them waits for whoever collects them: `LineSink`.
+/// Writes the log to stderr, one line per entry: `LEVEL message key=value`. The reader of stderr adds times and names.
+/// Lines of several threads don't mix, and none of them waits for that reader: `LineSink`.
 package struct LineLogHandler: LogHandler {
     package var logLevel: Logger.Level
     package var metadata: Logger.Metadata = [:]
@@ -27,7 +27,7 @@ package struct LineLogHandler: LogHandler {
         }
     }
 
-    /// The line as it is written. Line ends and control characters from clients are shown, not passed on.
+    /// The line as it is written. Line ends and control characters from clients are escaped, not passed on.
     package static func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> String
     {
         var line = "\(level.rawValue.uppercased()) \(visible(message))"

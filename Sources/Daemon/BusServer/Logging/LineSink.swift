@@ -4,19 +4,19 @@ import Synchronization
 
 /// The way to standard error that all copies of a handler share.
 ///
-/// What it guarantees: it never waits. Whoever reads standard error may stop reading, and the queue that commits must not
-/// stand still because of that. A line for which there is no room is lost and counted, and the next one that gets through
-/// is preceded by the number of those. Lines are never mixed, and one of which a part was written is ended first.
+/// Guarantees: it never waits. The reader of standard error may stop reading, and the queue that commits must not stall
+/// because of that. A line for which there is no room is lost and counted, and the next one that gets through is
+/// preceded by the number of those. Lines are never mixed, and one that was written in part is completed first.
 ///
-/// Standard error is shared with others, so `O_NONBLOCK` is not set on it: that would be theirs as well. A pipe or a
-/// terminal is opened once more, for an own description that does not block; a socket is told with each write; a file
-/// makes nobody wait. Where it can't be opened again, it is asked for room before each write, which leaves it to the
-/// others not to fill it in between.
+/// Standard error is shared with other processes, so `O_NONBLOCK` is not set on it: that would affect them as well. A
+/// pipe or a terminal is opened once more, for a description of our own that does not block; a socket gets a flag with
+/// each write; a file never blocks. Where it can't be opened again, it is polled for room before each write, and other
+/// processes could still fill it in between.
 final class LineSink: Sendable {
     private enum Kind { case waitless, socket, asked }
 
     private struct State {
-        /// Of the line that was written in part.
+        /// The rest of a line that was written in part.
         var rest: [UInt8] = []
         var lost = 0
     }
@@ -26,7 +26,7 @@ final class LineSink: Sendable {
     private let isOwn: Bool
     private let state = Mutex(State())
 
-    /// As many bytes as a pipe that has room at all takes without waiting, and in one piece: `PIPE_BUF`.
+    /// As many bytes as a pipe with any room at all accepts without blocking, and in one piece: `PIPE_BUF`.
     private static let piece = 4096
 
     init(_ shared: Int32) {
@@ -43,7 +43,7 @@ final class LineSink: Sendable {
 
     deinit { if isOwn { close(descriptor) } }
 
-    /// Writes a line, if there is room for it now. `notice` makes the line that tells how many were lost.
+    /// Writes a line, if there is room for it now. `notice` makes the line that says how many were lost.
     func write(_ line: String, notice: (Int) -> String) {
         state.withLock { state in
             guard finish(&state) else {
@@ -68,7 +68,7 @@ final class LineSink: Sendable {
         }
     }
 
-    /// Writes what is new; false if nothing of it could be written, and then it is as if it had never been.
+    /// Writes new bytes; false if none of them could be written, and then they are dropped.
     private func begin(_ state: inout State) -> Bool {
         let count = state.rest.count
         if finish(&state) || state.rest.count < count { return true }
@@ -88,7 +88,7 @@ final class LineSink: Sendable {
         return true
     }
 
-    /// How many bytes went; 0 if none did.
+    /// The number of bytes written; 0 if none were.
     private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         while true {
             if kind == .asked, !hasRoom { return 0 }
@@ -98,7 +98,7 @@ final class LineSink: Sendable {
                 : Glibc.write(descriptor, bytes.baseAddress, bytes.count)
             if count >= 0 { return count }
             if errno == EINTR { continue }
-            // Nobody will ever read it: then it is as good as written.
+            // Nobody will ever read it: it counts as written.
             return errno == EAGAIN ? 0 : bytes.count
         }
     }

@@ -1,8 +1,8 @@
 import Logging
 import Systemd
 
-/// What an entry of the log is about, for those that an operator may want to find or have explained. Each has a number
-/// that never changes: `MESSAGE_ID` in the journal, and its text in the message catalog.
+/// The kind of a log entry, for those that an operator may want to find or have explained. Each has an ID that never
+/// changes: `MESSAGE_ID` in the journal, and its text in the message catalog.
 package enum LogKind: String, Sendable, CaseIterable {
     case ready = "21e034080f6945808bc7358250a4ba93"
     case stopping = "609edeee346a404f9e95108792eb4599"
@@ -27,7 +27,7 @@ package enum LogKind: String, Sendable, CaseIterable {
     /// The key under which an entry's metadata holds its kind.
     package static let key = "message-id"
 
-    /// As metadata of an entry.
+    /// The kind as metadata of an entry.
     package var metadata: Logger.Metadata { [Self.key: .string(rawValue)] }
 
     static func messageID(_ metadata: Logger.Metadata) -> MessageID? {

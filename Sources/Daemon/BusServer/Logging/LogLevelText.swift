@@ -1,7 +1,7 @@
 import BusProtocol
 import Logging
 
-/// Levels of the log as flags and variables write them.
+/// Log levels as written in flags and variables.
 package enum LogLevelText {
     package static func read(_ text: String, from source: String) throws(StartFailure) -> Logger.Level {
         if let level = Logger.Level(rawValue: text) { return level }

@@ -1,19 +1,20 @@
 import Glibc
 
-/// The time of commits: milliseconds since 1970 that never go back, also when somebody sets the clock.
+/// The time of commits: milliseconds since 1970 that never go back, also when the clock is set back.
 struct WallClock {
     private(set) var latest = 0
 
-    /// The present, for whoever needs it once.
+    /// The present, for callers that need it once.
     static var now: Int { milliseconds(CLOCK_REALTIME) }
 
-    /// How far the newest commit of a log may lie in the future, in milliseconds, before a start believes the clock instead:
-    /// an hour. Until the clock has come up with it, commits all have its time, and so long that may well last.
+    /// How far the newest commit of a log may lie in the future, in milliseconds, before a start believes
+    /// the clock instead: an hour. Until the clock has come up with it, all commits have its time, and
+    /// that long this is acceptable.
     private static let mostAhead = 3_600_000
-    /// 2025, in milliseconds since 1970: a clock that is before it has not been set yet, and is the one that is wrong.
+    /// 2025, in milliseconds since 1970: a clock before it has not been set yet, and is the one that is wrong.
     private static let earliest = 1_735_689_600_000
 
-    /// Whether a clock was set ahead when this was written down, and has been put right since.
+    /// Whether the clock was ahead when this time was recorded, and has been corrected since.
     static func isAhead(_ time: Int, now: Int = WallClock.now) -> Bool {
         now >= earliest && time - now > mostAhead
     }
@@ -24,7 +25,7 @@ struct WallClock {
     }
 }
 
-/// The time of deadlines: it runs on whatever happens to the clock.
+/// The time of deadlines: setting the clock does not affect it.
 enum MonotonicClock {
     static func read() -> Int { milliseconds(CLOCK_MONOTONIC) }
 

@@ -1,4 +1,4 @@
-/// Every way a connection can end, for the one place that closes it.
+/// All ways in which a connection can end, for the one function that closes it.
 enum CloseReason {
     /// The peer finished sending and was answered.
     case peerFinished
@@ -6,10 +6,10 @@ enum CloseReason {
     case peerLost
     /// A goodbye, or the error that ends a connection, was written.
     case saidGoodbye
-    /// The peer did not take the goodbye in time.
+    /// The peer did not read the goodbye in time.
     case goodbyeTimedOut
 
-    /// What is unread may keep the peer from reading our last words; it is thrown away first.
+    /// Unread input may keep the peer from reading our goodbye; it is discarded first.
     var drains: Bool {
         switch self {
         case .saidGoodbye, .goodbyeTimedOut: true
@@ -17,7 +17,7 @@ enum CloseReason {
         }
     }
 
-    /// In the words of the log.
+    /// The reason as the log words it.
     var words: String {
         switch self {
         case .peerFinished: "the client finished"

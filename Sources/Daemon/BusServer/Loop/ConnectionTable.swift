@@ -1,9 +1,9 @@
 import BusEngine
 
-/// The connections by the number the engine gave them, and the tokens under which epoll knows them.
+/// The connections by the number the engine assigned, and the tokens under which epoll knows them.
 ///
-/// A token carries number and generation, so an event that was reported before its connection was closed, and
-/// its number taken by another, is recognised and ignored.
+/// A token carries number and generation, so an event reported before its connection was closed and its number
+/// reused is recognised and ignored.
 struct ConnectionTable {
     private var slots: [Connection?] = []
     private var generation: UInt32 = 0

@@ -10,7 +10,7 @@ final class DeadlineTimer {
 
     init(queue: DispatchQueue, _ fired: @escaping () -> Void) {
         source = DispatchSource.makeTimerSource(queue: queue)
-        // Fires once at the start: Dispatch opens its timer descriptor now, and not when none may be left.
+        // Fires once at the start: Dispatch opens its timer descriptor now, and not when there may be none left.
         source.schedule(deadline: .now())
         source.setEventHandler { [weak self] in
             self?.armedFor = nil

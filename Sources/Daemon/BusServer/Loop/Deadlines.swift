@@ -1,7 +1,7 @@
-/// What has to happen to connections by a certain time, in monotonic milliseconds.
+/// Deadlines of connections, in monotonic milliseconds.
 ///
-/// Every kind of deadline is equally long for all connections, so a queue per kind is in order by itself. Entries
-/// of connections that are gone, or did what they had to, stay until they come to the front.
+/// Every kind of deadline is equally long for all connections, so one queue per kind is always in order. Entries of
+/// connections that are gone, or met their deadline, stay until they come to the front.
 struct Deadlines {
     struct Entry {
         let token: UInt64
@@ -11,12 +11,12 @@ struct Deadlines {
     private let timeouts: Timeouts
     private var hellos = EntryQueue()
     private var goodbyes = EntryQueue()
-    /// When accepting is tried again after a lack of descriptors.
+    /// When accepting is retried after a lack of descriptors.
     var acceptAgain: Int?
 
     init(_ timeouts: Timeouts) { self.timeouts = timeouts }
 
-    /// Until when a client that came now has to have said hello.
+    /// Until when a client that connects now has to send its hello.
     func helloDue(now: Int) -> Int { now + timeouts.hello }
 
     mutating func addHello(_ token: UInt64, now: Int) {
@@ -30,7 +30,7 @@ struct Deadlines {
         return entry.due
     }
 
-    /// The next time something is due; forgets entries that `matters` says are over.
+    /// The next time something is due; removes entries for which the closures return false.
     mutating func next(hello: (UInt64) -> Bool, goodbye: (UInt64) -> Bool) -> Int? {
         var times: [Int] = []
         if let due = hellos.first(where: hello)?.due { times.append(due) }
@@ -43,14 +43,14 @@ struct Deadlines {
     mutating func takeDueGoodbye(now: Int) -> UInt64? { goodbyes.takeDue(now: now) }
 }
 
-/// Entries in order of their time; taken from the front at constant cost.
+/// Entries in the order of their time; removed from the front at constant cost.
 private struct EntryQueue {
     private var entries: [Deadlines.Entry] = []
     private var head = 0
 
     mutating func append(_ entry: Deadlines.Entry) { entries.append(entry) }
 
-    /// The first entry that still matters; those before it are forgotten.
+    /// The first entry that still matters; those before it are removed.
     mutating func first(where matters: (UInt64) -> Bool) -> Deadlines.Entry? {
         while head < entries.count {
             if matters(entries[head].token) { return entries[head] }
@@ -79,10 +79,10 @@ private struct EntryQueue {
 
 /// How long clients are given before the daemon ends their connections, in milliseconds.
 package struct Timeouts: Sendable {
-    /// For a TCP client to say hello: anybody on this machine can connect, so silence must not cost a connection
-    /// for ever.
+    /// For a TCP client to send its hello: every user of this machine can connect, so a silent client must
+    /// not hold a connection for ever.
     package var hello = 10_000
-    /// For a client to take a goodbye and what stands before it.
+    /// For a client to read a goodbye and the output before it.
     package var goodbye = 5_000
 
     package init() {}

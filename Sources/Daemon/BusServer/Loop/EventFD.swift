@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Wakes the loop where it waits for sockets: there is news from another queue, or something waits for the bus queue.
+/// Wakes the loop where it waits for sockets: an event came from another queue, or work waits for the bus queue.
 final class EventFD: Sendable {
     /// The token under which the poller knows it.
     static let token: UInt64 = 1 << 62
@@ -12,7 +12,7 @@ final class EventFD: Sendable {
     private let isRinging = Atomic<Bool>(false)
     private let callsForQueue = Atomic<Bool>(false)
 
-    /// Where there is no descriptor left, the poller will refuse it.
+    /// If there is no descriptor left, the poller will refuse it.
     init() { descriptor = linux_event_descriptor() }
 
     deinit { if descriptor >= 0 { SystemCall.close(descriptor) } }
@@ -23,13 +23,13 @@ final class EventFD: Sendable {
         _ = Glibc.write(descriptor, &one, 8)
     }
 
-    /// Something has been put on the bus queue, which the loop must give back for it.
+    /// Work was put on the bus queue, which the loop must release for it.
     func callForQueue() {
         callsForQueue.store(true, ordering: .releasing)
         ring()
     }
 
-    /// It was heard; true if the queue must be given back.
+    /// Resets it; true if the queue must be released.
     func heard() -> Bool {
         var count: UInt64 = 0
         _ = Glibc.read(descriptor, &count, 8)

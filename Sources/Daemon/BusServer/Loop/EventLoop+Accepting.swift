@@ -4,7 +4,7 @@ import BusProtocol
 import CLinux
 import Glibc
 
-/// New connections: who they are, and what happens when there are too many.
+/// New connections: their peers, and what happens when there are too many.
 extension EventLoop {
     func add(_ listener: Listener) throws(SystemError) {
         if listener.isTCP, strangers == nil {
@@ -76,18 +76,19 @@ extension EventLoop {
         clientLog.debug("connection opened", peer)
     }
 
-    /// Whether it may do what only an operator may, and so has to get in when all others don't.
+    /// Whether the peer may be an operator, who has to get in when no other client does.
     private func isOperator(_ peer: Peer) -> Bool {
         if case .unix(let uid, _, _) = peer { uid == 0 || uid == Int(geteuid()) } else { false }
     }
 
-    /// To a connection that there is no room for.
+    /// Refuses a connection for which there is no room.
     private func refuse(_ descriptor: Int32, _ message: String) {
         clientLog.note(.warning, "connection refused: \(message)", nil)
         sayLastWords(to: descriptor, .limit, message)
     }
 
-    /// The last words to a client that the engine does not know, and its end. Its socket is new, so they fit.
+    /// Writes the goodbye to a client that the engine does not know, and closes it. Its
+    /// socket is new, so the line fits.
     func sayLastWords(
         to descriptor: Int32, _ code: GoodbyeCode, _ message: String, after reply: String = ""
     ) {
@@ -101,8 +102,8 @@ extension EventLoop {
         case refused, nobodyWaits, noSpare
     }
 
-    /// Takes one waiting connection with the spare descriptor, to refuse it. Without a descriptor the kernel does
-    /// not even tell whether one waits.
+    /// Accepts one waiting connection with the spare descriptor, to refuse it. Without a descriptor the kernel does
+    /// not even say whether one waits.
     private func refuseWithSpare(_ listener: Listener) -> Refusal {
         guard spare.giveUp() else { return .noSpare }
         defer { spare.take() }
@@ -139,8 +140,8 @@ extension EventLoop {
     }
 }
 
-/// A door in the event loop, through which clients come in: a listening socket, or the room where TCP clients wait until
-/// they have said who they are.
+/// A source of new connections in the event loop: a listening socket, or the TCP clients
+/// that have not sent their hello.
 struct Acceptor {
     /// Marks tokens that stand for acceptors; the rest of the token is the index among them.
     static let tokenMark: UInt64 = 1 << 63

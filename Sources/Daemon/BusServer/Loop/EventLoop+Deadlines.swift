@@ -3,7 +3,7 @@ import BusProtocol
 
 /// What happens because time passes. There is one timer, and only while something is due.
 extension EventLoop {
-    /// Sees to it that the loop wakes up for the next thing that is due.
+    /// Arms the timer for the next thing that is due.
     func armTimer() { timer?.arm(for: nextDue()) }
 
     /// When something is due next, in monotonic milliseconds; nil while nothing is.
@@ -17,7 +17,7 @@ extension EventLoop {
         }
         if let strangersDue = strangers?.nextDue { due = min(due ?? .max, strangersDue) }
         if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
-        // While there is something to do nothing is given back.
+        // While there is work to do, no memory is released.
         if !hasWork, let meterDue = meter?.due { due = min(due ?? .max, meterDue) }
         return due
     }
@@ -50,7 +50,7 @@ extension EventLoop {
         if hasWork { bell.ring() }
     }
 
-    /// Says goodbye, unless that was done before.
+    /// Sends a goodbye, unless that was done before.
     func endUnlessEnding(_ id: ConnectionID, _ code: GoodbyeCode, _ message: String) {
         if case .closing = engine.status(of: id) { return }
         engine.goodbye(id, code, message)

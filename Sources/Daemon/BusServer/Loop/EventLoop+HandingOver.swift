@@ -1,15 +1,16 @@
 import BusEngine
 import Systemd
 
-/// Connections that outlive the daemon: left to the next one, and taken from the one before.
+/// Connections that outlive the daemon: handed over to the next one, and taken over from the previous one.
 extension EventLoop {
-    /// What is in the log and what is handed over must be the same: brings everything to the log. False if that can't be
-    /// done; then ends may be waiting for it, which only the log can tell the next daemon of.
+    /// The log and the hand-over must match: writes everything to the log. False if that fails; then ends of sessions
+    /// may be waiting for it, which only the log can pass on to the next daemon.
     func prepareToLeave() -> Bool {
         beginTurn()
         admitStrangers()
         flush(all: true)
-        // Who can't hear any more ends here; who has only not heard everything yet does so from the next daemon.
+        // A client that can't receive any more ends here; one that has only not received everything yet
+        // does so from the next daemon.
         for id in connections.ids where connections[id]?.outputLost == true { close(id, .peerLost) }
         flush(all: true)
         engine.finishEnds()
@@ -21,8 +22,8 @@ extension EventLoop {
         return coordinator?.drain() ?? true
     }
 
-    /// Stops without ending a connection: what can be written is, then everything is left to the next daemon.
-    /// After an error it goes on as if nothing had been asked.
+    /// Stops without closing a connection: what can be written is, then everything is handed over to the next daemon.
+    /// After an error the loop continues as before.
     func leave(to service: Service) throws(SystemdError) {
         let own = acceptors.compactMap(\.listener).filter { !$0.isPassed }
         try Inheritance.leave(engine, connections, own, to: service)
@@ -33,7 +34,8 @@ extension EventLoop {
         }
     }
 
-    /// Takes over the connections of an engine that took over theirs. One whose socket is lost ends as usual.
+    /// Takes over the sockets of connections that the engine took over. A connection whose
+    /// socket is lost ends as usual.
     func adopt(_ inheritance: Inheritance) {
         for id in inheritance.summary.connections {
             guard let socket = inheritance.sockets[id] else { continue }

@@ -2,10 +2,10 @@ import BusEngine
 import BusProtocol
 import Dispatch
 
-/// The end: nobody new is let in, everybody is told, what was promised is written, then all is closed.
+/// The end: no client is accepted any more, all get a goodbye, their output is written, then everything is closed.
 extension EventLoop {
-    /// Says goodbye to all connections. `done` is called on the queue once the last one is closed, at the latest when
-    /// the time for goodbyes is over.
+    /// Sends a goodbye to all connections. `done` is called on the queue once the last one is closed, at the latest
+    /// when the time for goodbyes is over.
     func stop(_ code: GoodbyeCode, _ message: String, done: @escaping () -> Void) {
         guard whenEmpty == nil else { return }
         for acceptor in acceptors { acceptor.listener?.close() }
@@ -20,7 +20,7 @@ extension EventLoop {
         callWhenEmpty()
     }
 
-    /// Closes what is still open, without waiting for anybody.
+    /// Closes what is still open, without waiting for clients.
     func closeAll() {
         beginTurn()
         for id in connections.ids { close(id, .goodbyeTimedOut) }

@@ -4,16 +4,16 @@ import BusProtocol
 import CLinux
 import Glibc
 
-/// TCP clients before their hello: read apart from all others, and let in with their first line, whatever it says. What it
-/// is worth the engine says.
+/// TCP clients before their hello: read separately from all others, and admitted with their first line, whatever it
+/// says. The engine decides about it.
 extension EventLoop {
     var strangers: Strangers? { acceptors.lazy.compactMap(\.strangers).first }
 
-    /// Somebody came over TCP. Where there are too many already, the one that has been silent for longest goes: a client
-    /// that speaks at once gets in however many sit there.
+    /// A client connected over TCP. If there are too many already, the one that has been silent for longest is turned
+    /// away: a client that sends its hello at once gets in, however many others wait.
     func receive(_ descriptor: Int32, _ peer: Peer, among strangers: Strangers) {
         if strangers.all.count >= LoopLimits.strangers, let oldest = strangers.all.first {
-            // What it said may not have been heard yet.
+            // Its first line may not have been read yet.
             if oldest.heldUntil == nil { hear(oldest.token, among: strangers) }
             if strangers.find(oldest.token) != nil {
                 turnAway(
@@ -31,17 +31,17 @@ extension EventLoop {
         }
     }
 
-    /// Some of them said something, or went.
+    /// Some of them sent something, or closed.
     func hear(_ strangers: Strangers) {
         let ready = strangers.poller.poll(&calls)
-        // Hearing one may turn another away, whose event then belongs to nobody.
+        // Reading one may turn another away, whose event is then void.
         let tokens = (0..<ready).map { strangers.poller.event($0).token }
         for token in tokens { hear(token, among: strangers) }
     }
 
     private func hear(_ token: UInt64, among strangers: Strangers) {
         guard let stranger = strangers.find(token) else { return }
-        // It is not asked for input while it waits, so this is its end.
+        // It is not polled for input while it waits, so this is its end.
         if stranger.heldUntil != nil { return forget(token, among: strangers) }
         switch strangers.read(token, &calls) {
         case .unfinished: return
@@ -58,7 +58,7 @@ extension EventLoop {
         }
     }
 
-    /// Those whose time has come, one way or the other.
+    /// Handles those whose deadline has passed, or whose wait is over.
     func strangersDue(now: Int) {
         guard let strangers else { return }
         for stranger in strangers.all {
@@ -72,13 +72,14 @@ extension EventLoop {
         }
     }
 
-    /// All of them, when the daemon ends or hands its clients over: from here on they are connections like others.
+    /// Admits all of them, when the daemon ends or hands its clients over: from here on they
+    /// are connections like others.
     func admitStrangers() {
         guard let strangers else { return }
         for stranger in strangers.all { admit(stranger.token, among: strangers) }
     }
 
-    /// What it has sent goes to the engine, which answers it.
+    /// Passes what it has sent to the engine, which answers it.
     private func admit(_ token: UInt64, among strangers: Strangers) {
         guard let stranger = strangers.remove(token, &calls) else { return }
         let id = engine.connect(stranger.peer)
@@ -109,7 +110,7 @@ extension EventLoop {
             stranger.peer, kind: .strangerRefused)
     }
 
-    // MARK: - Those that are not let in
+    // MARK: - Refused clients
 
     private func refuseLongLine(_ token: UInt64, among strangers: Strangers) {
         if let stranger = strangers.find(token) { noteWrong(stranger, among: strangers) }
@@ -121,7 +122,7 @@ extension EventLoop {
         )
     }
 
-    /// The last words to one. Its socket is new, so they fit.
+    /// Sends a goodbye to one and closes it. Its socket is new, so the line fits.
     private func turnAway(
         _ token: UInt64, among strangers: Strangers, _ code: GoodbyeCode, _ message: String,
         after reply: String = ""

@@ -1,13 +1,13 @@
 import BusEngine
 
-/// The end of a turn: what the engine has for clients is written.
+/// The end of a turn: the engine's output for clients is written.
 extension EventLoop: SocketWriter {
-    /// Writes what the engine has for everybody, as far as one turn goes; the rest comes in the next. Closing a connection may
-    /// commit its will, and so make output for others.
+    /// Writes the engine's output to all clients, as far as one turn goes; the rest is written in the next. Closing a
+    /// connection may commit its will, and so make output for others.
     func flush(all: Bool = false) {
         flushed = all ? .min / 2 : 0
         flushEnd = all ? .max : MonotonicClock.nanoseconds() + LoopLimits.flushNanoseconds
-        // What is written may end a connection, and its will make the engine want something.
+        // Writing may close a connection, and its will may make the engine add outputs.
         repeat {
             performOutputs()
             order.write(with: self)
@@ -15,7 +15,7 @@ extension EventLoop: SocketWriter {
         if !gathersTurns { coordinator?.turnEnded() }
     }
 
-    /// Does what the engine wants of the world.
+    /// Executes the engine's outputs.
     func performOutputs() {
         var outputs = engine.takeOutputs()
         while !outputs.isEmpty {
@@ -45,7 +45,7 @@ extension EventLoop: SocketWriter {
 
     var hasRoom: Bool { flushed < LoopLimits.flushedPerTurn }
 
-    /// A connection is to be sent much, or its client has gone or is about to.
+    /// Whether much is to be written to a connection, or its client has left or is about to.
     func comesLater(_ id: ConnectionID) -> Bool {
         guard let connection = connections[id] else { return false }
         return connection.inputEnded || connection.outputLost
@@ -59,7 +59,7 @@ extension EventLoop: SocketWriter {
         }
     }
 
-    /// Writes to one connection; gives how many bytes.
+    /// Writes to one connection; returns how many bytes.
     private func write(_ id: ConnectionID) -> Int {
         guard var connection = connections[id], connection.sated != turn else { return 0 }
         var allowance = LoopLimits.writtenPerTurn
@@ -73,7 +73,7 @@ extension EventLoop: SocketWriter {
                 switch SystemCall.send(connection.descriptor, filled, &calls) {
                 case .bytes(let count): written = count
                 case .wouldBlock: written = 0
-                // What nobody reads is thrown away like something read.
+                // Output that the client will not read is discarded as if it was sent.
                 case .failed:
                     loseOutput(id)
                     connection.outputLost = true
@@ -81,9 +81,9 @@ extension EventLoop: SocketWriter {
             }
             if written > 0 {
                 let isDone = engine.sent(id, written)
-                // So it mostly ends: all is sent, and everything is as it was before.
+                // The usual case: all is sent, and the status has not changed.
                 if isDone, connection.isAsUsual { return LoopLimits.writtenPerTurn - allowance + written }
-                // What nobody reads is thrown away at once.
+                // Output that the client will not read is discarded at once.
                 if !connection.outputLost { allowance -= written }
                 connection.awaitsHello = false
             }

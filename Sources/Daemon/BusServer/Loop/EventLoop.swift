@@ -12,8 +12,8 @@ import Dispatch
 ///
 /// so replies and events of many requests leave together, and nothing is written halfway through a turn.
 ///
-/// The engine holds every buffer and knows the protocol. The loop only moves bytes and asks the engine, per
-/// connection, whether to go on reading, to write only, or to close. Descriptors are closed in one place, `close`.
+/// The engine holds every buffer and knows the protocol. The loop only moves bytes and asks the engine, per connection,
+/// whether to continue reading, to write only, or to close. Descriptors are closed in one place, `close`.
 ///
 /// Writing, accepting, deadlines and stopping have files of their own beside this one.
 final class EventLoop {
@@ -22,52 +22,52 @@ final class EventLoop {
     let poller: Poller
     var limits: Limits
 
-    // The queue is serial, so the checks of exclusive access that every turn would pay for find nothing.
+    // The queue is serial, so the checks of exclusive access that every turn would pay for would find nothing.
     @exclusivity(unchecked) var connections = ConnectionTable()
     var acceptors: [Acceptor] = []
     @exclusivity(unchecked) var wall = WallClock()
     var deadlines: Deadlines
     var timer: DeadlineTimer?
-    /// What the log says on behalf of clients.
+    /// The log about clients.
     let clientLog: ClientLog
     /// A descriptor kept in reserve, to be able to refuse a connection when none is left.
     var spare = SpareDescriptor()
     /// While the loop stops: called once when the last connection is closed.
     var whenEmpty: (() -> Void)?
-    /// Whether clients are asked for their units: only where the daemon is a unit itself.
+    /// Whether the units of clients are looked up: only where the daemon is a unit itself.
     var asksForUnits = false
-    /// What the service manager hears of the turns.
+    /// Reports turns to the service manager.
     @exclusivity(unchecked) var pulse: WatchdogReporter?
-    /// Reads definitions and limits anew, for whoever asked.
+    /// Reloads definitions and limits, on request.
     var reload: (ReloadRequest) -> Void = { _ in }
-    /// The way to the action log, where there is one.
+    /// The coordinator of the action log, where there is one.
     @exclusivity(unchecked) var coordinator: LogCoordinator?
 
-    /// What the process takes, where somebody watches it.
+    /// Measures the process's memory, where that is limited.
     @exclusivity(unchecked) var meter: MemoryMeter?
 
-    /// What the kernel was asked so far.
+    /// The system calls so far.
     @exclusivity(unchecked) var calls = SystemCallCount()
 
     private let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: LoopLimits.readBuffer, alignment: 4096)
     let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: LoopLimits.pieces)
-    /// Connections to be written to, or looked at, at the end of this turn.
+    /// Connections to be written to, or checked, at the end of this turn.
     let order = WritingOrder()
-    /// When the clock was last looked at, in nanoseconds, and how much work this turn had done by then.
+    /// When the clock was last read, in nanoseconds, and how much work this turn had done by then.
     private var lookedAt = 0
     private var workAtLook = 0
     /// What this turn's writing has cost so far, in bytes.
     var flushed = 0
-    /// Until when it goes on for those that others come before, in nanoseconds.
+    /// Until when this turn writes to connections that come after others, in nanoseconds.
     var flushEnd = 0
-    /// Counts turns, to know whose allowance of this turn is used up.
+    /// Counts turns, to know which connections have used up their allowance of this turn.
     @exclusivity(unchecked) var turn = 0
     @exclusivity(unchecked) private var busyPoll = BusyPoll()
-    /// The log is given a group when nothing is ready for a moment, and not after each turn: those who were just answered
-    /// send their next requests meanwhile, and a group costs the same whatever is in it.
+    /// The log gets a batch when nothing is ready for a moment, and not after each turn: clients that were just
+    /// answered send their next requests meanwhile, and a batch costs the same whatever is in it.
     var gathersTurns = false
-    /// Others wait for the queue.
+    /// Other work waits for the queue.
     private var givesBack = false
     let bell: EventFD
 
@@ -92,7 +92,7 @@ final class EventLoop {
 
     // MARK: - Turns
 
-    /// Dispatch says that something is ready.
+    /// Dispatch reports that something is ready.
     func wakeUp() {
         var turns = 0
         var groupBegan = MonotonicClock.nanoseconds()
@@ -104,7 +104,7 @@ final class EventLoop {
                 coordinator?.turnEnded()
                 groupBegan = MonotonicClock.nanoseconds()
                 if busyPoll.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
-                // Being woken here takes one switch of threads less than being woken by Dispatch.
+                // Being woken here takes one thread switch less than being woken by Dispatch.
                 count = poller.poll(milliseconds: timeToStay(), &calls)
                 if count == 0 { break }
             }
@@ -125,21 +125,21 @@ final class EventLoop {
         if !hasWork { rest() }
         armTimer()
         callWhenEmpty()
-        // Others had the queue's attention; who still waits goes on.
+        // The queue has been released once; if work is left, the loop continues.
         if hasWork { bell.ring() }
     }
 
-    /// Whether there is something to do though no socket is ready.
+    /// Whether there is work to do although no socket is ready.
     var hasWork: Bool { engine.hasWork || !order.isEmpty }
 
-    /// Nothing is left to do: memory that is not needed is given back, soon.
+    /// No work is left: unused memory is released soon.
     private func rest() {
         guard let meter else { return }
         meter.rest(now: MonotonicClock.read(), work: engine.totalWork)
         giveMemoryBack()
     }
 
-    /// Gives back memory that is not needed, if it is time.
+    /// Releases unused memory, if it is time.
     func giveMemoryBack() {
         let now = MonotonicClock.read()
         guard let meter, let due = meter.due, due <= now else { return }
@@ -153,7 +153,7 @@ final class EventLoop {
         engine.noteMemory(meter.bytes)
     }
 
-    /// How long to wait for sockets before the queue is given back and sleeps without end, in milliseconds.
+    /// How long to wait for sockets before the queue is released and the loop sleeps without end, in milliseconds.
     private func timeToStay() -> Int {
         guard whenEmpty == nil else { return 0 }
         guard let due = nextDue() else { return LoopLimits.stay }
@@ -183,12 +183,12 @@ final class EventLoop {
             }
         }
         engine.relieveMemory()
-        // However long the sockets took, those who wait have their share of the turn.
+        // However long the sockets took, waiting connections have their share of the turn.
         serveWaiting(until: max(end, MonotonicClock.nanoseconds() + LoopLimits.turnNanoseconds / 2))
         flush()
     }
 
-    /// Serves those who wait, the one with the least share first, as long as the turn has room.
+    /// Serves waiting connections, the one with the least share first, as long as the turn has room.
     private func serveWaiting(until end: Int) {
         while engine.hasWork, engine.turnHasRoom, lookAtClock() < end {
             guard let id = engine.serveNext(), let connection = connections[id] else { continue }
@@ -196,7 +196,8 @@ final class EventLoop {
         }
     }
 
-    /// Looks at how long it has been since it last did, as estimates of work may be too low: what was long is noted.
+    /// Reads the clock, because estimates of work may be too low: the time since the last
+    /// look is reported to the engine.
     private func lookAtClock() -> Int {
         let now = MonotonicClock.nanoseconds()
         engine.noteTime(now - lookedAt)
@@ -230,7 +231,7 @@ final class EventLoop {
         order.add(id)
     }
 
-    /// Nobody reads what a connection is sent; what it sends itself still counts.
+    /// The client no longer reads; what it has sent still counts.
     func loseOutput(_ id: ConnectionID) {
         guard let connection = connections[id], !connection.outputLost else { return }
         connections.update(id) { $0.outputLost = true }
@@ -238,7 +239,7 @@ final class EventLoop {
         order.add(id)
     }
 
-    /// The peer is gone in both directions. It is read when it is its turn, until there is nothing more.
+    /// The peer is gone in both directions. Its input is read in its turn, until there is none left.
     private func losePeer(_ id: ConnectionID) {
         guard let connection = connections[id], !connection.isUnwatched else { return }
         connections.update(id) { $0.isUnwatched = true }
@@ -256,17 +257,17 @@ final class EventLoop {
             engine.endOfInput(id)
             order.add(id)
         case .wouldBlock:
-            // Nothing would tell of more.
+            // The socket is no longer watched, so more input would not be reported.
             if connections[id]?.isUnwatched == true { close(id, .peerLost) }
         case .failed:
             close(id, .peerLost)
         }
     }
 
-    /// Sees to a connection at the end of the turn.
+    /// Checks a connection at the end of the turn.
     func look(at id: ConnectionID) { order.add(id) }
 
-    /// After a turn: wait for what the engine wants of this connection now, or close it.
+    /// After a turn: waits for the events that the engine wants of this connection now, or closes it.
     func settle(_ id: ConnectionID, _ changed: Connection) {
         var connection = changed
         let hasOutput = engine.hasOutput(id)
@@ -280,7 +281,7 @@ final class EventLoop {
             break
         }
         let reads = if case .reading = status { !connection.inputEnded } else { false }
-        // Nobody reads, and there is nothing to hear from them any more.
+        // The client no longer reads, and there is nothing more to read from it.
         if connection.outputLost, !reads, !hasOutput, !engine.hasUnfinishedInput(id) {
             return close(id, .peerLost)
         }
@@ -303,7 +304,7 @@ final class EventLoop {
         connections.update(id) { $0 = connection }
     }
 
-    /// The one place where a connection ends, however it ends.
+    /// The one place where a connection is closed, for whatever reason.
     func close(_ id: ConnectionID, _ reason: CloseReason) {
         guard let connection = connections.remove(id) else { return }
         flushed += LoopLimits.costOfClosing
@@ -315,7 +316,7 @@ final class EventLoop {
         clientLog.debug("connection closed", peer, reason: reason.words)
     }
 
-    /// Throws away what is unread: closing a socket over it would make the peer's end of file a reset.
+    /// Discards unread input: closing a socket with unread input would send the peer a reset and not an end of file.
     func drain(_ descriptor: Int32) {
         var left = LoopLimits.drained
         while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffer, &calls) {

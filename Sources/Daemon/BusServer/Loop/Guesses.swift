@@ -1,13 +1,13 @@
-/// How often clients at an address showed no token of the bus. The more often they did, the longer the next one there
-/// waits, whatever it shows: whoever tries tokens tries few of them. Times are monotonic milliseconds.
+/// Counts wrong tokens by the clients' address. The more there were, the longer the next client from there waits,
+/// whatever it sends: an attacker can try only few tokens. Times are monotonic milliseconds.
 struct Guesses {
-    /// The first wrong token may be a mistake; the next one waits for so long, and each one after it twice as long…
+    /// The first wrong token may be a mistake; the next client waits this long, and each one after it twice as long…
     static let firstWait = 100
-    /// …up to this. Longer would punish those who share the address, and on this machine many do.
+    /// …up to this. A longer wait would punish others that share the address, and on this machine many do.
     static let longestWait = 1000
-    /// So long after the last wrong one the address is as good as any.
+    /// This long after the last wrong token the address is treated like any other.
     static let memory = 10_000
-    /// Addresses kept apart, of which this machine alone has millions; past it, all that are new share one.
+    /// Addresses counted separately, of which this machine alone has millions; beyond it, all new ones share one.
     static let addresses = 1024
 
     private struct Record {
@@ -17,7 +17,7 @@ struct Guesses {
 
     private var records: [String: Record] = [:]
 
-    /// How long a client from there has to wait now.
+    /// How long a client from this address has to wait now.
     func wait(for host: String, now: Int) -> Int {
         guard let record = records[host] ?? records[Self.others], now - record.last < Self.memory else {
             return 0

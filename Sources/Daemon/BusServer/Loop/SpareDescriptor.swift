@@ -1,13 +1,13 @@
 import Glibc
 
-/// A descriptor kept in reserve. When the process has none left, a waiting connection could be neither taken nor
-/// refused, and the listener would stay ready for ever: giving up the spare one makes room to refuse it.
+/// A descriptor kept in reserve. When the process has none left, a waiting connection could be neither accepted nor
+/// refused, and the listener would stay ready for ever: closing the spare one makes room to refuse it.
 struct SpareDescriptor {
     private var descriptor: Int32 = -1
 
     init() { take() }
 
-    /// Makes room for one descriptor; false when there is no spare one.
+    /// Closes the spare descriptor to make room for one; false when there is none.
     mutating func giveUp() -> Bool {
         guard descriptor >= 0 else { return false }
         SystemCall.close(descriptor)
@@ -15,13 +15,13 @@ struct SpareDescriptor {
         return true
     }
 
-    /// Takes one into reserve again, if the system has one.
+    /// Opens the spare descriptor again, if the system has one.
     mutating func take() {
         if descriptor < 0 { descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC) }
     }
 }
 
 extension EventLoop {
-    /// At the end, when nobody is refused any more.
+    /// At the end, when no client is refused any more.
     func releaseSpare() { _ = spare.giveUp() }
 }

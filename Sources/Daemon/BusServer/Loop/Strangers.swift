@@ -2,11 +2,11 @@ import BusEngine
 import BusMachine
 import Glibc
 
-/// TCP clients that have not said hello yet. Anybody on this machine can be one, so they cost as little as possible: the
-/// engine does not know them, there are few of them at a time, and of what they send only the first line is read, which
-/// is short.
+/// TCP clients that have not sent their hello yet. Every user of this machine can be one, so they cost as
+/// little as possible: the engine does not know them, there are few of them at a time, and only their first
+/// line is read, which is short.
 ///
-/// They have an epoll descriptor of their own, which the loop's watches as one of its doors.
+/// They have an epoll descriptor of their own, which the loop watches as one of its acceptors.
 ///
 /// Confined to the bus queue.
 final class Strangers {
@@ -14,14 +14,14 @@ final class Strangers {
         let token: UInt64
         let descriptor: Int32
         let peer: Peer
-        /// Until when it has to have said hello, in monotonic milliseconds.
+        /// Until when it has to send its hello, in monotonic milliseconds.
         let due: Int
         /// What it has sent, without empty lines at the beginning.
         var bytes: [UInt8] = []
-        /// Its first line is whole, and is not looked at before then.
+        /// Its first line is complete, and is not executed before then.
         var heldUntil: Int?
 
-        /// The address without the port, which is another one for each connection.
+        /// The address without the port, which differs for each connection.
         var host: String {
             guard case .tcp(let address) = peer else { return "" }
             return String(address[..<(address.lastIndex(of: ":") ?? address.endIndex)])
@@ -29,7 +29,7 @@ final class Strangers {
     }
 
     let poller: Poller
-    /// In the order in which they came.
+    /// In the order in which they connected.
     private(set) var all: [Stranger] = []
     var guesses = Guesses()
     private var nextToken: UInt64 = 0
@@ -43,7 +43,7 @@ final class Strangers {
         buffer.deallocate()
     }
 
-    /// When one of them has to be looked at although it says nothing.
+    /// When one of them has to be checked although it sends nothing.
     var nextDue: Int? { all.lazy.map { $0.heldUntil ?? $0.due }.min() }
 
     func add(
@@ -56,7 +56,7 @@ final class Strangers {
 
     func find(_ token: UInt64) -> Stranger? { all.first { $0.token == token } }
 
-    /// It is none any more; its descriptor stays open, and the caller's.
+    /// Removes one; its descriptor stays open, and belongs to the caller.
     @discardableResult
     func remove(_ token: UInt64, _ calls: inout SystemCallCount) -> Stranger? {
         guard let index = all.firstIndex(where: { $0.token == token }) else { return nil }
@@ -64,19 +64,19 @@ final class Strangers {
         return all.remove(at: index)
     }
 
-    /// Does not look at a whole first line before then.
+    /// Delays the execution of a complete first line until then.
     func hold(_ token: UInt64, until time: Int, _ calls: inout SystemCallCount) {
         guard let index = all.firstIndex(where: { $0.token == token }) else { return }
         all[index].heldUntil = time
         poller.modify(all[index].descriptor, [], token: token, &calls)
     }
 
-    /// What has come of a first line.
+    /// The result of reading a first line.
     enum FirstLine {
         case unfinished, whole, tooLong, ended
     }
 
-    /// Reads what one has sent, as far as it may.
+    /// Reads what one has sent, up to the limit.
     func read(_ token: UInt64, _ calls: inout SystemCallCount) -> FirstLine {
         guard let index = all.firstIndex(where: { $0.token == token }) else { return .unfinished }
         let room = LoopLimits.firstLine - all[index].bytes.count

@@ -1,10 +1,10 @@
 import BusEngine
 
-/// Who has the sockets, as far as writing in order needs to know.
+/// The owner of the sockets, as far as the writing order needs to know it.
 package protocol SocketWriter: AnyObject {
-    /// Hands on those for whom something has become ready.
+    /// Passes on the connections for which something has become ready.
     func takeReady(_ body: (ConnectionID) -> Void)
-    /// Whether others are written to before a connection.
+    /// Whether other connections are written to before this one.
     func comesLater(_ id: ConnectionID) -> Bool
     /// Whether the turn has room for more.
     var hasRoom: Bool { get }
@@ -12,25 +12,25 @@ package protocol SocketWriter: AnyObject {
     func write(_ id: ConnectionID, afterOthers: Bool)
 }
 
-/// In what order connections are written to at the end of a turn.
+/// The order in which connections are written to at the end of a turn.
 ///
-/// Who is sent little comes first, in the order of coming; those that others come before stand in a line of their own. Who is
-/// not reached in one turn keeps its place for the next.
+/// Connections with little output come first, in the order of arrival; those that come after others wait in a queue of
+/// their own. A connection that is not reached in one turn keeps its place for the next.
 package final class WritingOrder {
     @exclusivity(unchecked) private var first = Line()
     @exclusivity(unchecked) private var later = Line()
-    /// Who stands in the second line, by number: nobody stands there twice.
+    /// The connections in the second queue, by number: each is there at most once.
     @exclusivity(unchecked) private var isPutOff: [Bool] = []
 
     package init() {}
 
     package var isEmpty: Bool { first.isEmpty && later.isEmpty }
 
-    /// Something is to be written to a connection, or it is to be looked at.
+    /// Output is to be written to a connection, or it is to be checked.
     package func add(_ id: ConnectionID) { first.append(id) }
 
-    /// Writes to all who are due, as far as the turn has room; the others, and those for whom something becomes ready at its
-    /// end, are due in the next one.
+    /// Writes to all connections that are due, as far as the turn has room; the others, and those that become ready at
+    /// its end, are due in the next one.
     package func write(with writer: some SocketWriter) {
         writer.takeReady { add($0) }
         var isOneServed = false
@@ -48,7 +48,7 @@ package final class WritingOrder {
         writer.takeReady { add($0) }
     }
 
-    /// The next one that others don't come before, also of those for whom something has come meanwhile.
+    /// The next one of the first queue, including those that have become ready meanwhile.
     private func takeFirst(_ writer: some SocketWriter) -> ConnectionID? {
         if let id = takeWaiting(writer) { return id }
         writer.takeReady { add($0) }
@@ -76,7 +76,7 @@ package final class WritingOrder {
         later.append(id)
     }
 
-    /// First come, first served.
+    /// A queue: first come, first served.
     private struct Line {
         private var ids: [ConnectionID] = []
         private var head = 0

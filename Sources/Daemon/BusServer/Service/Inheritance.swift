@@ -3,14 +3,14 @@ import BusMachine
 import Glibc
 import Systemd
 
-/// What a daemon leaves to the one that follows it: the engine's state in a sealed file in memory, and its connections
-/// in one bundle, both in the manager's descriptor store.
+/// The hand-over to the next daemon: the engine's state in a sealed file in memory, and its connections in one bundle,
+/// both in the manager's descriptor store.
 ///
 /// The state names its connections by number, in ascending order; the bundle holds their sockets in that order.
 struct Inheritance {
     private static let stateName = "fluxbus-state"
     private static let connectionsName = "fluxbus-connections"
-    /// More than any bus may hold; a file that is larger is none of ours.
+    /// More than any bus may hold; a larger file is not ours.
     private static let longestState = 16 << 30
 
     let state: [UInt8]
@@ -18,8 +18,8 @@ struct Inheritance {
     /// The sockets by the numbers of their connections.
     let sockets: [ConnectionID: Int32]
 
-    /// Stores state, connections, and the sockets that this daemon listens on by itself. They are the manager's when this
-    /// returns.
+    /// Stores state, connections, and the sockets that this daemon opened itself. When this
+    /// returns, the manager has them.
     static func leave(
         _ engine: Engine, _ connections: ConnectionTable, _ listeners: [Listener], to service: Service
     ) throws(SystemdError) {
@@ -39,7 +39,7 @@ struct Inheritance {
         try service.store(left)
     }
 
-    /// What the daemon before left; nil if it left nothing. Whatever comes of it, it is taken out of the store.
+    /// The hand-over of the previous daemon; nil if there is none. It is removed from the store in any case.
     static func take(from service: inout Service) throws(SystemdError) -> Inheritance? {
         let files = service.passed.take(named: stateName)
         let bundles = service.passed.take(named: connectionsName)
@@ -65,6 +65,6 @@ struct Inheritance {
         self.sockets = Dictionary(uniqueKeysWithValues: zip(summary.connections, sockets))
     }
 
-    /// Lets go of everything: clients see their end and connect again.
+    /// Closes everything: clients see their end and connect again.
     func drop() { for socket in sockets.values { close(socket) } }
 }

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Systemd
 
-/// Listening sockets that the daemon before had opened itself: by their addresses, until they are used again. Clients
+/// Listening sockets that the previous daemon had opened itself: by their addresses, until they are used again. Clients
 /// that connect while the daemon restarts wait at them.
 struct ListenersLeft {
     private static let name = "fluxbus-listeners"
@@ -13,7 +13,7 @@ struct ListenersLeft {
         listeners.isEmpty ? nil : (name, try DescriptorBundle.pack(listeners.map(\.descriptor)))
     }
 
-    /// What the daemon before left. Whatever comes of it, it is taken out of the store.
+    /// The sockets of the previous daemon. They are removed from the store in any case.
     init(from service: inout Service) throws(SystemdError) {
         let bundles = service.passed.take(named: Self.name)
         defer { for passed in bundles { close(passed.descriptor) } }
@@ -31,12 +31,12 @@ struct ListenersLeft {
         }
     }
 
-    /// None.
+    /// No sockets.
     init() {}
 
     mutating func take(_ address: String) -> Int32? { descriptors.removeValue(forKey: address) }
 
-    /// Closes what the configuration does not name any more, and removes the files.
+    /// Closes those that the configuration does not name any more, and removes their files.
     mutating func closeRest() {
         for (address, descriptor) in descriptors {
             let path = address.hasPrefix("unix:") ? String(address.dropFirst(5)) : ""
@@ -46,9 +46,9 @@ struct ListenersLeft {
     }
 }
 
-/// Where a socket listens, as the rest of the daemon writes it: `unix:/path`, `tcp:host:port`.
+/// The address of a socket, as the rest of the daemon writes it: `unix:/path`, `tcp:host:port`.
 enum SocketAddressText {
-    /// Nil when it is of another kind.
+    /// Nil for a socket of another kind.
     static func bound(_ descriptor: Int32) -> String? {
         var address = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -3,7 +3,7 @@ import CLinux
 import Glibc
 import Systemd
 
-/// Sockets that were opened for us: by a socket unit, under the name that the configuration gives.
+/// Sockets opened for us by a socket unit, under the name that the configuration gives.
 enum PassedListening {
     static func open(
         _ name: String, at place: Place, from service: inout Service

@@ -2,23 +2,23 @@ import Glibc
 import Logging
 import Systemd
 
-/// This daemon as a service: what the service manager passed to it, and what it is told.
+/// This daemon as a service: what the service manager passed to it, and the notifications to the manager.
 ///
-/// Without a manager everything here is empty or does nothing, so the rest of the daemon needs no second way. It is
+/// Without a manager everything here is empty or does nothing, so the rest of the daemon needs no separate path. It is
 /// used on the bus queue, apart from `init`, which comes first of all in `main`.
 package struct Service: Sendable {
-    /// The way to the manager: what is told here never makes the bus queue wait.
+    /// The notifications to the manager: sending one never makes the bus queue wait.
     let notifications: NotificationQueue
-    /// How often the manager wants to hear of us.
+    /// How often the manager wants a watchdog notification.
     let watchdog: Watchdog?
-    /// Sockets and stored descriptors that nobody has taken yet.
+    /// Sockets and stored descriptors that are not in use yet.
     var passed: ListenDescriptors
-    /// All that was passed, whoever has taken it meanwhile.
+    /// All that was passed, whether or not it is in use.
     private let everythingPassed: ListenDescriptors
     /// Whether standard error leads to the journal, so that entries may go there with their fields.
     package let logsToJournal: Bool
 
-    /// How long a start and an end wait for a manager that does not read.
+    /// How long a start and a stop wait for a manager that does not read.
     private let patience: Duration
 
     /// No manager, whatever the environment says.
@@ -33,8 +33,8 @@ package struct Service: Sendable {
         patience = .zero
     }
 
-    /// The manager that this process's variables speak of; those that children could take for theirs are removed. Only
-    /// before there are threads.
+    /// The manager named by this process's variables; those that children could mistake for theirs are removed. Call it
+    /// only before there are threads.
     package static func take(patience: Duration = .seconds(5)) throws(StartFailure) -> Service {
         do throws(SystemdError) {
             return try Service(watchdog: Watchdog(), passed: ListenDescriptors(), patience: patience)
@@ -57,31 +57,31 @@ package struct Service: Sendable {
         try passed.take(named: name, as: .streamListener)
     }
 
-    /// For a start that fails for good: connections that wait at passed sockets see their end instead of starting us again
-    /// and again. The sockets must still be open.
+    /// For a start that fails for good: connections that wait at passed sockets see their end instead of starting us
+    /// again and again. The sockets must still be open.
     package func turnAway() { _ = try? everythingPassed.turnAwayWaiting() }
 
-    // MARK: - Telling
+    // MARK: - Notifications
 
-    /// Whether there is a manager that hears.
+    /// Whether there is a manager that receives notifications.
     var isHeard: Bool { notifications.notifier.isHeard }
 
-    /// Tells the manager something; that it does not listen is no reason to do anything else.
+    /// Notifies the manager; if it does not listen, the daemon continues as usual.
     func tell(_ messages: Notifier.Message...) { notifications.tell(messages) }
 
     /// Why the start failed, for `systemctl status`.
     package func tellFailure(_ failure: StartFailure) {
-        // A notification that is too long is read by nobody.
+        // A notification that is too long is not read.
         tell(.status(String(failure.messages.joined(separator: " ").prefix(1024))))
         finishTelling()
     }
 
     func tellReloading() { notifications.tell(Notifier.reload()) }
 
-    /// Before the process ends: waits, for a while, until the manager has been told everything.
+    /// Before the process ends: waits, for a while, until the manager has all notifications.
     package func finishTelling() { notifications.flush(within: patience) }
 
-    /// A manager that can't be told anything is worth a line, whatever else goes on.
+    /// A manager that can't be notified is worth a line in the log, whatever else goes on.
     func report(to logger: Logger) {
         notifications.reportFailures {
             logger.warning("the service manager does not hear of this daemon: \($0)")
@@ -90,8 +90,8 @@ package struct Service: Sendable {
 
     // MARK: - Stored descriptors
 
-    /// Hands descriptors over to the manager, each under its name: they are its when this returns. They are closed here in any
-    /// case, as soon as nothing waits for the manager any more.
+    /// Hands descriptors over to the manager, each under its name: when this returns, the manager has them. They are
+    /// closed here in any case, as soon as nothing waits for the manager any more.
     func store(_ descriptors: [(name: String, descriptor: Int32)]) throws(SystemdError) {
         do throws(SystemdError) {
             try notifications.perform(within: patience) { [patience] notifier throws(SystemdError) in
@@ -102,7 +102,7 @@ package struct Service: Sendable {
                 try notifier.settle(within: patience)
             }
         } catch {
-            // Some may be there, or come there yet.
+            // Some may have arrived, or may still arrive.
             for stored in descriptors {
                 guard let removal = try? Notifier.removal(ofStored: stored.name) else { continue }
                 notifications.tell(removal)
@@ -111,7 +111,7 @@ package struct Service: Sendable {
         }
     }
 
-    /// Lets go of what is stored under these names, and waits for a while until the manager has been told.
+    /// Removes what is stored under these names, and waits for a while until the manager has been notified.
     func forget(_ names: String...) throws(SystemdError) {
         try notifications.perform(within: patience) { notifier throws(SystemdError) in
             for name in names { try notifier.removeStored(named: name) }

@@ -1,13 +1,13 @@
 import Systemd
 
-/// What the manager hears while the daemon runs: that the commit queue is alive, and how much it holds.
+/// Notifies the manager while the daemon runs: that the commit queue is alive, and how much the bus holds.
 ///
 /// Both come from turns of that queue, never from a timer beside it. A turn that hangs sends no beat, and the manager
-/// ends the daemon; one of many turns that have much to do sends it between two of them.
+/// ends the daemon; one of many turns with much to do sends it between two of them.
 ///
 /// Confined to the bus queue.
 final class WatchdogReporter {
-    /// How old the status may become before it is told anew, in milliseconds. It is not told while nothing changes.
+    /// How old the status may become before it is sent again, in milliseconds. It is not sent while nothing changes.
     private static let statusInterval = 1000
 
     private let service: Service
@@ -16,12 +16,12 @@ final class WatchdogReporter {
     private let beatInterval: Int?
     private var nextBeat: Int?
     private var nextStatus = 0
-    /// Something happened since the status was told.
+    /// Something happened since the status was sent.
     private var isStale = true
     private var told = ""
-    /// What the status says before its counts: what went wrong last, until it is right again.
+    /// The status before its counts: the last failure, until it is over.
     private var trouble: String?
-    /// More would make the notification too long, and nobody would read it.
+    /// More would make the notification too long, and it would not be read.
     private static let longestTrouble = 1024
 
     init(_ service: Service, status: @escaping () -> String) {
@@ -31,20 +31,20 @@ final class WatchdogReporter {
         nextBeat = beatInterval == nil ? nil : 0
     }
 
-    /// When something has to be told even if nothing happens, in monotonic milliseconds.
+    /// When a notification is due even if nothing happens, in monotonic milliseconds.
     var due: Int? {
         guard service.isHeard else { return nil }
         return isStale ? min(nextBeat ?? .max, nextStatus) : nextBeat
     }
 
-    /// After a turn, or when it was due.
+    /// After a turn, or when it is due.
     func turnEnded(now: Int) {
         guard service.isHeard else { return }
         isStale = true
         beat(now: now)
     }
 
-    /// Tells what is due, though nothing has happened.
+    /// Sends what is due, although nothing has happened.
     func beat(now: Int) {
         guard service.isHeard else { return }
         if let next = nextBeat, next <= now, let beatInterval {
@@ -54,13 +54,13 @@ final class WatchdogReporter {
         if isStale, nextStatus <= now { tellStatus(now: now) }
     }
 
-    /// Something is wrong, or right again (nil); the status says so at once.
+    /// Something has failed, or works again (nil); the status says so at once.
     func note(trouble: String?, now: Int) {
         self.trouble = trouble.map { String($0.prefix(Self.longestTrouble)) }
         tellStatus(now: now)
     }
 
-    /// Tells the counts now, if they are others than before.
+    /// Sends the counts now, if they have changed.
     private func tellStatus(now: Int) {
         nextStatus = now + Self.statusInterval
         isStale = false

@@ -6,8 +6,8 @@ package enum DescriptorLimit {
     /// Listeners, epoll, Dispatch's own, standard streams, files that are being read.
     static let reserve: UInt64 = 64
 
-    /// Raises it, and throws if it stays so low that not even a daemon without clients could run. Before Dispatch is used,
-    /// which ends the process where it gets no descriptor.
+    /// Raises it, and throws if it stays so low that not even a daemon without clients could run. Call it before
+    /// Dispatch is used, which ends the process where it gets no descriptor.
     package static func raise(for setup: ServerSetup, _ logger: Logger) throws(StartFailure) {
         raise(for: setup.configuration.limits.daemon.connections, logger)
         var soft: UInt64 = 0

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// What the process takes: resident memory as the kernel counts it, beyond what it took when it began.
+/// The process's memory: resident memory as the kernel counts it, beyond what it was at the start.
 ///
-/// Values take several times their encoded size, the allocator keeps what was freed, and a log's snapshots and looks at the
-/// past take memory of their own. None of that can be counted from inside, so it is measured. What the allocator keeps
-/// without need is given back.
+/// Values take several times their encoded size, the allocator keeps what was freed, and a log's snapshots and reads of
+/// the past take memory of their own. None of that can be counted from inside, so it is measured. What the allocator
+/// keeps without need is returned to the kernel.
 final class MemoryMeter {
     /// How old a figure may be, in milliseconds: within it a client can't make the process take more than a few megabytes.
     private static let interval = 4
@@ -17,7 +17,7 @@ final class MemoryMeter {
     private var schedule = TrimSchedule()
     private(set) var bytes = 0
 
-    /// Nil where the kernel does not tell.
+    /// Nil where the kernel does not report it.
     init?() {
         linux_heap_settle()
         let descriptor = Glibc.open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
@@ -37,13 +37,13 @@ final class MemoryMeter {
         return true
     }
 
-    /// When free memory is to be looked for, in monotonic milliseconds; nil while there is no reason to.
+    /// When to look for free memory, in monotonic milliseconds; nil while there is no reason to.
     var due: Int? { schedule.due }
 
-    /// Nothing is left to do for now. `work`: all the work that was ever done, in nanoseconds or so.
+    /// No work is left for now. `work`: all the work that was ever done, in nanoseconds or so.
     func rest(now: Int, work: Int) { schedule.rest(now: now, bytes: bytes, work: work) }
 
-    /// Gives back what the allocator keeps, if that is much.
+    /// Returns what the allocator keeps to the kernel, if that is much.
     func trim(now: Int) {
         if linux_heap_free() > TrimSchedule.worthTrimming { linux_heap_trim() }
         read()

@@ -6,15 +6,15 @@ import Glibc
 /// Why our own, when Dispatch could watch each socket: on Linux, a Dispatch source per connection loses events and
 /// leaks descriptors when clients vanish early. Dispatch watches only this one descriptor.
 ///
-/// Everything is level-triggered: what was not finished in this turn is reported again in the next, so no
-/// reader of events has to remember what it left behind.
+/// Everything is level-triggered: what was not finished in this turn is reported again in the next, so a reader of
+/// events need not remember what it left behind.
 struct Poller: ~Copyable {
-    /// What is being waited for, or has come.
+    /// Events to wait for, or that have come.
     struct Interest: OptionSet {
         let rawValue: UInt32
         static let input = Interest(rawValue: linux_epoll_in)
         static let output = Interest(rawValue: linux_epoll_out)
-        /// Reported without being asked for: the peer is gone in both directions, or the socket is broken.
+        /// Reported without being requested: the peer is gone in both directions, or the socket is broken.
         static let gone = Interest(rawValue: linux_epoll_hup | linux_epoll_err)
     }
 
@@ -28,7 +28,7 @@ struct Poller: ~Copyable {
         events = .allocate(capacity: LoopLimits.eventsPerTurn)
     }
 
-    /// Whoever lets go of the poller must have made sure that Dispatch watches it no more.
+    /// The owner must have made sure that Dispatch watches the descriptor no more.
     deinit {
         SystemCall.close(descriptor)
         events.deallocate()
@@ -66,7 +66,7 @@ struct Poller: ~Copyable {
         precondition(result == 0, "A watched descriptor is no longer in the epoll set.")
     }
 
-    /// For a descriptor that stays open.
+    /// Removes a descriptor that stays open.
     func remove(_ fd: Int32, _ calls: inout SystemCallCount) {
         calls.control &+= 1
         _ = linux_epoll_remove(descriptor, fd)

@@ -2,13 +2,13 @@ import BusEngine
 import CLinux
 import Glibc
 
-/// The one room for system calls on connections.
+/// The one place for system calls on connections.
 ///
-/// EINTR is tried again, except for `close`, whose descriptor is gone either way. EAGAIN is a value, not an error.
-/// A descriptor that the kernel does not know (EBADF) means that we closed it twice, or another's: that stops the
-/// program, since the next write could reach a stranger.
+/// EINTR is retried, except for `close`, whose descriptor is gone either way. EAGAIN is a value, not an error. A
+/// descriptor that the kernel does not know (EBADF) means that we closed it twice, or closed another one: that stops
+/// the program, since the next write could reach a different client.
 enum SystemCall {
-    /// What became of reading.
+    /// The result of reading.
     enum Received {
         case bytes(Int)
         /// The peer has finished sending.
@@ -17,14 +17,14 @@ enum SystemCall {
         case failed(SystemError)
     }
 
-    /// What became of writing.
+    /// The result of writing.
     enum Sent {
         case bytes(Int)
         case wouldBlock
         case failed(SystemError)
     }
 
-    /// What became of accepting.
+    /// The result of accepting.
     enum Accepted {
         case connection(Int32)
         case wouldBlock
@@ -77,7 +77,7 @@ enum SystemCall {
             }
             if descriptor >= 0 { return .connection(descriptor) }
             switch errno {
-            // A connection that vanished in the queue is none; the next one may be one.
+            // A connection that vanished in the queue doesn't count; the next one may be there.
             case EINTR, ECONNABORTED: continue
             case EAGAIN: return .wouldBlock
             case EMFILE, ENFILE: return .noDescriptor

@@ -1,15 +1,15 @@
-/// How often a bus has asked the kernel on behalf of its connections. On a busy bus most of what a commit costs is such
-/// calls, so tests count them where a clock would only say how busy the machine is.
+/// The number of system calls that a bus has made for its connections. On a busy bus they are most of what a commit
+/// costs, so tests count them where a clock would only say how busy the machine is.
 ///
-/// A plain number that the bus queue alone counts up: it costs a commit nothing that could be measured.
+/// A plain number that only the bus queue counts up: its cost for a commit can't be measured.
 package struct SystemCallCount: Sendable, Equatable {
     /// Reading from connections.
     package internal(set) var receive = 0
     /// Writing to connections.
     package internal(set) var send = 0
-    /// Asking which sockets are ready.
+    /// Polling for ready sockets.
     package internal(set) var poll = 0
-    /// Changing what is waited for.
+    /// Changing the events waited for.
     package internal(set) var control = 0
 
     /// All of them.

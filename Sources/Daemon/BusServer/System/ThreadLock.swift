@@ -3,7 +3,7 @@ import Glibc
 
 /// A lock with a condition to wait for, where the standard library has only a lock.
 ///
-/// `@unchecked Sendable`: it is what makes others safe.
+/// `@unchecked Sendable`: it makes other types safe.
 final class ThreadLock: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -12,7 +12,7 @@ final class ThreadLock: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // Whoever waits for some time must not mind when somebody sets the clock.
+        // A wait with a timeout must not depend on the clock being set.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
@@ -34,13 +34,13 @@ final class ThreadLock: @unchecked Sendable {
         release()
     }
 
-    /// Wakes all who wait. Hold the lock.
+    /// Wakes all waiters. Hold the lock.
     func signal() { pthread_cond_broadcast(condition) }
 
-    /// Lets go of the lock until somebody signals.
+    /// Releases the lock until `signal`.
     func wait() { pthread_cond_wait(condition, mutex) }
 
-    /// The same, for so long at most.
+    /// The same, for this long at most.
     func wait(milliseconds: Int) {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

@@ -1,33 +1,33 @@
-/// When memory that the allocator keeps is looked for and given back: soon after it became quiet, and never so often that it
-/// costs anything. Times are monotonic milliseconds.
+/// When memory that the allocator keeps is looked for and returned to the kernel: soon after it became quiet, and never
+/// so often that it costs anything. Times are monotonic milliseconds.
 package struct TrimSchedule {
-    /// How often free memory is looked for at most: that takes a look at every free block, and giving it back tens of
+    /// How often free memory is looked for at most: that visits every free block, and returning it takes tens of
     /// milliseconds for a hundred megabytes…
     package static let interval = 1000
-    /// …so it waits until nothing has come for so long…
+    /// …so it waits until nothing has come for this long…
     package static let quiet = 250
     /// …but not for longer than this.
     package static let patience = 30_000
     /// The work, in nanoseconds or so, that may have left something worth looking for.
     package static let notableWork = 20_000_000
-    /// With less than this it is not worth it: the next requests take it again.
+    /// Less than this is not worth it: the next requests take it again.
     package static let worthTrimming = 16 << 20
 
     private var next = 0
     private var bytesAtTrim = 0
     private var workAtTrim = 0
     private var workAtRest = 0
-    /// When there first was something that may be worth giving back.
+    /// When there first was something that may be worth returning.
     private var wantedSince: Int?
-    /// When free memory is to be looked for; nil while there is no reason to.
+    /// When to look for free memory; nil while there is no reason to.
     package private(set) var due: Int?
 
     package init() {}
 
-    /// Whether it may be looked for at all, as memory is short.
+    /// Whether free memory may be looked for at all, while memory is short.
     package func isAllowed(now: Int) -> Bool { now >= next }
 
-    /// Nothing is left to do for now. `bytes`: what the process takes; `work`: all the work that was ever done.
+    /// No work is left for now. `bytes`: what the process takes; `work`: all the work that was ever done.
     package mutating func rest(now: Int, bytes: Int, work: Int) {
         guard bytes > Self.worthTrimming,
             abs(bytes - bytesAtTrim) > Self.worthTrimming / 4 || work - workAtTrim > Self.notableWork
@@ -38,7 +38,7 @@ package struct TrimSchedule {
         workAtRest = work
     }
 
-    /// It was looked for, and the process takes so much now.
+    /// Free memory was looked for, and the process takes this much now.
     package mutating func trimmed(now: Int, bytes: Int) {
         next = now + Self.interval
         (due, wantedSince, workAtTrim, bytesAtTrim) = (nil, nil, workAtRest, bytes)
