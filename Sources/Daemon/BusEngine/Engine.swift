@@ -211,7 +211,7 @@ package final class Engine {
     /// How many subscriber groups wait for their bookmark; each must have a subscriber.
     package var groupsAwaitingBookmark: Int { hub.groupsAwaitingBookmark }
     /// Whether the last line was a plain dispatch that matched its sender's request template.
-    package var isLastLineFamiliar: Bool { request.matchesTemplate }
+    package var lastLineMatchedTemplate: Bool { request.matchesTemplate }
     /// How often a multicast group was formed.
     package var multicastsFormed: Int { hub.multicastsFormed }
 

@@ -109,7 +109,7 @@ final class Simulation {
                 client.note(
                     try model.execute(line.bytes, from: client.connection, uid: client.uid), of: line)
             }
-            figures.note(lines.count, lastIsFamiliar: engine.isLastLineFamiliar)
+            figures.note(lines.count, lastIsFamiliar: engine.lastLineMatchedTemplate)
         }
         guard model.revision == engine.revision else {
             throw Violation("The bus is at revision \(engine.revision), the model at \(model.revision).")
