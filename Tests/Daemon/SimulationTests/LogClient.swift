@@ -233,10 +233,12 @@ final class LogClient {
             } else {
                 guard code != "conflict" else { throw Violation("A retry was refused: \(line)") }
                 try ledger.note(.refused, of: mark)
+                ledger.refusals[mark] = "\(line)"
             }
         case .silent(let mark):
             guard !isDone else { throw Violation("Nobody wanted this reply: \(line)") }
             try ledger.note(.refused, of: mark)
+            ledger.refusals[mark] = "\(line)"
         case .subscription(let request, let since) where isDone:
             mirrors[line["sub"]?.int ?? 0] = Mirror(
                 request: request, states: since?.states ?? [:],

@@ -20,6 +20,8 @@ final class LogLedger {
     private var nextMark = 1
     /// What each mark was sent with.
     var requests: [Int: Model.Action] = [:]
+    /// What was answered where a mark was refused.
+    var refusals: [Int: String] = [:]
     /// What was answered to dispatches: how many stores they reached and changed.
     var replies: [(revision: Int, matched: Int, changed: Int)] = []
     /// How many entries of the log stand for several commits.
@@ -97,7 +99,10 @@ final class LogLedger {
                 case .refused, .pending: places.isEmpty
                 case .unknown: places.count <= 1
                 }
-            if !isRight { throw Violation("Request \(mark) is \(fate), and stands in the log at \(places).") }
+            if !isRight {
+                throw Violation(
+                    "Request \(mark) is \(fate), and stands in the log at \(places). \(refusals[mark] ?? "")")
+            }
         }
         for (mark, places) in marks where fates[mark] == nil && places.count > 1 {
             throw Violation("The will \(mark) was carried out at \(places).")

@@ -58,9 +58,9 @@ final class LogSimulation {
             bus.disk = [.works, .works, .isBusy, .isBusy, .fails].randomElement(using: &random) ?? .works
         case 182..<186: try crash()
         case 186..<190:
+            // It comes back as soon as it sees the end.
             client.line.close()
             try look()
-            try client.connect(to: bus)
         case 190..<196: try takeSnapshot()
         default:
             guard case .works = bus.disk else { return }
@@ -145,6 +145,7 @@ final class LogSimulation {
             switch Int.random(in: 0..<10, using: &random) {
             case 0..<4: for _ in 0..<count { try repeatHabit(client) }
             case 4, 5: for _ in 0..<count { client.commitUnmarked() }
+            case 6 where random.oneIn(3): try remakeStores(client)
             default: for _ in 0..<count { try request(client) }
             }
         }
@@ -155,6 +156,21 @@ final class LogSimulation {
         if client.habit.isEmpty || random.oneIn(12) { client.habit = someDispatch() }
         client.habit["payload"] = .object(somePayload(for: client.habit["action"]?.string ?? ""))
         try client.commit(client.habit, key: nil, isSilent: random.oneIn(4), epoch: bus.epoch)
+    }
+
+    /// Two stores go and come back, each perhaps in the place of the other, and mean what their names say.
+    private func remakeStores(_ client: LogClient) throws {
+        let pair = ["note/x\(client.uid)", "note/y\(client.uid)"]
+        for _ in 0..<2 {
+            for store in pair {
+                client.sendOther(["op": "create", "store": .string(store), "ifMissing": true])
+            }
+            try client.commit(
+                ["op": "dispatch", "store": .string(pair[0]), "action": "add", "payload": ["by": 1]],
+                key: nil,
+                isSilent: false, epoch: bus.epoch)
+            for store in pair { client.sendOther(["op": "drop", "store": .string(store)]) }
+        }
     }
 
     private func request(_ client: LogClient) throws {
@@ -211,7 +227,7 @@ final class LogSimulation {
     private func someDispatch() -> JSONObject {
         let actions = [
             "add", "flip", "ring", "put", "push", "key", "forget", "mixed", "step", "guarded", "deepen",
-            "element", "shift",
+            "element", "shift", "pay",
         ]
         let action = actions.randomElement(using: &random) ?? "add"
         var members: JSONObject = [
@@ -231,6 +247,7 @@ final class LogSimulation {
         switch action {
         case "add": return ["by": .int(Int.random(in: -3..<4, using: &random))]
         case "step": return random.oneIn(2) ? [:] : ["by": .int(Int.random(in: -3..<3, using: &random))]
+        case "pay": return ["by": .int([1, 7, .max, .min].randomElement(using: &random) ?? 1)]
         case "guarded": return ["least": .int(Int.random(in: -4..<4, using: &random))]
         case "flip", "ring": return [:]
         case "forget": return ["key": key]

@@ -5,7 +5,7 @@ import BusLogic
 enum SimulatedTypes {
     static let note: JSON = [
         "type": "note",
-        "initial": ["count": 0, "flag": false, "value": .null, "list": [], "map": [:]],
+        "initial": ["count": 0, "flag": false, "value": .null, "list": [], "map": [:], "tally": 0],
         "computed": ["size": ["+": [["var": "count"], 1]]],
         "actions": actions,
     ]
@@ -15,6 +15,7 @@ enum SimulatedTypes {
         "type": "tree",
         "initial": [
             "count": 0, "flag": true, "value": [:], "list": [1, 2], "map": ["a": ["x": 1, "y": [1]]],
+            "tally": 0,
         ],
         "computed": [
             "twice": ["*": [["var": "count"], 2]], "isLost": ["===": [["var": "twice"], .null]],
@@ -31,6 +32,11 @@ enum SimulatedTypes {
         ],
         "jump": ["payload": ["to": "integer"], "set": ["count": ["var": "payload.to"]]],
         "flip": ["toggle": ["flag"]],
+        // No computed member reads what it writes, and one of its writes may fail behind the other.
+        "pay": [
+            "payload": ["by": "integer"], "toggle": ["flag"],
+            "increment": ["tally": ["var": "payload.by"]],
+        ],
         "put": ["payload": ["value": "any"], "set": ["value": ["var": "payload.value"]]],
         "push": ["payload": ["value": "any"], "append": ["list": ["var": "payload.value"]]],
         "pull": ["payload": ["value": "any"], "remove": ["list": ["var": "payload.value"]]],

@@ -19,7 +19,7 @@ extension Simulation {
     func someHabit() -> JSONObject {
         var habit = someAction()
         if random.oneIn(4) { return habit }
-        let name = ["add", "step", "guarded", "pull", "ring"].randomElement(using: &random)!
+        let name = ["add", "step", "guarded", "pull", "ring", "pay"].randomElement(using: &random)!
         habit["action"] = .string(name)
         habit["payload"] = .object(somePayload(for: name))
         return habit
@@ -77,6 +77,10 @@ extension Simulation {
     // MARK: Subscriptions
 
     private func someSubscription() -> SubscriptionRequest {
+        // Often the same, as those with one filter are told from one place.
+        if random.oneIn(3) {
+            return SubscriptionRequest(kind: "type", text: "tree", pointers: [["count"]], format: "merge")
+        }
         let (kind, text) = [
             ("type", "note"), ("type", "tree"), ("match", "*/*"), ("match", "t*/s1*"), ("match", "note/s?"),
             ("store", "note/s1"), ("store", "tree/s2"), ("match", "*/s3"), ("match", "tree/*"),
@@ -141,7 +145,7 @@ extension Simulation {
     private func someAction() -> JSONObject {
         let action = [
             "add", "add", "step", "flip", "put", "push", "pull", "key", "forget", "blend", "deepen", "mixed",
-            "mixed", "ring", "element", "shift", "guarded", "jump",
+            "mixed", "ring", "element", "shift", "guarded", "jump", "pay",
         ].randomElement(using: &random)!
         var members: JSONObject = [
             "action": .string(action), "payload": .object(somePayload(for: action)),
@@ -163,6 +167,7 @@ extension Simulation {
         switch action {
         case "add": return ["by": .int(Int.random(in: -3..<4, using: &random))]
         case "step": return random.oneIn(2) ? [:] : ["by": .int(Int.random(in: -3..<3, using: &random))]
+        case "pay": return ["by": .int([1, 7, .max, .min].randomElement(using: &random)!)]
         case "jump": return ["to": .int([0, 0, 3, -7, .max, .min].randomElement(using: &random)!)]
         case "guarded": return ["least": .int(Int.random(in: -4..<4, using: &random))]
         case "put", "push": return ["value": value()]

@@ -7,8 +7,11 @@ enum ModelActions {
     static func initial(of type: String) -> JSON {
         let plain: JSON =
             type == "note"
-            ? ["count": 0, "flag": false, "value": .null, "list": [], "map": [:]]
-            : ["count": 0, "flag": true, "value": [:], "list": [1, 2], "map": ["a": ["x": 1, "y": [1]]]]
+            ? ["count": 0, "flag": false, "value": .null, "list": [], "map": [:], "tally": 0]
+            : [
+                "count": 0, "flag": true, "value": [:], "list": [1, 2], "map": ["a": ["x": 1, "y": [1]]],
+                "tally": 0,
+            ]
         return computed(plain, of: type)
     }
 
@@ -30,6 +33,7 @@ enum ModelActions {
 
     private static let payloads: [String: [String: String]] = [
         "add": ["by": "integer"], "step": ["by": "integer"], "jump": ["to": "integer"], "flip": [:],
+        "pay": ["by": "integer"],
         "put": ["value": "any"], "push": ["value": "any"], "pull": ["value": "any"],
         "key": ["key": "string", "value": "any"], "forget": ["key": "string"],
         "blend": ["value": "object"], "deepen": ["key": "string", "value": "any"],
@@ -59,6 +63,7 @@ enum ModelActions {
         case "add": return [(["count"], .increment(payload["by"]?.int ?? 0))]
         case "step": return [(["count"], .increment(payload["by"]?.int ?? 0)), (["flag"], .toggle)]
         case "jump": return [(["count"], .set(payload["to"] ?? 0))]
+        case "pay": return [(["flag"], .toggle), (["tally"], .increment(payload["by"]?.int ?? 0))]
         case "flip": return [(["flag"], .toggle)]
         case "put": return [(["value"], .set(value))]
         case "push": return [(["list"], .append(value))]
