@@ -64,12 +64,14 @@ struct JSONLogicCommunityTests {
 
     @Test(.enabled(if: isThere, "Set FLUXBUS_JSONLOGIC_SUITES to the community's folder of suites."))
     func everyCaseGivesItsResultOrItsError() throws {
+        var count = 0
         var passed = 0
         var excepted = 0
         for case let file? in try Self.json("index.json").array?.map(\.string) ?? [] {
             for element in try #require(Self.json(file).array) {
                 guard let test = try Case(element, file: file) else { continue }
                 let complaint = try test.complaint()
+                count += 1
                 let exception = Self.exceptions.first {
                     $0.file == test.file && $0.rule == test.rule.encoded
                 }
@@ -82,9 +84,9 @@ struct JSONLogicCommunityTests {
                 }
             }
         }
-        print("\(passed) of \(passed + excepted) cases of the JsonLogic community's suite pass.")
+        print("\(passed) of \(count) cases of the JsonLogic community's suite pass.")
         #expect(excepted == Self.exceptions.count)
-        #expect(passed + excepted >= 1138)
+        #expect(count >= 1138)
     }
 
     private static func json(_ file: String) throws -> JSON {
