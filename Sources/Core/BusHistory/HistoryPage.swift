@@ -1,12 +1,13 @@
 import BusJSON
 import BusMachine
 
-/// Which commits somebody wants to hear of.
+/// The commits that a client wants to see.
 struct HistoryFilter {
     let type: String?
     let store: String?
 
-    /// Whether a commit concerns it: an action addressed to it, to its type or to every type; or what came, went or was set.
+    /// Whether a commit concerns it: an action addressed to it, to its type or to every type; or stores
+    /// created, dropped or replaced.
     func wants(_ entry: JSONObject) -> Bool {
         guard type != nil || store != nil else { return true }
         if entry["definitions"] != nil || entry["undefined"] != nil { return true }
@@ -43,7 +44,7 @@ final class HistoryPage {
     private let room: Int
     private let writer = ByteWriter()
     private var count = 0
-    /// Everything up to here has been looked at.
+    /// Everything up to this revision has been looked at.
     private(set) var last: Int
     private(set) var isFull = false
 
@@ -93,7 +94,7 @@ final class HistoryPage {
         last = revision
     }
 
-    /// A commit behind its revision, without what is the log's own business.
+    /// A commit without its revision and the members that only the log needs.
     private static func text(of entry: JSONObject) -> [UInt8] {
         let writer = ByteWriter()
         for member in entry.members {

@@ -2,8 +2,8 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Answers what is asked of the log. It keeps the last machine of the past that it made, because whoever looks at one
-/// revision mostly looks at the next.
+/// Answers queries to the log. It keeps the last machine of the past that it made, because a client that reads one
+/// revision mostly reads the next.
 package final class PastAnswers<Source: PastSource> {
     private let source: Source
     private let replayer: Replayer
@@ -20,7 +20,7 @@ package final class PastAnswers<Source: PastSource> {
         self.longestLine = longestLine
     }
 
-    /// Lets go of the machine that was kept: it takes as much memory as the bus did then.
+    /// Releases the machine that was kept: it takes as much memory as the bus did then.
     package func forget() { kept = nil }
 
     package func answer(_ query: LogQuery) -> LogAnswer {
@@ -119,7 +119,7 @@ package final class PastAnswers<Source: PastSource> {
         return made
     }
 
-    /// What a `get` would have been answered then.
+    /// The answer that a `get` would have had then.
     private func stores(
         _ selection: StoreSelection, at revision: Int, room: Int
     ) throws(PastFailure) -> LogAnswer {
@@ -135,7 +135,7 @@ package final class PastAnswers<Source: PastSource> {
         return .members(Array(reply.bytes))
     }
 
-    /// The definitions of then.
+    /// The definitions at that revision.
     private func types(_ name: String?, at revision: Int, room: Int) throws(PastFailure) -> LogAnswer {
         let machine = try machine(at: revision)
         let reply = ByteWriter()

@@ -1,25 +1,25 @@
-/// Where the past is kept: snapshots, and the groups of commits behind them. The daemon has it in a file; tests have it in
-/// memory.
+/// Where the past is kept: snapshots, and the groups of commits after them. The daemon has it in a
+/// file; tests have it in memory.
 package protocol PastSource {
-    /// The revisions of all snapshots, ascending. History is complete behind the first.
+    /// The revisions of all snapshots, ascending. History is complete after the first.
     func snapshots() throws(PastFailure) -> [Int]
 
     /// The bytes of a snapshot, checked.
     func snapshot(_ revision: Int) throws(PastFailure) -> [UInt8]
 
-    /// Hands on, in order, the groups with commits after a revision, checked, until `body` gives false. The first may begin
-    /// before.
+    /// Visits, in order, the groups with commits after a revision, checked, until `body` returns false.
+    /// The first may begin before it.
     func forEachGroup(
         after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure)
 }
 
-/// A group of commits as it stands in the log.
+/// A group of commits as stored in the log.
 package struct PastGroup {
     /// Its revisions; a group of notes only has `first == last + 1`.
     package let first: Int
     package let last: Int
-    /// Lines without a final newline; valid during the call that hands them on.
+    /// Lines without a final newline; valid during the call that passes them.
     package let entries: UnsafeRawBufferPointer
 
     package init(first: Int, last: Int, entries: UnsafeRawBufferPointer) {
@@ -29,10 +29,10 @@ package struct PastGroup {
     }
 }
 
-/// Why the past can't be told.
+/// Why the past can't be read.
 package struct PastFailure: Error, Sendable, CustomStringConvertible {
     package enum Kind: Sendable {
-        /// Bytes are not what was written, or an entry can't be carried out.
+        /// Bytes are not what was written, or an entry can't be replayed.
         case damaged
         /// They can't be read.
         case unreadable
@@ -40,7 +40,7 @@ package struct PastFailure: Error, Sendable, CustomStringConvertible {
         case gone
         /// It fits into no reply.
         case tooLarge
-        /// Whoever wanted it ends.
+        /// The caller no longer waits for it.
         case abandoned
     }
     package let kind: Kind

@@ -1,19 +1,19 @@
 import BusLogic
 import BusMachine
 
-/// Makes state machines of the past: the newest good snapshot, then the commits behind it. The start of a daemon, its
-/// snapshots, the past that clients ask for and `--verify` are all this.
+/// Makes state machines of the past: the newest good snapshot, then the commits after it. It serves the start of a
+/// daemon, its snapshots, clients' queries and `--verify`.
 package struct Replayer {
     /// Types that need not be compiled from their definitions; those in code can't be.
     private let knownTypes: [any StateType]
-    /// What the history is named where its snapshots do not say.
+    /// The name of the history where its snapshots do not say it.
     private let epoch: String
-    /// Told of snapshots that could not be used.
+    /// Called with snapshots that could not be used.
     private let report: (PastFailure) -> Void
-    /// Asked between batches of commits: whether anybody still waits for what is being made.
+    /// Called between batches of commits: whether anyone still waits for the machine.
     private let isWanted: () -> Bool
 
-    /// Seeds the hashing of addresses and keys, which clients have chosen: a secret of whoever asks.
+    /// Seeds the hashing of addresses and keys, which clients have chosen: a secret of the caller.
     private let hashSeed: UInt64
 
     package init(
@@ -27,7 +27,7 @@ package struct Replayer {
         self.isWanted = isWanted
     }
 
-    /// The same, for somebody who may stop waiting for it.
+    /// The same, for a caller that may stop waiting for it.
     package func whileWanted(_ isStillWanted: @escaping () -> Bool) -> Replayer {
         let isWanted = isWanted
         return Replayer(knowing: knownTypes, epoch: epoch, hashSeed: hashSeed, report: report) {
@@ -35,7 +35,8 @@ package struct Replayer {
         }
     }
 
-    /// The bus as it was at a revision, or at the last one. `progress` hears now and then how far it has come.
+    /// The bus as it was at a revision, or at the last one. `progress` is called now and
+    /// then with the revision reached.
     package func machine(
         at revision: Int = .max, from source: some PastSource, progress: (Int) -> Void = { _ in }
     ) throws(PastFailure) -> StateMachine {
@@ -48,7 +49,7 @@ package struct Replayer {
         return machine
     }
 
-    /// Applies what came after. Throws `abandoned` once nobody wants it any more.
+    /// Applies the commits that follow. Throws `abandoned` once nobody waits for it any more.
     package func advance(
         _ machine: StateMachine, to revision: Int, from source: some PastSource,
         progress: (Int) -> Void = { _ in }
@@ -68,7 +69,7 @@ package struct Replayer {
         }
     }
 
-    /// A machine as a snapshot has it; an older one is used where a newer one is damaged.
+    /// The machine of the newest snapshot; an older one is used where a newer one is damaged.
     private func newestSnapshot(
         through revision: Int, from source: some PastSource
     ) throws(PastFailure) -> StateMachine {
@@ -85,7 +86,7 @@ package struct Replayer {
         throw last
     }
 
-    /// The bus as one snapshot has it.
+    /// The bus as restored from one snapshot.
     package func restored(_ revision: Int, from source: some PastSource) throws(PastFailure) -> StateMachine {
         let bytes = try source.snapshot(revision)
         let machine = StateMachine(replayingWith: knownTypes, epoch: epoch, hashSeed: hashSeed)

@@ -1,4 +1,4 @@
-/// Whether the log's snapshots are what its commits make.
+/// Checks that the log's snapshots are what its commits make.
 package struct Verification {
     /// What was found about one snapshot.
     package struct Finding: Sendable {
@@ -9,8 +9,8 @@ package struct Verification {
         package let trouble: String?
     }
 
-    /// Applies the whole log from its oldest snapshot on, and compares with every later one on the way. `found` hears of
-    /// each, and of the end of the log.
+    /// Replays the whole log from its oldest snapshot on, and compares with every later one on the way. `found` is
+    /// called for each, and for the end of the log.
     package static func verify(
         _ source: some PastSource, _ replayer: Replayer, progress: (Int) -> Void = { _ in },
         found: (Finding) -> Void

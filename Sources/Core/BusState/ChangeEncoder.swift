@@ -3,7 +3,7 @@ import BusJSON
 /// Writes what changed in one state, as a merge patch (RFC 7396) or a JSON Patch (RFC 6902), from the delta
 /// entries alone: the cost grows with the change, not with the state.
 package enum ChangeEncoder {
-    /// Writes a merge patch. False, with nothing written, when a merge patch can't say it exactly.
+    /// Writes a merge patch. False, with nothing written, when a merge patch can't express it exactly.
     package static func appendMerge(
         _ entries: DeltaEntries, of state: JSONObject, to writer: ByteWriter
     ) -> Bool {
@@ -43,7 +43,7 @@ package enum ChangeEncoder {
         return true
     }
 
-    /// Writes what a merge patch says of one member: `before` is what stood there, `after` what stands there now.
+    /// Writes one member of a merge patch: `before` is its old value, `after` the new one.
     static func appendMergeValue(from before: JSON?, to after: JSON?, into writer: ByteWriter) -> Bool {
         guard let after else {
             writer.append("null")

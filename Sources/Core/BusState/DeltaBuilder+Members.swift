@@ -4,8 +4,8 @@ extension DeltaBuilder {
     /// More writes than this are sorted in a better way.
     private static let sortedByHand = 16
 
-    /// Appends the entries for a few writes, each of which went to another member of the state, as mostly those of
-    /// an action and of the computed values do: each write is told by itself, in the order of the members. False, with
+    /// Appends the entries for a few writes, each of which went to another member of the state, as mostly those of an
+    /// action and of the computed values do: each write gets its own entry, in the order of the members. False, with
     /// nothing appended, for any others.
     package static func appendMembers(
         _ range: Range<Int>, of undoLog: UndoLog, _ state: UnsafePointer<JSONObject>,

@@ -3,9 +3,9 @@ import BusJSON
 /// One place of a state that differs after a commit.
 package struct DeltaEntry {
     package let path: [String]
-    /// What stood there before; nil: nothing, or see `appendedFrom`.
+    /// The old value; nil: none, or see `appendedFrom`.
     package let before: JSON?
-    /// What stands there now; nil: nothing.
+    /// The new value; nil: none.
     package let after: JSON?
     /// For an array that only grew: how many elements it had. Else nil.
     package let appendedFrom: Int?
@@ -21,10 +21,10 @@ package struct DeltaEntry {
 /// The entries of one state, in place.
 package typealias DeltaEntries = Slice<UnsafeBufferPointer<DeltaEntry>>
 
-/// Tells from an undo log what a commit changed in one state: each place once, with what stood there before the
-/// commit and what stands there now. Writes that came to nothing are left out; the cost grows with the writes.
+/// Derives from an undo log what a commit changed in one state: each place once, with its value before the commit and
+/// its value now. Writes without effect are left out; the cost grows with the writes.
 package struct DeltaBuilder {
-    /// In place; nothing is noted while entries are worked out.
+    /// In place; nothing is recorded while entries are derived.
     private let records: UnsafeBufferPointer<UndoLog.Record>
     private let state: JSONObject
 
@@ -42,7 +42,7 @@ package struct DeltaBuilder {
         builder.appendGroups(sorted[...], to: entries)
     }
 
-    /// The entry for the only write to a store. The record and the state are looked at where they stand: copying them
+    /// The entry for the only write to a store. The record and the state are read in place: copying them
     /// would cost as much as the entry.
     package static func appendOnly(
         _ record: UnsafePointer<UndoLog.Record>, _ state: UnsafePointer<JSONObject>,
@@ -107,7 +107,7 @@ package struct DeltaBuilder {
             if after != nil { entries.append(DeltaEntry(path: path, before: nil, after: after)) }
             return
         }
-        // What was noted is the value at the time of that write; earlier writes into it are taken back.
+        // The recorded value is that at the time of the write; earlier writes into it are rolled back.
         for index in group.filter({ $0 < replaced }).sorted(by: >) {
             UndoLog.restore(records[index].before, at: records[index].path[path.count...], in: &before)
         }

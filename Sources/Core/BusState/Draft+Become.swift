@@ -1,14 +1,14 @@
 import BusJSON
 
-/// Turning a whole state into another one, for mutations that are written in Swift and hand over what they made.
+/// Turns a whole state into another one, for mutations that are written in Swift and return the new state.
 extension Draft {
-    /// Writes the difference between the state and `new`: afterwards they are equal, and the undo log knows every
-    /// place that differs and nothing else.
+    /// Writes the difference between the state and `new`: afterwards they are equal, and the undo log holds every place
+    /// that differs and nothing else.
     ///
     /// Objects are compared member by member, down to what differs in them; an array that only grew is appended to,
     /// any other change of one replaces it. The cost grows with both states, not with the difference.
     package mutating func become(_ new: JSONObject) {
-        // Planned first: a write happens in place only when nobody else holds the state.
+        // Planned first: a write happens in place only when nothing else holds the state.
         for step in Self.steps(from: current, to: new) {
             do throws(WriteFailure) {
                 switch step.change {
@@ -33,8 +33,8 @@ extension Draft {
         let change: Change
     }
 
-    /// Members are kept in order, so many new or removed ones, one by one, would move the rest as often. From here
-    /// on an object inside a state is replaced as a whole.
+    /// Members are kept in order, so adding or removing many, one by one, would move the rest as often. From this
+    /// number on an object inside a state is replaced as a whole.
     private static let writtenOneByOne = 256
 
     private static func steps(from old: JSONObject, to new: JSONObject) -> [Step] {

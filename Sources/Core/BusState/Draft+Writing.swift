@@ -1,12 +1,12 @@
 import BusJSON
 
-/// Carrying one write to its place: the path is followed, every container on it kept uniquely owned, what stood
-/// there noted, and the bytes counted.
+/// Applies one write: the path is followed, every container on it kept uniquely owned, the old value
+/// recorded, and the bytes counted.
 extension Draft {
     typealias Path = UnsafePointer<StatePath.Parts>
 
-    /// The most common writes, to a member that stands where it stood in the type's initial state: a value takes the
-    /// place of another, with nothing to follow and, for numbers, nothing to hold. False, with nothing done, for any
+    /// Applies the most common writes, to a member that is where it was in the type's initial state: one value
+    /// replaces another, with no path to follow and, for numbers, nothing to hold. False, with nothing done, for any
     /// other write and for one that fails.
     @inline(__always)
     mutating func writeInPlace(_ write: UnsafePointer<PrecomputedWrite>) -> Bool {
@@ -26,7 +26,7 @@ extension Draft {
                 if overflow { return false }
                 count(old: JSON.encodedSize(of: number), new: JSON.encodedSize(of: sum))
                 note(path, .value(.int(number)))
-                // A number leaves nothing behind that would have to be let go of.
+                // A number needs no release.
                 withUnsafeMutablePointer(to: &place) { $0.initialize(to: .int(sum)) }
             case .toggle:
                 guard case .bool(let flag) = place else { return false }
@@ -110,7 +110,7 @@ extension Draft {
         if index < elements.count, kind != .unset {
             return try write(kind, value, to: &elements[index], at: path)
         }
-        // The array itself is what changes: its length, and where its elements stand.
+        // The array itself changes: its length, and the places of its elements.
         let array = StatePath(path.pointee.segments.dropLast(), hint: path.pointee.hint)
         if index < elements.count {
             undoLog._withUnsafeGuaranteedRef { $0.hold(array) }
@@ -130,7 +130,7 @@ extension Draft {
         elements.append(value)
     }
 
-    /// Writes to the value that stands at the end of the path.
+    /// Writes to the value at the end of the path.
     @inline(__always)
     private mutating func write(
         _ kind: WriteKind, _ value: JSON, to place: inout JSON, at path: Path
@@ -148,14 +148,14 @@ extension Draft {
         }
     }
 
-    /// What stood there moves into the undo log, so that nothing of it is counted or copied.
+    /// The old value moves into the undo log, so that nothing of it is counted or copied.
     @inline(__always)
     private mutating func replace(_ place: inout JSON, with value: JSON, at path: Path) {
         count(old: place.encodedSize, new: value.encodedSize)
         note(path, .value(exchange(&place, with: value)))
     }
 
-    /// Counts a value of so many bytes that takes the place of another.
+    /// Counts a value of `new` bytes that replaces one of `old` bytes.
     @inline(__always)
     private mutating func count(old: Int, new: Int) {
         size &+= new &- old
@@ -191,7 +191,7 @@ extension Draft {
     private mutating func remove(_ value: JSON, from place: inout JSON, at path: Path) throws(WriteFailure) {
         guard case .array(let elements) = place else { throw failure(.notArray, path) }
         let kept = elements.filter { !$0.isDeeplyEqual(to: value) }
-        // Comparing takes at most what there is in the array, and that is at most the whole state.
+        // Comparing costs at most the size of the array, which is at most the whole state.
         work &+= elements.count &+ size >> 6
         copied &+= kept.count
         if kept.count < elements.count { replace(&place, with: .array(kept), at: path) }

@@ -1,12 +1,12 @@
 import BusJSON
 
-/// A state while a mutation writes to it: in place, each write noted in the undo log with what stood there.
+/// A state while a mutation writes to it: in place, each write recorded in the undo log with the old value.
 ///
-/// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself;
-/// the driver takes back the ones before it through the undo log. `size` follows the state's encoded size.
+/// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself; the driver
+/// rolls back the ones before it through the undo log. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
     let state: UnsafeMutablePointer<JSONObject>
-    /// Whoever opened the draft holds it, so that no reference is counted for each store.
+    /// The caller that opened the draft holds it, so that no reference is counted for each store.
     let undoLog: Unmanaged<UndoLog>
 
     /// The encoded size of the state, in bytes, if it was right when the draft was made.
@@ -15,24 +15,25 @@ package struct Draft: ~Copyable {
     package internal(set) var work = 0
     package internal(set) var copied = 0
 
-    /// A merge with more members than this is worked out as a whole: members are kept in order, so many new or
-    /// removed ones, one by one, would move the rest as often.
+    /// A merge with more members than this is applied as a whole: members are kept in order, so adding or removing
+    /// many, one by one, would move the rest as often.
     private static let mergedOneByOne = 256
 
-    /// Opens `state` for writing; it must stay where it is, and somebody must hold the undo log, while the draft lives.
+    /// Opens `state` for writing; it must stay where it is, and the caller must hold the
+    /// undo log, while the draft lives.
     package init(_ state: UnsafeMutablePointer<JSONObject>, size: Int, undoLog: borrowing UndoLog) {
         self.state = state
         self.size = size
         self.undoLog = .passUnretained(copy undoLog)
     }
 
-    /// The state as it stands now. Let go of it before the next write, or the write has to copy.
+    /// The current state. Release it before the next write, or the write has to copy.
     package var current: JSONObject { state.pointee }
 
     /// How many records the undo log has.
     package var noted: Int { undoLog._withUnsafeGuaranteedRef { $0.count } }
 
-    /// Sets the value at `path`. The last segment may be new (on an array: the index behind the last).
+    /// Sets the value at `path`. The last segment may be new (on an array: the index after the last).
     package mutating func set(_ path: StatePath, to value: JSON) throws(WriteFailure) {
         try write(.set, path, value)
     }
@@ -67,13 +68,13 @@ package struct Draft: ~Copyable {
         try write(.merge, path, patch)
     }
 
-    /// Carries out one write.
+    /// Applies one write.
     package mutating func write(_ kind: WriteKind, _ path: StatePath, _ value: JSON) throws(WriteFailure) {
         undoLog._withUnsafeGuaranteedRef { $0.hold(path) }
         try write(kind, path.parts, value)
     }
 
-    /// Carries out writes, all of them or none: false, with nothing changed, if one of them fails.
+    /// Applies writes, all of them or none: false, with nothing changed, if one of them fails.
     package mutating func carryOut(_ writes: UnsafeBufferPointer<PrecomputedWrite>) -> Bool {
         let mark = noted
         let before = size
@@ -90,7 +91,7 @@ package struct Draft: ~Copyable {
         return true
     }
 
-    /// Takes back what was written since the undo log had `mark` records and the state was `size` bytes long.
+    /// Rolls back what was written since the undo log had `mark` records and the state was `size` bytes long.
     private mutating func takeBack(to mark: Int, size: Int) {
         let state = state
         undoLog._withUnsafeGuaranteedRef { $0.undo(to: mark, in: &state.pointee) }
@@ -130,7 +131,7 @@ package struct Draft: ~Copyable {
         for step in steps { try write(step.kind, StatePath(step.path, hint: path.pointee.hint), step.value) }
     }
 
-    /// Breaks a merge into single writes, so that each notes only what it touches.
+    /// Breaks a merge into single writes, so that each records only what it touches.
     private static func plan(_ patch: JSON, over old: JSON, at path: [String], into steps: inout [Step]) {
         guard case .object(let changes) = patch else {
             return steps.append(Step(path: path, kind: .set, value: patch))

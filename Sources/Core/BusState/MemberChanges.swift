@@ -1,18 +1,19 @@
 import BusJSON
 
-/// What a commit did to a state, if it wrote to members of the state only, and to each of them once: as it mostly does,
-/// computed values among them.
+/// What a commit did to a state, if it wrote only to members of the state, and to each of them once: as it mostly
+/// does, computed values among them.
 ///
-/// UndoLog and state are looked at where they stand, until one of them changes: copying paths and values would cost as
-/// much as telling of them. Its storage serves all commits.
+/// The undo log and the state are read in place, until one of them changes: copying paths and values would cost as much
+/// as encoding them. Its storage is reused by all commits.
 package final class MemberChanges {
-    /// One write, and where the member stands in the state; -1: it went.
+    /// One write, and the member's index in the state; -1: it was removed.
     private struct Change {
         let record: UnsafePointer<UndoLog.Record>
         let index: Int
     }
 
-    /// How many writes are looked at: they are put in order by moving each to its place, and most are in order already.
+    /// The most writes that are considered: they are put in order by moving each to its place,
+    /// and most are in order already.
     private static let most = 16
 
     /// In the order of members, which is that of their keys.
@@ -20,12 +21,12 @@ package final class MemberChanges {
 
     package init() {}
 
-    /// Whether all writes came to nothing: what stands there now is what stood there before.
+    /// Whether no write had an effect: all values are what they were before.
     @inline(__always)
     package var isEmpty: Bool { changes.isEmpty }
 
-    /// Looks at all writes to a state. False where it takes more than this: one went deeper, two to the same member, or a
-    /// member went, whose place nobody knows, beside others.
+    /// Collects all writes to a state. False where they can't be expressed so: one went deeper, two went to the same
+    /// member, or a member was removed, whose place is unknown, beside others.
     package func gather(
         _ records: UnsafeBufferPointer<UndoLog.Record>, in state: UnsafePointer<JSONObject>
     ) -> Bool {
@@ -79,7 +80,7 @@ package final class MemberChanges {
         }
     }
 
-    /// Writes a merge patch. False, with nothing written, when a merge patch can't say it exactly.
+    /// Writes a merge patch. False, with nothing written, when a merge patch can't express it exactly.
     package func appendMerge(of state: UnsafePointer<JSONObject>, to writer: ByteWriter) -> Bool {
         if changes.count == 1, changes[0].index >= 0,
             case .int(let number) = state.pointee.members[changes[0].index].value

@@ -3,7 +3,7 @@ import BusJSON
 /// One write of an action, the same for every state that it is committed to.
 package struct PrecomputedWrite {
     let kind: WriteKind
-    /// Of a path that belongs to a type, which outlives the commits that use it.
+    /// A path that belongs to a type, which outlives the commits that use it.
     let path: UnsafePointer<StatePath.Parts>
     /// Null for kinds that take none.
     package var value: JSON

@@ -31,7 +31,7 @@ package final class Selection: Sendable {
 
     private let root: Node
 
-    /// The canonical list of pointers, to tell equal selections by.
+    /// The canonical list of pointers, by which equal selections are recognised.
     package let pointers: [[String]]
 
     /// Takes pointers as their tokens; an empty list selects nothing but the empty object.

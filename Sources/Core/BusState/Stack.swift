@@ -1,7 +1,7 @@
-/// A list that is filled and emptied over and over, as one commit follows the other: emptying keeps the
-/// storage and costs only what the elements cost. It belongs to one serial owner.
+/// A list that is filled and emptied over and over, as one commit follows the other: emptying keeps the storage and
+/// costs only what the elements cost. It belongs to one serial owner.
 ///
-/// It stands in whoever has it and is lent to others, so no reference to it is ever counted.
+/// It is stored inside its owner and lent to others, so no reference to it is ever counted.
 public struct Stack<Element>: ~Copyable {
     @usableFromInline
     struct Storage {
@@ -72,7 +72,7 @@ public struct Stack<Element>: ~Copyable {
         storage.pointee.capacity *= 2
     }
 
-    /// Takes away the last element and hands it on; nil when there is none.
+    /// Removes the last element and returns it; nil when there is none.
     @inlinable @inline(__always)
     public func popLast() -> Element? {
         if storage.pointee.count == 0 { return nil }
@@ -80,7 +80,7 @@ public struct Stack<Element>: ~Copyable {
         return (storage.pointee.base + storage.pointee.count).move()
     }
 
-    /// Takes away everything behind the first `count` elements.
+    /// Removes everything after the first `count` elements.
     @inlinable @inline(__always)
     public func cut(to count: Int) {
         precondition(count >= 0 && count <= storage.pointee.count, "A stack can only be cut back.")
@@ -94,7 +94,7 @@ public struct Stack<Element>: ~Copyable {
     @inlinable @inline(__always)
     public func clear() { cut(to: 0) }
 
-    /// Empties it and gives the storage back, if that is for more than `bound` elements.
+    /// Empties it and releases the storage, if that is for more than `bound` elements.
     public func relax(beyond bound: Int = 4096) {
         clear()
         guard storage.pointee.capacity > bound else { return }

@@ -2,16 +2,16 @@ import BusJSON
 
 /// The place of a write in a state: keys of objects and indices of arrays, outermost first.
 ///
-/// Whether a segment is a key or an index is decided by what stands there when the write runs: on an array,
-/// `3` is an index; on an object it is a key.
+/// Whether a segment is a key or an index depends on the value at its place when the write runs: on an array, `3` is an
+/// index; on an object it is a key.
 ///
-/// `@unchecked Sendable`: it is written once, when it is made, and its parts go with it.
+/// `@unchecked Sendable`: it is written once, when it is made, and its parts are freed with it.
 package final class StatePath: @unchecked Sendable {
-    /// What a path says, behind a constant pointer: whoever writes notes this pointer for each store, and no
+    /// The contents of a path, behind a constant pointer: the undo log records this pointer for each store, and no
     /// reference is counted for it.
     package struct Parts {
         package let segments: [String]
-        /// Where the first segment stands in the type's initial state; only a guess, checked at every use.
+        /// The index of the first segment in the type's initial state; only a guess, checked at every use.
         package let hint: Int
         /// Whether the path belongs to a type, which outlives the commits that use it.
         let isOfType: Bool
@@ -22,7 +22,7 @@ package final class StatePath: @unchecked Sendable {
     package var segments: [String] { parts.pointee.segments }
     package var hint: Int { parts.pointee.hint }
 
-    /// - Parameter isOfType: Whether it belongs to a type. Any other path is held by the undo log that notes it.
+    /// - Parameter isOfType: Whether it belongs to a type. Any other path is held by the undo log that records it.
     package init(_ segments: [String], hint: Int = 0, isOfType: Bool = false) {
         precondition(!segments.isEmpty, "A write needs a path of at least one segment.")
         let parts = UnsafeMutablePointer<Parts>.allocate(capacity: 1)
@@ -38,7 +38,7 @@ package final class StatePath: @unchecked Sendable {
 }
 
 extension StatePath: CustomStringConvertible {
-    /// The dotted form, as definitions write it.
+    /// The dotted form, as in definitions.
     package var description: String { segments.joined(separator: ".") }
 }
 

@@ -1,24 +1,24 @@
 import BusJSON
 
-/// What the writes of one commit did, in order, and what stood there before: enough to take them back, and
-/// enough to tell what changed without comparing whole states.
+/// The writes of one commit, in order, with the old values: enough to roll them back, and enough to derive what changed
+/// without comparing whole states.
 ///
-/// One undo log serves all stores of a commit, one after the other; whoever drives it remembers which range of
+/// One undo log serves all stores of a commit, one after the other; its driver remembers which range of
 /// records belongs to which store.
 package final class UndoLog {
     package struct Record {
-        /// Of a path that lives as long as the record.
+        /// The parts of a path that lives as long as the record.
         let parts: UnsafePointer<StatePath.Parts>
         package let before: Before
 
         package var path: [String] {
             @inline(__always) _read { yield parts.pointee.segments }
         }
-        /// Where the path's first segment stood; only a guess by now.
+        /// The index of the path's first segment at the write; only a guess by now.
         package var hint: Int { parts.pointee.hint }
     }
 
-    /// What stood at a record's path before its write.
+    /// The value at a record's path before its write.
     package enum Before {
         case value(JSON)
         case absent
@@ -27,14 +27,14 @@ package final class UndoLog {
     }
 
     package let records = Stack<Record>(capacity: 64)
-    /// The paths of records that nobody else holds.
+    /// The paths of records that nothing else holds.
     private let paths = Stack<StatePath>()
 
     package init() {}
 
     @inline(__always) package var count: Int { records.count }
 
-    /// A record where it stands, until the undo log changes.
+    /// A record in place; valid until the undo log changes.
     @inline(__always)
     package func record(_ index: Int) -> UnsafePointer<Record> {
         precondition(index >= 0 && index < records.count, "There is no such record.")
@@ -59,26 +59,26 @@ package final class UndoLog {
         if !paths.isEmpty { paths.clear() }
     }
 
-    /// Gives back what an unusually large commit took.
+    /// Releases what an unusually large commit took.
     package func relax() {
         records.relax()
         paths.relax()
     }
 
-    /// Takes back the writes noted since `mark`, all of which went into `state`, and forgets them.
+    /// Rolls back the writes recorded since `mark`, all of which went into `state`, and forgets them.
     package func undo(to mark: Int, in state: inout JSONObject) {
         undo(mark..<records.count, in: &state)
         records.cut(to: mark)
     }
 
-    /// Takes back a range of writes, newest first, without forgetting them.
+    /// Rolls back a range of writes, newest first, without forgetting them.
     package func undo(_ range: Range<Int>, in state: inout JSONObject) {
         for index in range.reversed() {
             Self.restore(records[index].before, at: records[index].path[...], in: &state)
         }
     }
 
-    /// Puts back what stood at `path`.
+    /// Restores the value at `path`.
     package static func restore(_ before: Before, at path: ArraySlice<String>, in object: inout JSONObject) {
         let first = path.first!
         let (index, found) = object.position(of: first)

@@ -1,4 +1,4 @@
-/// Why a write could not be carried out; the dispatch that asked for it is rejected.
+/// Why a write could not be applied; the dispatch that caused it is rejected.
 package struct WriteFailure: Error, Sendable {
     package enum Reason: Sendable {
         case missing
