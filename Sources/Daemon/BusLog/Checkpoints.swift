@@ -8,13 +8,13 @@ final class Checkpoints {
     var due: Int32 = 2048
     /// Pages that pass between two attempts, when a reader keeps the first from finishing.
     private var step: Int32 { due / 4 }
-    /// Pages from which on readers are waited for.
+    /// Pages from which on a checkpoint waits for readers.
     private var urgent: Int32 { 4 * due }
     /// Pages at which nothing more is written unless a checkpoint succeeds: 512 MiB.
     private var most: Int32 { 64 * due }
 
     private let database: Database
-    /// Pages in the write-ahead log, as SQLite tells after each commit.
+    /// Pages in the write-ahead log, as SQLite reports them after each commit.
     private let pages: UnsafeMutablePointer<Int32>
     private var tried: Int32 = 0
 
@@ -22,7 +22,7 @@ final class Checkpoints {
         self.database = database
         pages = .allocate(capacity: 1)
         pages.initialize(to: 0)
-        // A hook of one's own takes the place of SQLite's automatic checkpoints.
+        // A hook of our own replaces SQLite's automatic checkpoints.
         sqlite3_wal_hook(
             database.handle,
             { pages, _, _, count in
@@ -46,12 +46,12 @@ final class Checkpoints {
         if code != SQLITE_OK, count >= most { throw database.failure(code) }
     }
 
-    /// When a run begins and when it ends: as much as readers let it. Whether that was all.
+    /// At the beginning and the end of a run: moves as much as readers allow. Returns whether that was all.
     @discardableResult
     func runAll() -> Bool { run(SQLITE_CHECKPOINT_TRUNCATE) == SQLITE_OK }
 
     private func run(_ mode: Int32) -> Int32 {
-        // Longer than a reader of ours holds anything, and no stall that anybody minds.
+        // Longer than a reader of ours holds anything, and short enough that the stall goes unnoticed.
         sqlite3_busy_timeout(database.handle, 100)
         defer { sqlite3_busy_timeout(database.handle, Database.patience) }
         return sqlite3_wal_checkpoint_v2(database.handle, "main", mode, nil, nil)

@@ -1,7 +1,7 @@
 import CSQLite
 import Glibc
 
-/// One connection to a SQLite file. It is used by one thread at a time and says in `LogFailure`s what went wrong.
+/// One connection to a SQLite file. It is used by one thread at a time and reports errors as `LogFailure`s.
 final class Database {
     let handle: OpaquePointer
     let path: String
@@ -9,11 +9,11 @@ final class Database {
     /// How the file is opened.
     enum Access {
         case reading, writing, creating
-        /// Without its write-ahead log and without locks: only while nobody writes.
+        /// Without its write-ahead log and without locks: only while no process writes.
         case readingAlone
     }
 
-    /// - Parameter vfs: Another storage than the file system's, by the name under which SQLite knows it.
+    /// - Parameter vfs: Another storage than the file system's, by its name in SQLite.
     init(path: String, _ access: Access, vfs: String? = nil) throws(LogFailure) {
         let flags =
             switch access {
@@ -37,16 +37,16 @@ final class Database {
         self.path = path
         sqlite3_busy_timeout(handle, Self.patience)
         try check(sqlite_distrust_schema(handle))
-        // A damaged page is found before what it says is believed.
+        // A damaged page is detected before its contents are used.
         try execute("PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY")
     }
 
     deinit { sqlite3_close_v2(handle) }
 
-    /// How long another program that writes is waited for, in milliseconds. Longer, and the bus would seem dead.
+    /// How long to wait for another program that writes, in milliseconds. Longer, and the bus would seem dead.
     static let patience: Int32 = 1000
 
-    /// Runs statements that give no rows, or whose rows nobody wants.
+    /// Runs statements that return no rows, or whose rows are not needed.
     func execute(_ sql: String) throws(LogFailure) { try check(sqlite3_exec(handle, sql, nil, nil, nil)) }
 
     /// The first column of the first row; 0 without one.
@@ -63,7 +63,7 @@ final class Database {
         return try statement.next() ? statement.text(0) : nil
     }
 
-    /// As the path of a URI.
+    /// The path, escaped for a URI.
     private static func escaped(_ path: String) -> String {
         let digits = Array("0123456789ABCDEF")
         return path.utf8.reduce(into: "") { text, byte in
@@ -80,7 +80,7 @@ final class Database {
     }
 
     func failure(_ code: Int32) -> LogFailure {
-        // SQLite remembers the number of a system call until the next one fails, so it counts for these only.
+        // SQLite remembers the error number of a system call until the next one fails, so it is valid for these only.
         let isOfSystem = [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL].contains(code & 0xff)
         return LogFailure(
             code: code, systemError: isOfSystem ? sqlite3_system_errno(handle) : 0, path: path,

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Which file has a name now: another may have taken its place.
+/// Identifies the file that has a name now: another may have replaced it.
 struct FileIdentity: Hashable {
     private let device: dev_t
     private let inode: ino_t

@@ -8,12 +8,12 @@ package struct Group {
     package let last: Int
     /// Milliseconds since 1970.
     package let time: Int
-    /// Bytes of entries in all groups before it, those taken away too.
+    /// Bytes of entries in all groups before it, including those trimmed.
     let start: Int
-    /// One JSON object per line, without a newline at the end. Valid only during the call that gives it.
+    /// One JSON object per line, without a newline at the end. Valid only during the call that passes it.
     package let entries: UnsafeRawBufferPointer
 
-    /// Over everything, so that a row in another's place is noticed as well as a flipped bit.
+    /// Covers everything, so that a row in another's place is noticed as well as a flipped bit.
     var digest: LogDigest {
         var digest = LogDigest()
         digest.add(number)

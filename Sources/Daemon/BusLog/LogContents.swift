@@ -1,6 +1,6 @@
-/// Reads rows of a log and believes none of them before its digest has been compared.
+/// Reads rows of a log and uses none of them before its digest has been compared.
 ///
-/// No call holds a read transaction when it returns or while it calls somebody: a reader that pauses must not keep the
+/// No call holds a read transaction when it returns or while it calls a closure: a reader that pauses must not keep the
 /// writer's write-ahead log from being used again.
 final class LogContents {
     private let database: Database
@@ -56,8 +56,8 @@ final class LogContents {
 
     /// The number of the oldest group that comes after a revision; one more than the newest if none does.
     ///
-    /// Bisected, which needs no index and so costs no page per append. Where that meets a group that is missing or can't
-    /// be read, all are looked through; and should that be impossible too, such groups count as coming before, so that
+    /// Bisected, which needs no index and so costs no page per append. Where that meets a group that is missing or
+    /// can't be read, all are scanned; and if that is impossible too, such groups count as coming before, so that
     /// damage in old ones hides no new ones.
     func number(after revision: Int) throws(LogFailure) -> Int {
         if let number = try bisect(revision, unknown: nil) { return number }
@@ -74,7 +74,8 @@ final class LogContents {
     /// - Parameter unknown: What a group that is missing or can't be read counts as; nil makes the result nil.
     private func bisect(_ revision: Int, unknown: Bool?) throws(LogFailure) -> Int? {
         guard let numbers = try numbers() else { return 1 }
-        // Everything from `after` on comes after the revision. From the newest end on, where most who ask begin.
+        // Everything from `after` on comes after the revision. The search starts at the newest
+        // end, where most reads begin.
         var after = numbers.upperBound + 1
         var before = numbers.lowerBound
         var step = 1
@@ -109,11 +110,11 @@ final class LogContents {
         }
     }
 
-    /// Calls with each group from a number on, in order, each compared with its digest and the one before.
+    /// Calls `body` with each group from a number on, in order, each compared with its digest and the previous one.
     ///
-    /// - Parameter body: False ends it.
-    /// - Throws: `damaged` at the first group that is not whole or does not follow; `lost` if some were taken away
-    ///   meanwhile.
+    /// - Parameter body: Returns false to end it.
+    /// - Throws: `damaged` at the first group that is not whole or does not follow; `lost` if
+    ///   some were trimmed meanwhile.
     func forEachGroup(
         from number: Int, _ body: (Group) throws(LogFailure) -> Bool
     ) throws(LogFailure) {
@@ -162,13 +163,13 @@ final class LogContents {
                         start: rows.integer(4), digest: rows.text(5), entries: start..<room.count))
             }
         } catch {
-            // What stands before the damage is worth having; the next call meets the damage again.
+            // Groups before the damage are still returned; the next call meets the damage again.
             if error.kind != .damaged || batch.isEmpty { throw error }
         }
         return batch
     }
 
-    /// Why there is no group with a number while later ones are there.
+    /// Why there is no group with a number although later ones exist.
     private func gap(at number: Int) throws(LogFailure) -> LogFailure {
         if let numbers = try numbers(), number < numbers.lowerBound { return tooOld() }
         return damaged("group \(number) is missing")
@@ -176,7 +177,7 @@ final class LogContents {
 
     // MARK: - Snapshots
 
-    /// Newest first. Those that can be read before damage is met.
+    /// The snapshots, newest first, that can be read before damage is met.
     func snapshots() throws(LogFailure) -> [SnapshotInfo] {
         defer { list.reset() }
         var found: [SnapshotInfo] = []
@@ -195,10 +196,11 @@ final class LogContents {
         return found
     }
 
-    /// Calls with each part in order, then compares the digest: what was got counts only when this returns.
+    /// Calls `body` with each part in order, then compares the digest: the parts are valid only if this returns.
     ///
-    /// - Parameter body: Gets bytes that are valid during the call. It must be quick, since it runs in a read transaction.
-    /// - Throws: `damaged` if it is not what was written; `lost` if it was taken away meanwhile.
+    /// - Parameter body: Receives bytes that are valid during the call. It must be quick, since it
+    ///   runs in a read transaction.
+    /// - Throws: `damaged` if it is not what was written; `lost` if it was trimmed meanwhile.
     func forEachPart(of snapshot: SnapshotInfo, _ body: (UnsafeRawBufferPointer) -> Void) throws(LogFailure) {
         var digest = SnapshotDigest(revision: snapshot.revision)
         for number in 0..<max(0, snapshot.parts) {

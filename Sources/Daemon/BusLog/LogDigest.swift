@@ -1,17 +1,17 @@
-/// A 64-bit digest that notices damage: flipped bits, torn pages, bytes of another row. It keeps no attacker out: who can
-/// write the file can write digests too.
+/// A 64-bit digest that detects damage: flipped bits, torn pages, bytes of another row. It keeps no attacker out: a
+/// process that can write the file can write digests too.
 ///
-/// Multiplies 64 by 64 bits and folds the halves, sixteen bytes at a time in two lanes that do not wait for each other,
-/// since every byte that is written or read goes through it.
+/// It multiplies 64 by 64 bits and folds the halves, sixteen bytes at a time in two independent lanes, since every byte
+/// that is written or read goes through it.
 struct LogDigest: Equatable {
     private(set) var value: UInt64 = 0x9e37_79b9_7f4a_7c15
 
-    /// Takes a number in.
+    /// Adds a number.
     mutating func add(_ number: Int) {
         value = Self.fold(value ^ UInt64(bitPattern: Int64(number)), 0xd6e8_feb8_6659_fd93)
     }
 
-    /// Takes bytes in. Where one call ends and the next begins counts too.
+    /// Adds bytes. Where one call ends and the next begins counts too.
     mutating func add(_ bytes: UnsafeRawBufferPointer) {
         var left = value
         var right = value ^ 0xe703_7ed1_a0b4_28db

@@ -1,14 +1,14 @@
 import CSQLite
 import Glibc
 
-/// Why the log can't do what was asked, in one sentence that says what to do.
+/// Why the log can't do what was requested, in one sentence that says what to do.
 package struct LogFailure: Error, Sendable {
     package enum Kind: Sendable {
         /// Another daemon owns the file, or another program has been writing into it for too long.
         case inUse
         /// The file or its directory can't be written by this user.
         case readOnly
-        /// The disk is full, or a quota is used up. `LogFile.probe` tells when there is room again.
+        /// The disk is full, or a quota is used up. `LogFile.probe` checks whether there is room again.
         case full
         /// What was read is not what was written.
         case damaged
@@ -16,14 +16,14 @@ package struct LogFailure: Error, Sendable {
         case notALog
         /// Written by a later version.
         case newerForm
-        /// What was asked for is no longer there, or the file was taken away, or what was written may be gone.
+        /// What was requested is no longer there, or the file was removed, or what was written may be gone.
         case lost
         /// Any other failure of the system.
         case io
     }
 
     package let kind: Kind
-    /// Of the log, as it was given.
+    /// The log's path, as given.
     package let path: String
     /// One sentence, with the path, that says what to do.
     package let message: String
@@ -34,7 +34,7 @@ package struct LogFailure: Error, Sendable {
         self.message = message
     }
 
-    /// What a result of SQLite means, with the number of the system call that failed below it, or 0.
+    /// Translates a result of SQLite, with the number of the system call that failed below it, or 0.
     init(code: Int32, systemError: Int32, path: String, detail: String) {
         let reason = systemError == 0 ? detail : "\(detail): \(String(cString: strerror(systemError)))"
         let kind = Self.kind(code, systemError)

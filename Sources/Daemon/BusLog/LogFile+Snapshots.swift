@@ -4,18 +4,18 @@ struct PendingSnapshot {
     let time: Int
     let start: Int
     var digest: SnapshotDigest
-    /// Whether there is one of this revision already, which says the same.
+    /// Whether there is one of this revision already, with the same contents.
     let isThere: Bool
 }
 
-/// Snapshots are written in parts, each in a transaction of its own, so that groups go between them. Until the last one
-/// is followed by its row in `snapshots`, none of them counts.
+/// Snapshots are written in parts, each in a transaction of its own, so that groups can be written between them. They
+/// count once the row in `snapshots` follows the last part.
 extension LogFile {
-    /// Begins a snapshot; one that was begun and not ended is forgotten.
+    /// Begins a snapshot; one that was begun and not ended is discarded.
     ///
     /// - Parameters:
-    ///   - revision: Of the states in it, at most `lastRevision`. With the first of a log that holds nothing, history begins
-    ///     at any revision.
+    ///   - revision: The revision of its states, at most `lastRevision`. With the first of a log that holds nothing,
+    ///     history begins at any revision.
     ///   - time: Milliseconds since 1970.
     package func beginSnapshot(revision: Int, time: Int) throws(LogFailure) {
         precondition(
@@ -49,7 +49,7 @@ extension LogFile {
         pending = snapshot
     }
 
-    /// Makes the snapshot count. Durable when it returns, whatever the mode, and so is all before it.
+    /// Makes the snapshot count. Durable when it returns, whatever the mode, and so is everything before it.
     package func endSnapshot() throws(LogFailure) {
         guard let snapshot = pending else { preconditionFailure("Only a snapshot that was begun can end.") }
         if snapshot.isThere {
@@ -71,7 +71,7 @@ extension LogFile {
         pending = nil
     }
 
-    /// Forgets a snapshot that was begun, and takes its parts away.
+    /// Discards a snapshot that was begun, and removes its parts.
     package func cancelSnapshot() throws(LogFailure) {
         guard let snapshot = pending else { return }
         pending = nil
@@ -97,7 +97,7 @@ struct SnapshotDigest {
         bytes += part.count
     }
 
-    /// Of all parts so far and of the numbers that stand beside them.
+    /// The digest of all parts so far and of the numbers beside them.
     func text(time: Int, start: Int) -> String {
         var whole = digest
         whole.add(time)
@@ -107,14 +107,14 @@ struct SnapshotDigest {
     }
 }
 
-/// What the log tells of a snapshot without reading it.
+/// What the log records about a snapshot beside its contents.
 package struct SnapshotInfo: Sendable, Equatable {
-    /// Of the states in it.
+    /// The revision of its states.
     package let revision: Int
     /// Milliseconds since 1970.
     package let time: Int
     package let parts: Int
-    /// Of all parts.
+    /// The size of all parts.
     package let bytes: Int
     /// Bytes of entries in all groups before it was begun.
     let start: Int

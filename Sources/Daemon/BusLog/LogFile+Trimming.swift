@@ -1,15 +1,15 @@
-/// History is taken away from the front, up to a snapshot, in small steps between groups: first the snapshots that go stop
-/// counting, then their parts and the groups before go.
+/// History is trimmed from the front, up to a snapshot, in small steps between groups: first the snapshots to be
+/// removed stop counting, then their parts and the groups before them are removed.
 extension LogFile {
-    /// Of the snapshots between the oldest and the newest two, so many stay, at about equal distances: who asks for the
-    /// past replays at most a tenth or so of the history.
+    /// Of the snapshots between the oldest and the newest two, this many are kept, at about equal distances: a read of
+    /// the past replays at most a tenth or so of the history.
     private static let between = 16
 
-    /// Does a step towards the retention.
+    /// Takes a step towards the retention.
     ///
     /// - Parameters:
     ///   - now: Milliseconds since 1970.
-    ///   - budget: Most rows to take away.
+    ///   - budget: The most rows to remove.
     /// - Returns: Whether there is more to do.
     package func trim(_ retention: Retention, now: Int, budget: Int) throws(LogFailure) -> Bool {
         try usable()
@@ -36,7 +36,7 @@ extension LogFile {
     private func trimGroups(_ budget: Int) throws(LogFailure) -> Bool {
         guard oldestRevision > 0, let numbers = try contents.numbers() else { return false }
         let end = try contents.number(after: oldestRevision)
-        // The newest stays, so that the next one's number follows it.
+        // The newest group is kept, so that the next one's number follows it.
         let last = min(end, numbers.upperBound)
         guard last > numbers.lowerBound else { return false }
         let step = numbers.lowerBound + min(last - numbers.lowerBound, budget)
@@ -44,7 +44,7 @@ extension LogFile {
         return step < last
     }
 
-    /// The snapshots that stay. Sets `oldestRevision`.
+    /// The snapshots to keep. Sets `oldestRevision`.
     private func keep(_ snapshots: [SnapshotInfo], _ retention: Retention, _ now: Int) throws(LogFailure)
         -> [SnapshotInfo]
     {
@@ -70,7 +70,7 @@ extension LogFile {
         return thinned(snapshots.filter { $0.revision >= oldestRevision })
     }
 
-    /// Whether all that was ever written is within the limits.
+    /// Whether everything ever written is within the limits.
     private func originHolds(_ retention: Retention, _ now: Int, _ bytes: Int) throws(LogFailure) -> Bool {
         guard lastRevision <= retention.commits, written + bytes <= retention.bytes else { return false }
         return try now - database.integer("SELECT time FROM groups ORDER BY number LIMIT 1") <= retention.age
@@ -79,7 +79,7 @@ extension LogFile {
     private func thinned(_ snapshots: [SnapshotInfo]) -> [SnapshotInfo] {
         let distance = (lastRevision - oldestRevision) / Self.between
         var kept: [SnapshotInfo] = []
-        // From the oldest on; the newest two stay, should one of them turn out to be damaged.
+        // From the oldest on; the newest two are kept, in case one of them turns out to be damaged.
         for (index, snapshot) in snapshots.reversed().enumerated() {
             let next = index + 1 < snapshots.count ? snapshots[snapshots.count - 2 - index] : snapshot
             if let before = kept.last, index < snapshots.count - 2,
@@ -94,7 +94,7 @@ extension LogFile {
 
     private func write(_ sql: String) throws(LogFailure) {
         try checkpoints.runIfDue()
-        // Should it not be on disk after a crash, it is done again.
+        // If it is not on disk after a crash, it is done again.
         try setFull(false)
         try database.execute(sql)
         wroteUnsynced()

@@ -1,31 +1,32 @@
 import CSQLite
 import Glibc
 
-/// The action log's file, as its one writer sees it: groups of commits at its end, snapshots between them, and the front
-/// taken away when it is old. What the bytes mean is not its business.
+/// The action log's file, as its one writer sees it: groups of commits at its end, snapshots between them, and the
+/// front trimmed when it is old. It does not interpret the bytes.
 ///
-/// Why SQLite: the format is documented, every machine can read it, and its recovery has been tested for decades. Why a
-/// thin layer of our own above its C interface instead of GRDB: measured on two cores, GRDB 7.10 adds 86 s to a clean
-/// build and 12 MB to a program, and an insert costs 2.8 µs instead of 1.9 (15 µs instead of 10 with its commit), for
-/// five statements.
+/// Why SQLite: the format is documented, every machine can read it, and its recovery has been tested for decades. Why
+/// a thin layer of our own above its C interface instead of GRDB: measured on two cores, GRDB 7.10 adds 86 s to a
+/// clean build and 12 MB to a program, and an insert costs 2.8 µs instead of 1.9 (15 µs instead of 10 with its
+/// commit), for five statements.
 ///
-/// What it guarantees: with `always`, a group whose `append` returned is there after any crash; with `interval`, all groups
-/// before the last `sync()`. What is there is a beginning of what was appended, whole groups in order. An `append` that
-/// throws leaves nothing behind. After `init` the newest snapshot and all groups after it have been read and found whole.
+/// Guarantees: with `always`, a group whose `append` returned is there after any crash; with `interval`,
+/// all groups before the last `sync()`. What is there is a prefix of what was appended, whole groups in
+/// order. An `append` that throws leaves nothing behind. After `init` the newest snapshot and all groups
+/// after it have been read and found whole.
 ///
-/// It belongs to one owner, who uses it from one thread at a time.
+/// It belongs to one owner, which uses it from one thread at a time.
 package final class LogFile {
-    /// As it was given; what failures name.
+    /// The path as given, for failures.
     package let path: String
     package let mode: SyncMode
     /// The name of the history in the file; nil in a new file.
     package private(set) var epoch: String?
-    /// Whether commits that had left the daemon may be missing: the machine went down while the log was not synced on
-    /// each append, or damage cost some. The history then needs a new epoch.
+    /// Whether commits that clients know of may be missing: the machine went down while the log was not synced on each
+    /// append, or damage cost some. The history then needs a new epoch.
     package let mayHaveLost: Bool
-    /// What was found damaged and how it was answered, in sentences for the journal.
+    /// What was found damaged and what was done about it, in sentences for the journal.
     package let notices: [String]
-    /// Of the last commit; 0 when there is none.
+    /// The revision of the last commit; 0 when there is none.
     package internal(set) var lastRevision: Int
     /// History is complete after this one: the revision of the oldest snapshot, or 0.
     package internal(set) var oldestRevision: Int
@@ -39,26 +40,26 @@ package final class LogFile {
     private var isSynced = true
     /// Set when it can't be trusted any more until it is opened again.
     private var end: LogFailure?
-    /// Of the newest group; consecutive.
+    /// The number of the newest group; consecutive.
     private(set) var number: Int
-    /// Bytes of entries in all groups, those taken away too.
+    /// Bytes of entries in all groups, including those trimmed.
     private(set) var written: Int
     /// The snapshot that is being written.
     var pending: PendingSnapshot?
-    /// Snapshots that no longer count, and how many of their parts are left to take away.
+    /// Snapshots that no longer count, and how many of their parts are left to remove.
     var orphans: [(revision: Int, parts: Int)] = []
     private var isSyncChosen = false
     /// The write-ahead log by its name; nil in another storage.
     private let ahead: WriteAheadName?
-    /// Last, so that the connection is closed before somebody else can have it.
+    /// Last, so that the connection is closed before another owner can get the lock.
     private let lock: LogLock?
 
-    /// Opens the file for writing, and creates it, for its owner only, if there is none. What is damaged is moved aside,
-    /// and what could be read of it is kept; `notices` tells.
+    /// Opens the file for writing, and creates it, for its owner only, if there is none. A damaged file is moved aside,
+    /// and what can be read of it is kept; `notices` says so.
     ///
     /// - Parameters:
-    ///   - bootID: Of this run of the machine (`/proc/sys/kernel/random/boot_id`).
-    ///   - vfs: Another storage than the file system's, by the name under which SQLite knows it; there is no lock then.
+    ///   - bootID: Identifies this boot of the machine (`/proc/sys/kernel/random/boot_id`).
+    ///   - vfs: Another storage than the file system's, by its name in SQLite; there is no lock then.
     package init(path: String, sync: SyncMode, bootID: String, vfs: String? = nil) throws(LogFailure) {
         let opening = try LogOpening(path: path, bootID: bootID, vfs: vfs)
         self.path = path
@@ -80,8 +81,8 @@ package final class LogFile {
         contents = try LogContents(database)
     }
 
-    /// Begins a run: notes the history's name, and that the file is in use. Durable when it returns, whatever the mode,
-    /// and so is then all that earlier runs wrote.
+    /// Begins a run: records the history's name, and that the file is in use. Durable when it returns, whatever the
+    /// mode, and so is then everything that earlier runs wrote.
     package func begin(epoch: String) throws(LogFailure) {
         try usable()
         try setFull(true)
@@ -90,8 +91,8 @@ package final class LogFile {
                 ("epoch", epoch), ("begun", epoch), ("sync", mode.rawValue), ("boot", bootID),
                 ("clean", "0"), ("failed", ""),
             ], in: database)
-        // It goes into the file itself, which says from then on that a write-ahead log belongs to it; and that is not
-        // left empty, since one that is empty counts as missing.
+        // It goes into the file itself, which says from then on that a write-ahead log belongs to it; and that must not
+        // stay empty, since an empty one counts as missing.
         checkpoints.runAll()
         try Meta.set([("boot", bootID)], in: database)
         self.epoch = epoch
@@ -99,12 +100,12 @@ package final class LogFile {
         isSynced = true
     }
 
-    /// Writes a group: one transaction, after a throw the file is as before.
+    /// Writes a group in one transaction; after a throw the file is as before.
     ///
     /// - Parameters:
     ///   - entries: UTF-8, one JSON object per line, without a newline at the end; empty for none.
     ///   - first: The revision of the first commit, one after `lastRevision`.
-    ///   - last: Of the last one; `first - 1` for a group without commits.
+    ///   - last: The revision of the last one; `first - 1` for a group without commits.
     ///   - time: Milliseconds since 1970.
     package func append(
         _ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int
@@ -119,7 +120,7 @@ package final class LogFile {
             overwriteFailed(error)
             throw error
         }
-        // Nobody may hear of what stands in a file without a name.
+        // No client may be notified of commits in a file without a name.
         if let ahead, !ahead.isSame { throw saveWriteAheadLog(ahead) }
         number += 1
         written += entries.count
@@ -127,14 +128,15 @@ package final class LogFile {
         if last > lastRevision { reached(last) }
     }
 
-    /// Notes how far the history has come.
+    /// Records how far the history has come.
     func reached(_ revision: Int) {
         lastRevision = revision
         lock?.reached(revision)
     }
 
-    /// Its name is gone, or another's, but it is still open here: what is in it is brought into the file, so that the next
-    /// start finds all that was acknowledged. What took its place must not be read as what follows.
+    /// The write-ahead log's name is gone, or another file's, but it is still open here: its contents are moved
+    /// into the file, so that the next start finds all that was acknowledged. The file that replaced it must not
+    /// be read as its continuation.
     private func saveWriteAheadLog(_ ahead: WriteAheadName) -> LogFailure {
         let isSaved = checkpoints.runAll()
         if isSaved { ahead.remove() }
@@ -146,10 +148,10 @@ package final class LogFile {
         return failure
     }
 
-    /// Brings all that was written to disk.
+    /// Syncs everything written to disk.
     ///
-    /// - Throws: `lost` if that fails. Which of the bytes are on disk nobody knows then, and no later attempt would tell,
-    ///   so the file refuses everything until it is opened again.
+    /// - Throws: `lost` if that fails. It is unknown then which of the bytes are on disk, and no later attempt would
+    ///   show it, so the file refuses everything until it is opened again.
     package func sync() throws(LogFailure) {
         try usable()
         if isSynced { return }
@@ -161,14 +163,14 @@ package final class LogFile {
                 "What was last written to the log \(path) may not be on disk; look at the disk with dmesg, then restart "
                     + "the daemon (\(String(cString: sqlite3_errstr(code)))).")
             end = failure
-            // Before the next start, if the machine stays up, this tells what happened.
+            // If the machine stays up, this says at the next start what happened.
             try? Meta.set([("failed", "\(reason.kind)")], in: database)
             throw failure
         }
         isSynced = true
     }
 
-    /// Whether there is room again after `full`: writes a MiB durably, and takes it away, or throws.
+    /// Checks whether there is room again after `full`: writes a MiB durably and removes it, or throws.
     package func probe() throws(LogFailure) {
         try usable()
         try setFull(true)
@@ -177,7 +179,7 @@ package final class LogFile {
         isSynced = true
     }
 
-    /// Ends the run: everything is on disk, in the one file, and marked as whole. Nothing may be asked of it afterwards.
+    /// Ends the run: everything is on disk, in the one file, and marked as whole. It must not be used afterwards.
     package func close() throws(LogFailure) {
         try usable()
         try setFull(true)
@@ -187,8 +189,8 @@ package final class LogFile {
         if isWhole, let ahead, !ahead.isSame { ahead.remove() }
     }
 
-    /// Pages of 4 KiB in the write-ahead log after which they are moved into the file. Tests set fewer, so that crashes
-    /// meet it.
+    /// Pages of 4 KiB in the write-ahead log after which they are moved into the file. Tests set fewer, so that
+    /// crashes happen during a checkpoint.
     package var checkpointPages: Int {
         get { Int(checkpoints.due) }
         set { checkpoints.due = Int32(newValue) }
@@ -196,7 +198,7 @@ package final class LogFile {
 
     // MARK: - For the other parts
 
-    /// Throws once the file can't be used any more, or has been taken away, which would make every promise empty.
+    /// Throws once the file can't be used any more, or has been removed, which would void every guarantee.
     func usable() throws(LogFailure) {
         if let end { throw end }
         if sqlite_has_moved(database.handle) != 0 {
@@ -214,43 +216,43 @@ package final class LogFile {
         isSyncChosen = true
     }
 
-    /// Tells that a transaction went without a sync.
+    /// Records that a transaction was committed without a sync.
     func wroteUnsynced() { isSynced = false }
 
-    /// Sees to it that a failed transaction does not come back: when only its sync failed, its pages stand complete behind
-    /// the last good ones, and the next process would take them for committed. Another small transaction takes their place.
-    /// It also tells the next start of damage that was met, so that this looks closer.
+    /// Prevents a failed transaction from coming back: when only its sync failed, its pages are complete behind the
+    /// last good ones, and the next process would take them for committed. Another small transaction overwrites them.
+    /// It also notes for the next start that damage was met, so that it checks more thoroughly.
     private func overwriteFailed(_ failure: LogFailure) {
         try? Meta.set(
             [(failure.kind == .damaged ? "suspect" : "failed append", "\(number + 1)")], in: database)
     }
 }
 
-/// When what was appended is on disk. In each mode a crash of the daemon loses nothing: all is with the kernel.
+/// When appended groups are on disk. In each mode a crash of the daemon loses nothing: the kernel has everything.
 package enum SyncMode: String, Sendable {
     /// When `append` returns.
     case always
     /// When `sync()` returns. A crash of the machine loses what came after it.
     case interval
-    /// When the kernel wants. A crash of the machine loses what it had not written yet, never the file's consistency.
+    /// When the kernel writes it. A crash of the machine loses what was not written yet, never the file's consistency.
     case never
 }
 
-/// The name of a log's write-ahead log. SQLite holds the file open and never looks whether it still has its name; after
-/// each group somebody must, or commits go where no start finds them. It costs a call of `stat`, 0.6 µs.
+/// The name of a log's write-ahead log. SQLite holds the file open and never checks whether it still has its name; this
+/// must be checked after each group, or commits go where no start finds them. It costs a call of `stat`, 0.6 µs.
 struct WriteAheadName {
     private let path: [CChar]
     private let identity: FileIdentity?
 
-    /// - Parameter log: Without symbolic links, and open.
+    /// - Parameter log: A path without symbolic links; the log is open.
     init(of log: String) {
         path = Array("\(log)-wal".utf8CString)
         identity = FileIdentity(of: path)
     }
 
-    /// Whether it is still the file that it was.
+    /// Whether the name still belongs to the same file.
     var isSame: Bool { identity != nil && FileIdentity(of: path) == identity }
 
-    /// Takes away what has its name now.
+    /// Removes the file that has the name now.
     func remove() { unlink(path) }
 }

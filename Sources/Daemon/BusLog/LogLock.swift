@@ -1,24 +1,24 @@
 import Glibc
 
-/// Sees to it that one daemon owns a log: a lock on a file of its own beside it, `….sqlite-lock`, that holds the owner's
-/// process number and how far the history had come; and one on the log itself, once there is a file.
+/// Ensures that one daemon owns a log: with a lock on a file of its own beside it, `….sqlite-lock`, that holds the
+/// owner's process number and how far the history had come; and one on the log itself, once there is a file.
 ///
-/// Why the first, when the second would do: a log is made, moved aside and replaced while its inode can't be locked yet,
-/// and what is noted must not be in the file that it is to bear witness to.
+/// Why the first, when the second would do: a log is created, moved aside and replaced while its inode can't be locked
+/// yet, and the note must not be in the file that it vouches for.
 ///
 /// The locks end with the process, however that ends, and are not inherited by programs that it starts. The file stays,
-/// for what is noted in it, unless nothing came of the first start.
+/// for its note, unless the first start failed.
 final class LogLock {
-    /// What an owner before noted; nil if nobody did.
+    /// The note of a previous owner; nil if there is none.
     let note: LogNote?
     private let file: String
     private let descriptor: Int32
     private let isNew: Bool
     private var inode: OwnedInode?
-    /// Where the revision stands in the file; nil before a history has begun.
+    /// The offset of the revision in the file; nil before a history has begun.
     private var place: Int?
 
-    /// - Parameter path: Of the log, without symbolic links, so that all who mean it lock the same file.
+    /// - Parameter path: The log's path, without symbolic links, so that all its users lock the same file.
     /// - Throws: `inUse`, naming the process that has the lock.
     init(beside path: String) throws(LogFailure) {
         file = path + "-lock"
@@ -30,25 +30,25 @@ final class LogLock {
 
     deinit { close(descriptor) }
 
-    /// Locks the log itself, which there is now; the one before, when another file has taken its place.
+    /// Locks the log itself once it exists, and again when another file has replaced it.
     func own(_ path: String) throws(LogFailure) {
         if let inode, inode.identity == FileIdentity(of: path) { return }
         inode = nil
         inode = try OwnedInode(of: path)
     }
 
-    /// Takes the file away if this lock made it: nothing has come of the start.
+    /// Removes the file if this lock created it: the start has failed.
     func withdraw() { if isNew { unlink(file) } }
 
-    /// Gives the file to the log's owner, for whom somebody else has begun it.
+    /// Gives the file to the log's owner, when another user has created it.
     func give(to user: uid_t, _ group: gid_t) { _ = fchown(descriptor, user, group) }
 
-    // MARK: - Noting
+    // MARK: - The note
 
-    /// Notes where a run of a history begins.
+    /// Records where a run of a history begins.
     func begin(epoch: String, revision: Int) { write(LogNote(epoch: epoch, revision: revision)) }
 
-    /// Notes how far it has come. Should that fail, the note stays behind, which makes nothing wrong.
+    /// Records how far it has come. If that fails, the note lags behind, which is harmless.
     func reached(_ revision: Int) {
         guard let place else { return }
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 24) { room in
@@ -64,7 +64,7 @@ final class LogLock {
         }
     }
 
-    /// Writes the whole file, in one step, so that whoever kills us leaves a note.
+    /// Writes the whole file in one step, so that a kill at any time leaves a note.
     private func write(_ note: LogNote?) {
         let process = "\(getpid())\n"
         var text = process + (note.map { "\($0.line)\n" } ?? "")
@@ -75,7 +75,7 @@ final class LogLock {
         place = note.map { process.utf8.count + $0.epoch.utf8.count + 1 }
     }
 
-    /// Those that are whole.
+    /// The complete lines of the file.
     private static func lines(_ descriptor: Int32) -> [Substring] {
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = pread(descriptor, &bytes, bytes.count, 0)
@@ -102,7 +102,7 @@ final class LogLock {
                 close(descriptor)
                 throw refusal(number, owner, file, path)
             }
-            // Whoever made it may have taken it away again before we had its lock.
+            // The process that created it may have removed it again before we had its lock.
             if FileIdentity(descriptor: descriptor) == FileIdentity(of: file) { return (descriptor, isNew) }
             close(descriptor)
         }

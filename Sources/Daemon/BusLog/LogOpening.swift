@@ -1,4 +1,4 @@
-/// The steps by which a log is opened for writing: lock, create, recover, look through, and rescue what is damaged.
+/// The steps by which a log is opened for writing: lock, create, recover, check, and rescue what is damaged.
 struct LogOpening {
     let lock: LogLock?
     let database: Database
@@ -48,7 +48,7 @@ struct LogOpening {
             // Another file may be there now.
             try lock.own(place)
             let database = try Self.open(place, vfs: nil)
-            // It need not be read twice, as long as it is the same.
+            // It need not be read twice, as long as it is the same file.
             let survey: LogSurvey
             if let known = findings.survey {
                 survey = known
@@ -70,8 +70,8 @@ struct LogOpening {
     private static func open(_ path: String, vfs: String?) throws(LogFailure) -> Database {
         let database = try Database(path: path, .creating, vfs: vfs)
         try database.execute("PRAGMA page_size = 4096")
-        // Nobody else's bytes are in it, so what is deleted need not be overwritten; and a transaction is in memory
-        // until it is committed.
+        // It holds no other program's bytes, so deleted ones need not be overwritten; and a transaction is in
+        // memory until it is committed.
         try database.execute(
             "PRAGMA secure_delete = OFF; PRAGMA cache_spill = OFF; PRAGMA cache_size = -8192")
         let isAbsent = try Schema.isAbsent(in: database)
@@ -91,16 +91,16 @@ struct LogOpening {
         return database
     }
 
-    /// What is found out about a file before it is opened for writing, and what was done about it.
+    /// The findings about a file before it is opened for writing, and what was done about them.
     private struct Findings {
         let path: String
-        /// How far the history had come, as its owner before noted it.
+        /// How far the history had come, as its previous owner recorded it.
         let note: LogNote?
         var notices: [String] = []
         var lostCommits = false
-        /// Before anybody opened the file, who might make one.
+        /// Checked before the file is opened, which may create one.
         private var isWriteAheadLogAbsent = false
-        /// What is in it, once that has been found whole.
+        /// Its contents, once they have been found whole.
         var survey: LogSurvey?
 
         init(path: String, note: LogNote?) {
@@ -108,18 +108,19 @@ struct LogOpening {
             self.note = note
         }
 
-        /// Decides whether the write-ahead log can be trusted, and takes it away when the file is better without it:
-        /// a part of it that was in the file already, written again, would take the file back.
+        /// Decides whether the write-ahead log can be trusted, and moves it away when the file is better without it: a
+        /// part of it that was already in the file, written again, would revert the file.
         mutating func checkWriteAheadLog(_ bootID: String) throws(LogFailure) {
             let scan = WALScan(path + "-wal")
             if scan.isEmpty { isWriteAheadLogAbsent = true }
             guard scan.isHeaderBroken || scan.commitsBehindBreak > 0 else { return }
             let with = Self.survey(path, isImmutable: false)
-            // What is torn is what was being written when the daemon was killed, over frames of an earlier generation:
-            // all that anybody was told of is there.
+            // A torn end is what was being written when the daemon was killed, over frames of an earlier generation:
+            // everything that clients were notified of is there.
             if let with, let note, note.epoch == with.epoch, with.revision >= note.revision { return }
             let boot = with?.boot
-            // The last transaction alone may have been torn when the machine went down; nobody was told of it then.
+            // Only the last transaction may have been torn when the machine went down; no
+            // client was notified of it then.
             guard scan.isHeaderBroken || scan.commitsBehindBreak > 1 || boot == nil || boot == bootID else {
                 return
             }
@@ -135,8 +136,8 @@ struct LogOpening {
             }
         }
 
-        /// Holds what is there against what is known to have been: a write-ahead log may be missing, or end too early, and
-        /// be whole as far as it goes.
+        /// Compares what is there with what is known to have been there: a write-ahead log may be missing, or end too
+        /// early, and be whole as far as it goes.
         mutating func checkEnd(_ survey: LogSurvey, in database: Database) throws(LogFailure) {
             let epoch = try Meta.text("epoch", in: database)
             if let note, note.epoch == epoch {
@@ -160,7 +161,7 @@ struct LogOpening {
             lostCommits = true
         }
 
-        /// Replaces the file when something in it is damaged that is needed, now or by the next append.
+        /// Replaces the file when it has damage in something that is needed, now or by the next append.
         mutating func checkTables() throws(LogFailure) {
             let scratch: String
             let survey: LogSurvey
@@ -189,7 +190,7 @@ struct LogOpening {
             notices += survey.problems
         }
 
-        /// What a file says of itself, with its write-ahead log or without it; nil if it says nothing whole.
+        /// What a file records about itself, with its write-ahead log or without it; nil if that can't be read whole.
         private static func survey(
             _ path: String, isImmutable: Bool
         ) -> (revision: Int, epoch: String?, boot: String?)? {
@@ -205,11 +206,11 @@ struct LogOpening {
     }
 }
 
-/// How far a history had come, as its owner noted it beside the log: a second witness, against which the next start holds
-/// what it finds. A log that ends before it has lost commits that had left the daemon, whatever took them away.
+/// How far a history had come, as its owner recorded it beside the log: a second witness, with which the next start
+/// compares what it finds. A log that ends before it has lost commits that clients know of, whatever removed them.
 ///
-/// It is never ahead of the log, since it is written after the commit, and may be behind it, since nobody syncs it: the
-/// kernel keeps it when the daemon is killed, and that is when it is needed.
+/// It is never ahead of the log, since it is written after the commit, and may be behind it, since it is not synced:
+/// the kernel keeps it when the daemon is killed, and that is when it is needed.
 struct LogNote: Equatable {
     let epoch: String
     let revision: Int
@@ -219,7 +220,7 @@ struct LogNote: Equatable {
         self.revision = revision
     }
 
-    /// From the line `EPOCH REVISION`; nil if it is anything else.
+    /// Parses the line `EPOCH REVISION`; nil if it is anything else.
     init?(line: Substring) {
         let words = line.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, !words[0].isEmpty, let revision = Int(words[1]), revision >= 0 else {

@@ -1,8 +1,9 @@
 import Glibc
 
-/// Looking at a log's place without touching it.
+/// Checks a log's place without touching it.
 extension LogPlace {
-    /// Throws what would keep a daemon from starting with a log at this path, as far as that can be seen from outside.
+    /// Throws what would keep a daemon from starting with a log at this path, as far as that
+    /// can be checked from outside.
     static func check(_ path: String) throws(LogFailure) {
         let place = resolved(path)
         try checkKind(of: place)
@@ -19,7 +20,7 @@ extension LogPlace {
             throw failure("can't be read and written; give it to user \(geteuid())", place, errno)
         }
         if status.st_size == 0 { return }
-        // Without a write-ahead log nothing need be made to read it.
+        // Without a write-ahead log nothing has to be created to read it.
         let isAlone = WALScan(place + "-wal").isEmpty
         let database = try Database(path: place, isAlone ? .readingAlone : .reading)
         if try !Schema.isAbsent(in: database) { try Schema.check(database) }
@@ -27,6 +28,7 @@ extension LogPlace {
 }
 
 extension LogFile {
-    /// Throws what would keep `init` from opening a log at this path, as far as that can be seen without touching it.
+    /// Throws what would keep `init` from opening a log at this path, as far as that can be
+    /// checked without touching it.
     package static func check(_ path: String) throws(LogFailure) { try LogPlace.check(path) }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where a log lies in the file system.
+/// The place of a log in the file system.
 enum LogPlace {
     /// The path without symbolic links, so that all names of a log mean the same files beside it.
     static func resolved(_ path: String) -> String {
@@ -32,7 +32,7 @@ enum LogPlace {
         }
     }
 
-    /// Makes an empty file for its owner only, durably; or sees that what is there may be read and written.
+    /// Creates an empty file for its owner only, durably; or checks that the existing one can be read and written.
     static func create(_ path: String) throws(LogFailure) {
         // The descriptor is closed before SQLite opens the file: closing one later would end SQLite's locks.
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -56,7 +56,7 @@ enum LogPlace {
         }
     }
 
-    /// Brings names of files in the directory to disk.
+    /// Syncs the names of files in the directory to disk.
     static func syncDirectory(of path: String) throws(LogFailure) {
         let descriptor = open(directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("lies in a directory that can't be read", path, errno) }

@@ -1,14 +1,14 @@
 /// Reads a log: beside a running writer, in its process or another, or while there is none. It sees what is committed,
-/// changes nothing, and never stands in the writer's way for longer than it takes to copy a MiB.
+/// changes nothing, and never blocks the writer for longer than it takes to copy a MiB.
 ///
 /// It belongs to one thread at a time.
 package final class LogReader {
-    /// As it was given; what failures name.
+    /// The path as given, for failures.
     package let path: String
     private let database: Database
     private let contents: LogContents
 
-    /// - Parameter vfs: Another storage than the file system's, by the name under which SQLite knows it.
+    /// - Parameter vfs: Another storage than the file system's, by its name in SQLite.
     /// - Throws: `notALog` also when there is no file.
     package init(path: String, vfs: String? = nil) throws(LogFailure) {
         self.path = path
@@ -21,7 +21,7 @@ package final class LogReader {
     /// The name of the history; nil before the writer has begun one.
     package func epoch() throws(LogFailure) -> String? { try Meta.text("epoch", in: database) }
 
-    /// Newest first.
+    /// The snapshots, newest first.
     package func snapshots() throws(LogFailure) -> [SnapshotInfo] { try contents.snapshots() }
 
     /// The whole text of a snapshot.
@@ -37,11 +37,11 @@ package final class LogReader {
         return text
     }
 
-    /// Calls with each group that comes after a revision, at least in part, in order: the first one may begin before it.
-    /// Groups that are written meanwhile are given too.
+    /// Calls `body` with each group that comes after a revision, at least in part, in order: the first one may begin
+    /// before it. Groups written meanwhile are included.
     ///
-    /// - Parameter body: False ends it. It may take its time.
-    /// - Throws: `damaged` at the first group that is not whole; `lost` if groups after the revision were taken away.
+    /// - Parameter body: Returns false to end it. It may take its time.
+    /// - Throws: `damaged` at the first group that is not whole; `lost` if groups after the revision were trimmed.
     package func forEachGroup(
         after revision: Int, _ body: (Group) throws(LogFailure) -> Bool
     ) throws(LogFailure) {

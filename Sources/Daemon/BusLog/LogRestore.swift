@@ -1,23 +1,23 @@
 import Glibc
 
-/// Puts a copy of a log in the log's place.
+/// Replaces a log by a copy.
 ///
 /// The copy is copied once more, into a file beside the log, and everything is done with that one: it gets a history of
-/// its own, is looked through, and only then is renamed to what it shall be. So the copy itself is never changed, at no
-/// time is there less than one complete log, and what was there is kept. Why a history of its own: clients know commits
-/// of the old one that are not in the copy.
+/// its own, is checked, and only then gets the log's name. So the copy itself is never changed, at no time is there
+/// less than one complete log, and the previous log is kept. Why a history of its own: clients know commits of the old
+/// one that are not in the copy.
 package enum LogRestore {
     package struct Outcome: Sendable {
-        /// Of the last commit in the copy.
+        /// The revision of the last commit in the copy.
         package let revision: Int
-        /// Where the log is now that was there; nil if there was none.
+        /// The new place of the previous log; nil if there was none.
         package let aside: String?
     }
 
     /// - Parameters:
     ///   - epoch: The name of the new history.
-    ///   - check: Looks through the file at a path, and throws unless it is whole.
-    /// - Throws: `inUse` while a daemon has the log; a failure whose path is that of the copy when that is to blame.
+    ///   - check: Checks the file at a path, and throws unless it is whole.
+    /// - Throws: `inUse` while a daemon has the log; a failure with the path of the copy when that is to blame.
     package static func restore(
         _ copy: String, to path: String, epoch: String, check: (String) throws(LogFailure) -> Void
     ) throws(LogFailure) -> Outcome {
@@ -37,7 +37,7 @@ package enum LogRestore {
             Rescue.remove(scratch)
             let revision = try take(copy, into: scratch, epoch)
             try check(scratch)
-            // What looked through it may have left something beside it.
+            // The check may have left files beside it.
             for suffix in ["-wal", "-shm"] { unlink(scratch + suffix) }
             let wasThere = LogPlace.exists(place)
             try giveAway(scratch, beside: place, lock)
@@ -50,11 +50,11 @@ package enum LogRestore {
         }
     }
 
-    /// Copies what can be read, under another name of its history. Gives the last revision.
+    /// Copies what can be read, under a new name of its history. Returns the last revision.
     private static func take(_ copy: String, into scratch: String, _ epoch: String) throws(LogFailure) -> Int
     {
         do throws(LogFailure) {
-            // Nothing is written beside a copy that stands alone, so it may be where nothing can be.
+            // Nothing is written beside a copy that stands alone, so it may be in a read-only place.
             let isAlone = WALScan(copy + "-wal").isEmpty
             let source = try Database(path: copy, isAlone ? .readingAlone : .reading)
             try Schema.check(source)
@@ -89,7 +89,7 @@ package enum LogRestore {
         }
     }
 
-    /// Whose the log was, theirs it is again: that of the log before, or else of whoever the directory belongs to.
+    /// Gives the new log to the owner of the previous one, or else to the owner of the directory.
     private static func giveAway(_ scratch: String, beside place: String, _ lock: LogLock) throws(LogFailure)
     {
         var model = stat()
@@ -102,7 +102,7 @@ package enum LogRestore {
         guard descriptor >= 0 else { throw LogPlace.failure("can't be written", place, errno) }
         defer { close(descriptor) }
         if fstat(descriptor, &own) == 0, own.st_uid != model.st_uid || own.st_gid != model.st_gid {
-            // Without a log there, only root gives anything away; everybody else keeps what they made.
+            // Without a log there, only root changes the owner; other users keep the file.
             let given = isThere || geteuid() == 0 ? fchown(descriptor, model.st_uid, model.st_gid) : 0
             guard given == 0 else {
                 throw LogPlace.failure(

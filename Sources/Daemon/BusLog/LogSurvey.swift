@@ -1,19 +1,19 @@
-/// What a log holds that can be relied on: its newest whole snapshot, and the groups after it as far as they are whole.
+/// The reliable contents of a log: its newest whole snapshot, and the groups after it as far as they are whole.
 struct LogSurvey {
     /// The newest whole snapshot; nil if history begins at revision 0.
     private(set) var base: SnapshotInfo?
     private(set) var lastRevision = 0
     private(set) var oldestRevision = 0
-    /// Of the newest group.
+    /// The number of the newest group.
     private(set) var number = 0
-    /// Bytes of entries in all groups, those taken away too.
+    /// Bytes of entries in all groups, including those trimmed.
     private(set) var written = 0
-    /// What is damaged, in words; empty if nothing is that matters.
+    /// Damage, in words; empty if there is none that matters.
     private(set) var problems: [String] = []
-    /// Whether commits at the end are among it.
+    /// Whether commits at the end are damaged.
     private(set) var lostCommits = false
 
-    /// - Throws: `damaged` if there is nothing to begin with; whatever else keeps the file from being read.
+    /// - Throws: `damaged` if there is nothing to begin with; any other failure that keeps the file from being read.
     init(_ contents: LogContents) throws(LogFailure) {
         let snapshots = try findBase(contents)
         try followGroups(contents)
@@ -43,7 +43,7 @@ struct LogSurvey {
         let isWhole = try noting { survey throws(LogFailure) in
             guard let numbers = try contents.numbers() else { return }
             var next = try contents.number(after: survey.lastRevision)
-            // Without one after the snapshot, the newest is looked at all the same: the next is written behind it.
+            // Without a group after the snapshot, the newest is checked all the same: the next is written behind it.
             if next > numbers.upperBound { next = numbers.upperBound }
             try contents.forEachGroup(from: next) { group throws(LogFailure) in
                 guard group.first <= survey.lastRevision + 1 else {
@@ -58,7 +58,7 @@ struct LogSurvey {
         lostCommits = !isWhole
     }
 
-    /// Whether what is in the groups begins with the first commit of all.
+    /// Whether the groups begin with the first commit of all.
     private static func beginsAtOrigin(_ contents: LogContents) throws(LogFailure) -> Bool {
         guard let numbers = try contents.numbers() else { return false }
         var begins = false
@@ -69,7 +69,7 @@ struct LogSurvey {
         return begins
     }
 
-    /// Runs what may find damage, and notes that; false if it did.
+    /// Runs what may find damage, and records it; false if it did.
     @discardableResult
     private mutating func noting(_ body: (inout Self) throws(LogFailure) -> Void) throws(LogFailure) -> Bool {
         do {

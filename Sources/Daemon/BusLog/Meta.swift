@@ -1,4 +1,4 @@
-/// What the table `meta` says about the file as a whole.
+/// The table `meta`: facts about the file as a whole.
 enum Meta {
     static func text(_ name: String, in database: Database) throws(LogFailure) -> String? {
         let statement = try Statement(database, "SELECT value FROM meta WHERE name = ?1")
@@ -11,7 +11,7 @@ enum Meta {
         return try outcome.get()
     }
 
-    /// All that can be read; nil if not all of it can.
+    /// All rows that can be read; nil if not all of them can.
     static func readable(in database: Database) -> [(String, String)]? {
         guard let statement = try? Statement(database, "SELECT name, value FROM meta") else { return nil }
         defer { statement.reset() }
@@ -31,7 +31,7 @@ enum Meta {
             "INSERT OR REPLACE INTO meta(name, value) VALUES " + rows.joined(separator: ", "))
     }
 
-    /// Whether the run before may have left commits behind that are not in the file.
+    /// Whether the previous run may have had commits that are not in the file.
     static func mayHaveLost(in database: Database, bootID: String) throws(LogFailure) -> Bool {
         guard let mode = try text("sync", in: database) else { return false }
         if try text("clean", in: database) == "1" { return false }
@@ -40,8 +40,8 @@ enum Meta {
         return try text("boot", in: database) != bootID
     }
 
-    /// Whether a run began that did not end in order, and nobody has named the history anew since: then a write-ahead log
-    /// belongs to the file. Each beginning brings this into the file itself, and each end in order takes it away.
+    /// Whether a run began that did not end in order, and the history has not been renamed since: then a write-ahead
+    /// log belongs to the file. Each start writes this into the file itself, and each orderly end removes it.
     static func isInUse(in database: Database) throws(LogFailure) -> Bool {
         guard try text("clean", in: database) == "0" else { return false }
         guard let begun = try text("begun", in: database) else { return true }

@@ -1,12 +1,12 @@
 import Glibc
 import Synchronization
 
-/// A lock on the log's own inode, which all its names share: a hard link, and a log whose lock file somebody has deleted,
-/// are still the same log.
+/// A lock on the log's own inode, which all its names share: a hard link, and a log whose lock file was
+/// deleted, are still the same log.
 ///
-/// It is a lock of `flock`, which SQLite's own do not meet. Those end when any descriptor of the file is closed in this
-/// process, so this one is opened before SQLite opens the file and closed after SQLite has let go of it; and a second
-/// owner in this process, whose attempt would close one, is refused before it opens anything.
+/// It is a lock of `flock`, which does not interfere with SQLite's own. Those end when any descriptor of the file is
+/// closed in this process, so this one is opened before SQLite opens the file and closed after SQLite has closed it;
+/// and a second owner in this process, whose attempt would close one, is refused before it opens anything.
 final class OwnedInode {
     private static let owned = Mutex<Set<FileIdentity>>([])
 

@@ -1,20 +1,20 @@
 import Glibc
 
-/// Moves a damaged log aside, whole, and puts a new one in its place that holds what could be relied on.
+/// Moves a damaged log aside, whole, and replaces it by a new one that holds what is reliable.
 ///
-/// The new one is made beside it under a name of its own, then renamed; if that is interrupted, the next start goes on
-/// where it ended, and at no time is there less than one complete log.
+/// The new one is made beside it under a name of its own, then renamed; if that is interrupted, the next start
+/// continues where it ended, and at no time is there less than one complete log.
 enum Rescue {
-    /// Why a file is moved aside, as its new name says.
+    /// Why a file is moved aside; part of its new name.
     enum Reason: String {
         case damaged
-        /// Whole, and replaced by a copy. A replacement that is interrupted names it `damaged` all the same.
+        /// Whole, and replaced by a copy. After an interrupted replacement it is named `damaged` all the same.
         case replaced
     }
 
-    /// Copies what a survey found whole: the oldest snapshot from which history is complete, and all after it.
+    /// Copies what a survey found whole: the oldest snapshot from which history is complete, and everything after it.
     ///
-    /// - Returns: Where the copy is; `place` puts it where it belongs.
+    /// - Returns: Where the copy is; `place` moves it to its final place.
     static func copy(_ path: String, _ contents: LogContents, _ survey: LogSurvey, _ meta: [(String, String)])
         throws(LogFailure) -> String
     {
@@ -35,9 +35,9 @@ enum Rescue {
         return scratch
     }
 
-    /// Puts a finished copy where the damaged file was; connections to either are closed.
+    /// Moves a finished copy to the place of the damaged file; connections to either are closed.
     ///
-    /// - Returns: Where the damaged file is then.
+    /// - Returns: The new place of the damaged file.
     static func place(
         _ scratch: String, at path: String, as reason: Reason = .damaged
     ) throws(LogFailure) -> String {
@@ -46,7 +46,7 @@ enum Rescue {
         return try finish(path, as: reason) ?? path
     }
 
-    /// Ends a replacement that was begun; nil if there was none.
+    /// Completes a replacement that was begun; nil if there was none.
     @discardableResult
     static func finish(_ path: String, as reason: Reason = .damaged) throws(LogFailure) -> String? {
         let rescued = path + "-rescued"
@@ -142,7 +142,7 @@ enum Rescue {
                 return failure == nil && group.number < survey.number
             }
         } catch {
-            // The survey ended where this does.
+            // The survey ended at the same damage.
             guard error.kind == .damaged else { throw error }
         }
         if let failure { throw failure }

@@ -1,7 +1,7 @@
 import CSQLite
 
-/// The tables of the log, as a person with the `sqlite3` tool finds them. Comments inside are for that person: SQLite
-/// keeps them, and `.schema` shows them.
+/// The tables of the log, as an operator with the `sqlite3` tool finds them. Comments inside are for that operator:
+/// SQLite keeps them, and `.schema` shows them.
 enum Schema {
     /// "FLUX", so that a file of another program is recognised.
     static let applicationID = 0x464c_5558
@@ -53,7 +53,7 @@ enum Schema {
         COMMIT;
         """
 
-    /// Whether the file is new: SQLite's, and nothing in it yet, since whoever created it did not get further.
+    /// Whether the file is new: SQLite's, but without tables, because its creator did not get further.
     static func isAbsent(in database: Database) throws(LogFailure) -> Bool {
         if try database.integer("PRAGMA application_id") != 0 { return false }
         return try database.integer("SELECT count(*) FROM sqlite_schema") == 0
@@ -74,7 +74,7 @@ enum Schema {
                 "The log \(path) has form \(form), written by a later version; install that one, or move the log away."
             )
         }
-        // Its rows are read by name later; a file that lacks a table says so here.
+        // Its rows are read by name later; a missing table is reported here.
         _ = try Statement(database, "SELECT number, first, last, time, start, digest, entries FROM groups")
         _ = try Statement(database, "SELECT revision, time, start, parts, bytes, digest FROM snapshots")
         _ = try Statement(database, "SELECT revision, part, records FROM snapshot_parts")

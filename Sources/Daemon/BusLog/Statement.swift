@@ -20,7 +20,7 @@ final class Statement {
         sqlite3_bind_int64(handle, parameter, Int64(value))
     }
 
-    /// Binds text that must stay where it is until the statement has run.
+    /// Binds text that must stay in place until the statement has run.
     func bind(_ parameter: Int32, text: UnsafeRawBufferPointer) {
         // Without bytes there may be no address, and no address would mean null.
         guard let start = text.baseAddress, !text.isEmpty else {
@@ -42,13 +42,13 @@ final class Statement {
         try outcome.get()
     }
 
-    /// Runs a statement that gives no rows.
+    /// Runs a statement that returns no rows.
     func run() throws(LogFailure) {
         defer { reset() }
         while try next() {}
     }
 
-    /// Goes to the next row; false after the last. As long as it is not reset, the statement holds a read transaction.
+    /// Moves to the next row; false after the last. Until it is reset, the statement holds a read transaction.
     func next() throws(LogFailure) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true

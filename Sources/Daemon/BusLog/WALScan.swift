@@ -1,12 +1,12 @@
 import Glibc
 
-/// Looks at a write-ahead log before SQLite does. SQLite takes its frames up to the first that does not follow from the
-/// one before, and forgets the rest without a word: that is right for the end of a crash, and silent loss when a bit in
-/// the middle has flipped.
+/// Checks a write-ahead log before SQLite reads it. SQLite uses its frames up to the first that does not follow
+/// from the previous one, and silently ignores the rest: that is right for the end of a crash, and silent loss when
+/// a bit in the middle has flipped.
 struct WALScan {
-    /// Commits that stand behind the first broken frame and belong to the same generation of the log.
+    /// Commits behind the first broken frame that belong to the same generation of the log.
     private(set) var commitsBehindBreak = 0
-    /// Whether not even its first bytes make sense, while there are more.
+    /// Whether not even its first bytes are valid, although there are more.
     private(set) var isHeaderBroken = false
     /// Whether it is absent, or too short to hold anything.
     private(set) var isEmpty = true
@@ -38,7 +38,7 @@ struct WALScan {
             let frame = Self.read(descriptor, Self.frameHeaderSize + pageSize, at: place)
             guard frame.count == Self.frameHeaderSize + pageSize else { return }
             place += frame.count
-            // Frames of earlier generations stay behind until they are overwritten.
+            // Frames of earlier generations remain until they are overwritten.
             let isOurs = frame[8..<16] == header[16..<24]
             if !isBroken {
                 sum = Self.sum(frame[..<8], sum, isBig)
