@@ -1,10 +1,10 @@
-/// What the architecture refuses, each with a sentence that says what to do.
+/// Errors of the architecture, each with a sentence that says what to do.
 public enum FluxError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A mutation dispatched. The commit was rolled back and the inner dispatch refused.
     case dispatchInMutation(action: String)
     /// No reducer knew the action.
     case unhandledAction(action: String)
-    /// Two reducers stand for one sub-state, or may.
+    /// Two reducers handle one sub-state, or may.
     case duplicateReducer(first: String, second: String)
     /// A reducer's sub-state lies inside another one's.
     case nestedReducer(outer: String, inner: String)
@@ -12,7 +12,7 @@ public enum FluxError: Error, Equatable, Sendable, CustomStringConvertible {
     case missingElement(lens: String)
     /// A relay is attached already.
     case relayAttached(state: String)
-    /// The store went before it committed the action.
+    /// The store was released before it committed the action.
     case storeGone(state: String)
     /// Handlers of one dispatch wait for each other.
     case waitCycle(outcome: String)

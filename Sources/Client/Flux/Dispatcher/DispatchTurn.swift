@@ -1,4 +1,4 @@
-/// One dispatch on its way through the handlers. Each handler gets it, to say whom it waits for.
+/// One dispatch on its way through the handlers. Each handler receives it, to say which handlers it waits for.
 public final class DispatchTurn {
     private enum Progress {
         case waiting
@@ -25,12 +25,12 @@ public final class DispatchTurn {
         progress = Dictionary(uniqueKeysWithValues: handlers.map { ($0.token, .waiting) })
     }
 
-    /// Lets the handlers of `tokens` see this outcome first. A token of another kind of outcome has nothing to do
-    /// here and is not waited for.
+    /// Lets the handlers of `tokens` see this outcome first. A token of another kind of outcome has nothing to
+    /// do here and is not waited for.
     ///
     /// Throws ``FluxError/waitCycle(outcome:)`` if one of them waits for the caller,
-    /// ``FluxError/unknownToken(outcome:)`` if one is not registered, or what the handler waited for threw. The dispatch
-    /// throws a cycle or an unknown token even if the handler swallows it.
+    /// ``FluxError/unknownToken(outcome:)`` if one is not registered, or the error of the handler waited for. The
+    /// dispatch throws a cycle or an unknown token even if the handler swallows it.
     public func waitFor(_ tokens: [DispatchToken]) throws {
         for token in tokens {
             guard isRegistered(token) else { throw remembered(FluxError.unknownToken(outcome: outcome)) }

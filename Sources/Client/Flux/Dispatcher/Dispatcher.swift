@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Hands typed outcomes to whoever registered for them, one dispatch at a time.
+/// Passes typed outcomes to the handlers registered for them, one dispatch at a time.
 ///
 /// ```swift
 /// let todos = dispatcher.register(FetchTodos.self) { result, turn in … }
@@ -10,10 +10,10 @@ import Synchronization
 /// try dispatcher.dispatch(FetchTodos.self, .failure(.offline))
 /// ```
 ///
-/// There is a ``shared`` one, and nothing is tied to it: whatever uses a dispatcher takes it as a parameter, so that a test
-/// or a second world brings its own.
+/// There is a ``shared`` one, and nothing is tied to it: code that uses a dispatcher takes it as a parameter, so that a
+/// test or a second world brings its own.
 public final class Dispatcher: Sendable {
-    /// The dispatcher of those who don't bring their own.
+    /// The dispatcher for code that doesn't bring its own.
     public static let shared = Dispatcher()
 
     private struct Round {
@@ -38,7 +38,7 @@ public final class Dispatcher: Sendable {
     /// Errors of dispatches that were queued behind another one, so that their callers had returned.
     public var failures: Signal<DispatchFailure> { failed.signal }
 
-    /// Hands `result` to all handlers of the outcome, in the order of their registration.
+    /// Passes `result` to all handlers of the outcome, in the order of their registration.
     ///
     /// While another dispatch is under way, on this thread or another, it is queued and this returns at once. Otherwise
     /// all handlers have been called when it returns, and it throws the first error of theirs. Inside a mutation it is
@@ -75,7 +75,7 @@ public final class Dispatcher: Sendable {
         if let error { throw error }
     }
 
-    /// Does asynchronous work and dispatches what comes of it, a failure as data like a success.
+    /// Does asynchronous work and dispatches the result, a failure as data like a success.
     ///
     /// ```swift
     /// try await dispatcher.dispatch(FetchTodos.self) { () async throws(FetchError) in try await service.todos() }
@@ -107,9 +107,9 @@ public final class Dispatcher: Sendable {
         return token
     }
 
-    /// Calls the handler no more, not even in the dispatch that is under way. Further calls do nothing.
+    /// Ends the calls of the handler, also in the dispatch that is under way. Further calls do nothing.
     public func unregister(_ token: DispatchToken) {
-        // Let go of outside the lock: the handler may hold anything.
+        // Released outside the lock: the handler may hold anything.
         _ = contents.withLock { contents in
             contents.handlers.firstIndex { $0.token == token }.map { contents.handlers.remove(at: $0) }
         }

@@ -8,8 +8,8 @@
 /// try dispatcher.dispatch(FetchTodos.self, .success([todo]))
 /// ```
 public protocol Outcome {
-    /// What comes of it when it goes well.
+    /// The result of a success.
     associatedtype Payload: Sendable
-    /// What comes of it when it goes wrong; `Never` if it can't.
+    /// The result of a failure; `Never` if it can't fail.
     associatedtype Failure: Error
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value that follows the outcomes of a ``Dispatcher``, and tells its observers only of changes.
+/// A value that follows the outcomes of a ``Dispatcher``, and notifies its observers only of changes.
 ///
 /// ```swift
 /// let todos = ReduceStore<[Todo]>([], dispatcher: dispatcher)
@@ -24,7 +24,7 @@ public final class ReduceStore<Value: Sendable>: SignalSource {
         emitter.finish()
     }
 
-    /// The value now.
+    /// The current value.
     public var state: Value { emitter.latest }
 
     /// The latest value, then every change; equal values are skipped if they can be compared.
@@ -41,7 +41,7 @@ public final class ReduceStore<Value: Sendable>: SignalSource {
         let areEqual = Equality.of(Value.self)
         let token = dispatcher.register(outcome) { [emitter] result, turn in
             try turn.waitFor(awaited)
-            // A dispatcher runs one handler at a time, so nobody else writes between reading and sending.
+            // A dispatcher runs one handler at a time, so no other code writes between reading and sending.
             let before = emitter.latest
             var after = before
             let (_, triedToDispatch) = try ThreadContext.mutate { try reduce(&after, result) }

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Where work is carried out: a store's commits, or an observer's calls.
+/// Where work is executed: a store's commits, or an observer's calls.
 ///
 /// ```swift
 /// let store = Store<Counter>(state: Counter(), executor: .mainThread)
@@ -12,28 +12,28 @@ import Dispatch
 public struct Executor: Sendable {
     private let carryOut: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// An executor of one's own: the closure gets each piece of work and has to call it once, now or later, on any
-    /// thread. Work that it forgets never happens.
+    /// A custom executor: the closure receives each piece of work and has to call it once, now or later, on any thread.
+    /// Work that it drops never happens.
     ///
     /// ```swift
     /// let guarded = Executor { work in queue.sync(execute: work) }
     /// ```
     ///
-    /// One that waits for another thread to do the work must not be asked by that thread: what observers dispatch there
-    /// is handed over there.
+    /// One that waits for another thread to do the work must not be used from that thread: what observers
+    /// dispatch there is executed there.
     public init(_ carryOut: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void) {
         self.carryOut = carryOut
     }
 
-    /// Hands `work` over.
+    /// Executes `work`.
     public func execute(_ work: @escaping @Sendable () -> Void) { carryOut(work) }
 
-    /// At once, on the thread that asks.
+    /// At once, on the calling thread.
     public static let immediate = Executor { $0() }
 
-    /// On the main thread: at once if that is the thread that asks and nothing is waiting before, else in line.
+    /// On the main thread: at once if that is the calling thread and nothing waits before, else in the queue.
     ///
-    /// Somebody has to serve the main queue: an asynchronous `main`, a run loop, or `dispatchMain()`.
+    /// Something has to serve the main queue: an asynchronous `main`, a run loop, or `dispatchMain()`.
     public static let mainThread = Executor { MainThread.line.run($0) }
 
     /// On `queue`, one piece of work after another even when the queue is a concurrent one.

@@ -1,7 +1,7 @@
-/// A line: what was put in first comes out first. Putting in and taking out cost the same however long it is.
+/// A queue: first in, first out. Adding and removing cost the same however long it is.
 struct FirstInFirstOut<Element> {
     private var arrived: [Element] = []
-    /// The front of the line, its first element last.
+    /// The front of the queue, its first element last.
     private var leaving: [Element] = []
 
     var isEmpty: Bool { arrived.isEmpty && leaving.isEmpty }
@@ -12,7 +12,7 @@ struct FirstInFirstOut<Element> {
 
     mutating func popFirst() -> Element? {
         if leaving.isEmpty, !arrived.isEmpty {
-            // Changing places keeps the memory of both for the next ones, but not that of a line that was long once.
+            // Swapping keeps the memory of both for the next ones, but not that of a queue that was long once.
             if leaving.capacity > 1024 { leaving = [] }
             swap(&arrived, &leaving)
             leaving.reverse()

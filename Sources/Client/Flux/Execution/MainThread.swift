@@ -2,12 +2,12 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The way onto the main thread that keeps the order: work runs at once when it comes on the main thread and nothing
-/// is waiting or running before it, else it stands in line in the main queue.
+/// Execution on the main thread that keeps the order: work runs at once when it comes on the main thread and nothing is
+/// waiting or running before it, else it waits in the main queue.
 final class MainThread: Sendable {
     static let line = MainThread()
 
-    /// Work that is running or in line.
+    /// Work that is running or queued.
     private let waiting = Atomic<Int>(0)
 
     func run(_ work: @escaping @Sendable () -> Void) {
@@ -25,7 +25,7 @@ final class MainThread: Sendable {
         }
     }
 
-    /// The process's first thread, or whichever one serves the main queue: after `dispatchMain()`, the first thread is
+    /// The process's first thread, or the one that serves the main queue: after `dispatchMain()`, the first thread is
     /// gone on Linux and any thread may.
     private static var isCurrent: Bool {
         DispatchQueue.getSpecific(key: mark) != nil || threadNumber?() == getpid()

@@ -3,21 +3,21 @@ import Glibc
 /// What this thread is doing for the library right now.
 ///
 /// It exists for two guarantees. A dispatch inside a mutation is recognised and refused, instead of waiting for itself
-/// for ever. And a dispatch from an observer or a middleware takes its place in the order at once but is carried out
-/// only when that code has returned, so nothing recurses and no store waits for another one's turn.
+/// for ever. And a dispatch from an observer or a middleware takes its place in the order at once but is executed only
+/// when that code has returned, so nothing recurses and no store waits for another one's turn.
 ///
 /// Task-local values can't do this: a task that an observer starts would inherit them.
 final class ThreadContext {
-    /// Whether somebody's code is being called: an observer, a middleware, a mutation.
+    /// Whether user code is being called: an observer, a middleware, a mutation.
     private var isBusy = false
-    /// Whether somebody further up the stack will carry out what is put off. One loop does, so nothing recurses, and only
-    /// after an executor that was asked has returned, so none is asked again inside its own work.
+    /// Whether a caller further up the stack will execute deferred work. One loop does, so nothing recurses, and only
+    /// after an executor that was called has returned, so none is called again inside its own work.
     private var isCatchingUp = false
     private var later = FirstInFirstOut<() -> Void>()
     private var isMutating = false
     private var refusedDispatch = false
 
-    /// Calls `work` now, or, inside the library's calls to somebody's code, when those have returned.
+    /// Calls `work` now, or, inside the library's calls to user code, when those have returned.
     static func whenFree(_ work: @escaping () -> Void) {
         let context = current
         if context.isBusy {
@@ -27,11 +27,11 @@ final class ThreadContext {
         }
     }
 
-    /// Like ``whenFree(_:)`` for work that calls somebody's code itself.
+    /// Like ``whenFree(_:)`` for work that calls user code itself.
     static func carryOut(_ work: @escaping () -> Void) { whenFree { enter(work) } }
 
-    /// Calls `work`, which calls somebody's code, at once; what is put off meanwhile follows when the outermost such call
-    /// has ended.
+    /// Calls `work`, which calls user code, at once; work deferred meanwhile follows when the
+    /// outermost such call has ended.
     static func enter(_ work: () -> Void) {
         let context = current
         guard !context.isBusy else { return work() }
@@ -61,8 +61,8 @@ final class ThreadContext {
         return (result, context.refusedDispatch)
     }
 
-    /// Whether a dispatch must be refused because a mutation is running on this thread. Asking is remembered
-    /// against the mutation.
+    /// Whether a dispatch must be refused because a mutation is running on this thread. The attempt is
+    /// remembered against the mutation.
     static func refusesDispatch() -> Bool {
         let context = current
         if context.isMutating { context.refusedDispatch = true }

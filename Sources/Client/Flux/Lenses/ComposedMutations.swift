@@ -1,4 +1,4 @@
-/// Rules put together from reducers, each for one sub-state.
+/// Rules composed of reducers, each for one sub-state.
 ///
 /// ```swift
 /// struct Mutations: ComposedMutations {
@@ -10,9 +10,9 @@
 /// let store = try Store<App>(state: App())
 /// ```
 ///
-/// An action goes through all reducers in the order listed; each either handles or ignores it, and an action that all of them
-/// ignore fails with ``FluxError/unhandledAction(action:)``. Exactly one reducer stands for a sub-state: two for the same
-/// one, or one inside another's, is an error when the store is made.
+/// An action goes through all reducers in the order listed; each either handles or ignores it, and an action that all
+/// of them ignore fails with ``FluxError/unhandledAction(action:)``. Exactly one reducer handles a sub-state: two for
+/// the same one, or one inside another's, is an error when the store is made.
 public protocol ComposedMutations<State>: Mutations {
     /// The state as a whole; it follows from the type of ``mutators``.
     associatedtype State
@@ -35,7 +35,7 @@ extension ComposedMutations {
         if !isHandled { throw absence ?? FluxError.unhandledAction(action: String(describing: action)) }
     }
 
-    /// Throws if two reducers stand for one sub-state or for one inside another. A store does this when it is made.
+    /// Throws if two reducers handle one sub-state, or one inside another. A store calls it when it is made.
     public func check() throws(FluxError) {
         let mutators = mutators
         for (place, mutator) in mutators.enumerated() {
@@ -53,8 +53,8 @@ extension ComposedMutations {
 }
 
 extension Store where State.Mutations: ComposedMutations {
-    /// A store whose rules are put together from reducers. It throws if two of them stand for the same sub-state, or one
-    /// for a sub-state inside another's, in a sentence that names both.
+    /// A store whose rules are composed of reducers. It throws if two of them handle the same sub-state, or one a
+    /// sub-state inside another's, in a sentence that names both.
     public convenience init(
         state: State, mutations: State.Mutations = .init(), executor: Executor = .immediate,
         skipsEqualStates: Bool = true, middleware: [Middleware<State>] = [],

@@ -27,7 +27,7 @@ extension Lens {
 }
 
 extension Lens where Part: MutableCollection, Part.Element: Sendable {
-    /// The element at the index that `find` names.
+    /// The element at the index that `find` returns.
     func element(
         _ step: LensStep, find: @escaping @Sendable (Part) -> Part.Index?
     ) -> Lens<Root, Part.Element> {

@@ -27,8 +27,8 @@ public struct Lens<Root: Sendable, Part: Sendable>: Sendable {
             change: { root, body in try body(&root[keyPath: keyPath]) })
     }
 
-    /// The part that closures read and write. Whether two such parts overlap can't be known; only the same lens used twice is
-    /// recognised.
+    /// The part that closures read and write. Whether two such parts overlap can't be known; only the same
+    /// lens used twice is recognised.
     public init(
         get: @escaping @Sendable (Root) throws -> Part,
         set: @escaping @Sendable (inout Root, Part) throws -> Void
@@ -49,7 +49,7 @@ public struct Lens<Root: Sendable, Part: Sendable>: Sendable {
     /// The part of `root`.
     public func part(of root: Root) throws -> Part { try get(root) }
 
-    /// Changes the part of `root` in place, and returns what `body` does.
+    /// Changes the part of `root` in place, and returns the result of `body`.
     public func update<Result>(_ root: inout Root, _ body: (inout Part) throws -> Result) throws -> Result {
         var result: Result?
         try change(&root) { part in result = try body(&part) }

@@ -9,10 +9,10 @@ struct LensPath: Sendable {
         var keyPaths: [AnyKeyPath & Sendable] = []
         /// The bytes within the segment's first value, if the part is stored there.
         var bytes: Range<Int>?
-        /// How it goes on; nil in the last segment only.
+        /// The next step; nil in the last segment only.
         var step: LensStep?
 
-        /// The key paths from the segment's first value, each a way further.
+        /// The key paths from the segment's first value, each one step longer.
         var reached: [AnyKeyPath] {
             var reached: [AnyKeyPath] = []
             for next in keyPaths {
@@ -61,7 +61,7 @@ struct LensPath: Sendable {
         return path
     }
 
-    /// How this place lies to the other one. What can't be told apart for certain is the same.
+    /// The relation of this place to the other one. Places that can't be told apart for certain count as the same.
     func relation(to other: LensPath) -> Relation {
         for (mine, theirs) in zip(segments, other.segments) {
             switch mine.relation(to: theirs) {

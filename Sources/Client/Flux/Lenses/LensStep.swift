@@ -1,11 +1,11 @@
-/// How a lens goes on where key paths end: into an element of a collection, or through closures.
+/// How a lens continues where key paths end: into an element of a collection, or through closures.
 enum LensStep: Sendable {
     case index(Int)
     case id(any Hashable & Sendable)
     case key(any Hashable & Sendable)
     /// The element that the action names.
     case each
-    /// Closures, which only their own name tells apart.
+    /// Closures, which only their own name distinguishes.
     case closures(ObjectIdentifier)
 
     /// Whether the two lead to different places for certain.
@@ -14,7 +14,7 @@ enum LensStep: Sendable {
         case (.index(let one), .index(let two)): one != two
         case (.id(let one), .id(let two)), (.key(let one), .key(let two)):
             AnyHashable(one) != AnyHashable(two)
-        // What closures reach can't be known; different ones are taken at their word.
+        // The reach of closures can't be known; different ones are assumed to be apart.
         case (.closures(let one), .closures(let two)): one != two
         case (.closures, _), (_, .closures): true
         default: false

@@ -8,7 +8,7 @@
 /// }
 /// ```
 public struct Mutator<State: Flux.State>: Sendable {
-    /// What the sub-state is called in errors.
+    /// The sub-state's name in errors.
     public let name: String
     let path: LensPath
     let reduce: @Sendable (State.Action, inout State) throws -> Reduction
@@ -25,8 +25,8 @@ public struct Mutator<State: Flux.State>: Sendable {
         self.reduce = reduce
     }
 
-    /// A reducer for the part that `lens` sees. While the part is absent the reducer is not asked; an action that nobody
-    /// else handles then fails with ``FluxError/missingElement(lens:)``.
+    /// A reducer for the part that `lens` sees. While the part is absent the reducer is not called; an action that no
+    /// other reducer handles then fails with ``FluxError/missingElement(lens:)``.
     public init<Part>(
         _ lens: Lens<State, Part>, name: String? = nil,
         reduce: @escaping @Sendable (State.Action, inout Part) throws -> Reduction
@@ -76,17 +76,17 @@ public struct Mutator<State: Flux.State>: Sendable {
     }
 }
 
-/// Says that a reducer could not be asked because its sub-state is not there, so that it may still be found whether the
-/// action was somebody else's.
+/// Thrown when a reducer could not be called because its sub-state is absent, so that another reducer
+/// may still handle the action.
 struct AbsentPart: Error {
-    /// What it comes to if it was nobody's.
+    /// The error if no other reducer handles it.
     let error: FluxError
 }
 
-/// What a reducer says of an action.
+/// The answer of a reducer to an action.
 public enum Reduction: Sendable {
-    /// The action was its business, whether or not anything changed.
+    /// The action was for this reducer, whether or not anything changed.
     case handled
-    /// The action is somebody else's.
+    /// The action is for another reducer.
     case ignored
 }

@@ -12,14 +12,14 @@
 ///
 /// The middleware of a store runs in the order in which it is listed, in the store's order of commits, one action at a
 /// time. A `next` that is called while the middleware runs commits at this place; called later it takes a new place and
-/// goes on behind this middleware. Called more than once, each call counts.
+/// continues after this middleware. Called more than once, each call counts.
 ///
 /// It runs while the store commits, so it must not wait for another thread; work that takes time belongs into a task.
 public struct Middleware<State: Flux.State>: Sendable {
     let handle:
         @Sendable (State.Action, MiddlewareContext<State>, @escaping @Sendable (State.Action) -> Void) -> Void
 
-    /// A middleware that does `handle` with each action.
+    /// A middleware that calls `handle` with each action.
     public init(
         _ handle:
             @escaping @Sendable (

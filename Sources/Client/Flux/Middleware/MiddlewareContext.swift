@@ -1,4 +1,4 @@
-/// What a middleware may use of the store it works for.
+/// The middleware's access to its store.
 public struct MiddlewareContext<State: Flux.State>: Sendable {
     private weak let core: StoreCore<State>?
     private let transaction: Transaction<State>
@@ -10,15 +10,15 @@ public struct MiddlewareContext<State: Flux.State>: Sendable {
         self.place = place
     }
 
-    /// The state now. While the middleware runs that is the state of the commit under way: the one before the action, and
-    /// after `next(action)` the one after it.
+    /// The current state. While the middleware runs that is the state of the commit under way: the one before the
+    /// action, and after `next(action)` the one after it.
     public var state: State {
         if place.isHere { return transaction.state }
         return core?.state ?? transaction.state
     }
 
     /// Dispatches to the same store; each action takes a place of its own and passes the whole middleware. Nothing
-    /// happens once the store has gone.
+    /// happens once the store has been released.
     public var actions: Actions<State> {
         Actions { [weak core] action in
             guard let core else { return }

@@ -1,4 +1,4 @@
-/// Work that takes time and dispatches as it goes, as a value that can be handed to a store.
+/// Work that takes time and dispatches meanwhile, as a value that can be passed to a store.
 ///
 /// ```swift
 /// let refresh = Thunk<Weather> { store in

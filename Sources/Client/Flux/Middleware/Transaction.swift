@@ -16,7 +16,7 @@ final class Transaction<State: Flux.State>: Sendable {
         contents = Mutex(Contents(state: state))
     }
 
-    /// The state as far as the commit has come.
+    /// The state that the commit has reached.
     var state: State { contents.withLock { $0.state } }
 
     /// Passes all actions on and returns the state after them, with the actions that reached the mutations.
@@ -27,7 +27,7 @@ final class Transaction<State: Flux.State>: Sendable {
         return (contents.state, contents.committed)
     }
 
-    /// Hands `action` to the middleware of that number, or to the mutations after the last one.
+    /// Passes `action` to the middleware of that number, or to the mutations after the last one.
     private func pass(_ action: State.Action, to number: Int) {
         guard let core, contents.withLock({ $0.failure == nil }) else { return }
         guard number < core.middleware.count else { return apply(action, core) }
@@ -45,7 +45,7 @@ final class Transaction<State: Flux.State>: Sendable {
     }
 
     private func apply(_ action: State.Action, _ core: StoreCore<State>) {
-        // The mutation runs on a copy: it may read whatever it likes, and must not meet this lock.
+        // The mutation runs on a copy: it may read anything, and must not run under this lock.
         var state = state
         do {
             try core.mutate(&state, by: action)

@@ -1,4 +1,4 @@
-/// A place that values can be put: a target, held weakly, and how it takes a value.
+/// A destination for values: a target, held weakly, and how it takes a value.
 ///
 /// ```swift
 /// let title = Binder<String>(label, on: .mainThread) { label, text in label.show(text) }
@@ -6,7 +6,7 @@
 /// ```
 public struct Binder<Value: Sendable>: Sendable {
     let executor: Executor
-    /// Puts the value; false if the target has gone.
+    /// Puts the value; false if the target has been released.
     let put: @Sendable (Value) -> Bool
 
     /// A place in `target`, filled by `apply` on `executor`.

@@ -9,13 +9,13 @@ public struct Binding<Value: Sendable>: SignalSource {
     private let constant: Constant<Value>
     private let set: @Sendable (Value) -> Void
 
-    /// A binding that reads `constant` and gives new values to `set`.
+    /// A binding that reads `constant` and passes new values to `set`.
     public init(_ constant: Constant<Value>, set: @escaping @Sendable (Value) -> Void) {
         self.constant = constant
         self.set = set
     }
 
-    /// The value now; a new one goes to whoever changes it, and comes back when that has happened.
+    /// The current value; a new one is passed to `set`, and can be read once that has changed the source.
     public var value: Value {
         get { constant.value }
         nonmutating set { set(newValue) }
@@ -26,8 +26,8 @@ public struct Binding<Value: Sendable>: SignalSource {
 }
 
 extension Store {
-    /// A two-way binding to one part of the state: reading reads it, setting dispatches what `action` makes of the
-    /// new value. It does not keep the store alive.
+    /// A two-way binding to one part of the state: reading reads it, setting dispatches the action that `action` makes
+    /// of the new value. It does not keep the store alive.
     public func binding<Part: Sendable>(
         _ part: KeyPath<State, Part> & Sendable,
         set action: @escaping @Sendable (Part) -> State.Action

@@ -18,7 +18,7 @@ public struct Constant<Value: Sendable>: SignalSource {
     /// A value that never changes.
     public init(_ value: Value) { self.init(signal: Signal(saying: [value])) { value } }
 
-    /// The value now.
+    /// The current value.
     public var value: Value { read() }
 
     /// The transformed value, computed whenever it is read or emitted.
@@ -26,19 +26,19 @@ public struct Constant<Value: Sendable>: SignalSource {
         Constant<Other>(signal: signal.map(transform)) { [read] in transform(read()) }
     }
 
-    /// A part of the value. Observers are not told of a part that equals the one before, if it can be compared.
+    /// A part of the value. Observers are not notified of a part that equals the previous one, if it can be compared.
     public func select<Part: Sendable>(_ part: @escaping @Sendable (Value) -> Part) -> Constant<Part> {
         Constant<Part>(signal: signal.select(part)) { [read] in part(read()) }
     }
 
-    /// A member of the value. Observers are not told of one that equals the one before, if it can be compared.
+    /// A member of the value. Observers are not notified of one that equals the previous one, if it can be compared.
     public func select<Part: Sendable>(_ keyPath: KeyPath<Value, Part> & Sendable) -> Constant<Part> {
         select { $0[keyPath: keyPath] }
     }
 }
 
 extension Constant where Value: Equatable {
-    /// The same value; observers are not told of one that equals the one before.
+    /// The same value; observers are not notified of one that equals the previous one.
     public func skipRepeats() -> Constant<Value> {
         Constant(signal: signal.skipRepeats(), read: read)
     }

@@ -7,11 +7,11 @@ import Synchronization
 /// observation.dispose()   // from here on no call begins
 /// ```
 ///
-/// A call that another thread has begun by then may still be running. Letting go of a disposable does not end anything; a
+/// A call that another thread has begun by then may still be running. Releasing a disposable does not end anything; a
 /// ``DisposableScope`` does that.
 public final class Disposable: Sendable {
     private let action: Mutex<(@Sendable () -> Void)?>
-    /// Whether what it stands for has ended by itself.
+    /// Whether the source has ended by itself.
     private let isOver: @Sendable () -> Bool
 
     /// Something that ends by `dispose`, which is called at most once.
@@ -20,13 +20,13 @@ public final class Disposable: Sendable {
         isOver = { false }
     }
 
-    /// Something that ends by `dispose`, or by itself when nobody holds `work` any more.
+    /// Something that ends by `dispose`, or by itself when `work` is released.
     init(endingWith work: some AnyObject & Sendable, _ dispose: @escaping @Sendable () -> Void) {
         action = Mutex(dispose)
         isOver = { [weak work] in work == nil }
     }
 
-    /// Whether it has been ended, or its source has and nothing is left to be told.
+    /// Whether it has been ended, or its source has and no value is left to be delivered.
     public var isDisposed: Bool { isOver() || action.withLock { $0 == nil } }
 
     /// Ends it. Further calls do nothing.
@@ -38,6 +38,6 @@ public final class Disposable: Sendable {
         dispose?()
     }
 
-    /// Leaves ending it to `scope`.
+    /// Adds it to `scope`, which ends it.
     public func add(to scope: DisposableScope) { scope.add(self) }
 }

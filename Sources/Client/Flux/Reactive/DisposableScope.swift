@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A lifetime: all that was added to it ends with it, by ``dispose()`` or when nobody holds the scope any more.
+/// A lifetime: all that was added to it ends with it, by ``dispose()`` or when the scope is released.
 ///
 /// ```swift
 /// final class Screen: Sendable {
@@ -15,7 +15,7 @@ public final class DisposableScope: Sendable {
     private struct Contents {
         /// nil once it has ended.
         var members: [Disposable]? = []
-        /// How many members there may be before it looks for those that have ended by themselves.
+        /// How many members there may be before those that have ended by themselves are removed.
         var limit = 16
     }
 
@@ -35,7 +35,7 @@ public final class DisposableScope: Sendable {
     public func add(_ disposable: Disposable) {
         let isAlive = contents.withLock { contents in
             guard var members = contents.members.take() else { return false }
-            // What has ended by itself need not be kept, or a long-lived scope would only grow.
+            // Members that have ended by themselves are removed, or a long-lived scope would only grow.
             if members.count >= contents.limit {
                 members.removeAll { $0.isDisposed }
                 contents.limit = max(16, members.count * 2)

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// The heart of every source of values: who observes, what the latest value is, and what is still to be told.
+/// The core of every source of values: its observers, its latest value, and the emissions still to be delivered.
 ///
-/// Value and line of emissions change under one lock; observers are called outside it, by one deliverer at a time.
-/// Hence every observer gets the same values in the same order, in the order of registration for each value, and a
-/// late one gets the latest value and then exactly those after it. An observer may do anything here: register, dispose,
-/// emit; what it emits comes after what is being delivered.
+/// Value and queue of emissions change under one lock; observers are called outside it, by one deliverer at a time.
+/// Hence every observer receives the same values in the same order, in the order of registration for each value, and a
+/// late one receives the latest value and then exactly those after it. An observer may do anything here: register,
+/// dispose, emit; what it emits comes after what is being delivered.
 final class Emitter<Value: Sendable>: Sendable {
     private struct Contents {
         var latest: Value?
         var observers: [Observer<Value>] = []
         var line = FirstInFirstOut<(number: UInt64, emission: Emission<Value>)>()
-        /// The number of the last emission that was put in line.
+        /// The number of the last emission that was queued.
         var number: UInt64 = 0
         var isDelivering = false
         var isFinished = false
@@ -25,7 +25,7 @@ final class Emitter<Value: Sendable>: Sendable {
     private let contents: Mutex<Contents>
     private let keepsLatest: Bool
 
-    /// A source that keeps nothing.
+    /// A source that keeps no value.
     init() {
         contents = Mutex(Contents())
         keepsLatest = false
@@ -45,9 +45,9 @@ final class Emitter<Value: Sendable>: Sendable {
         return latest
     }
 
-    /// Takes the value over and puts it in line, without telling anybody yet.
+    /// Sets the value and queues it, without notifying observers yet.
     func put(_ value: Value) {
-        // The value before is let go of outside the lock: its end may do anything.
+        // The previous value is released outside the lock: its deinit may do anything.
         _ = contents.withLock { contents in
             guard !contents.isFinished else { return Value?.none }
             let before = contents.latest
@@ -62,7 +62,7 @@ final class Emitter<Value: Sendable>: Sendable {
         deliver()
     }
 
-    /// Changes the latest value in place: nobody else's change comes between reading and writing.
+    /// Changes the latest value in place: no other change comes between reading and writing.
     func modify<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
@@ -77,7 +77,7 @@ final class Emitter<Value: Sendable>: Sendable {
         return result
     }
 
-    /// Says that no value will follow; observers hear it after the values before.
+    /// Ends the source: no value will follow; observers are notified after the values before.
     func finish() {
         contents.withLock { contents in
             guard !contents.isFinished else { return }
@@ -87,7 +87,7 @@ final class Emitter<Value: Sendable>: Sendable {
         deliver()
     }
 
-    /// Tells the observers what is in line, unless somebody is at it already, who then goes on with this.
+    /// Delivers what is queued, unless another caller is doing so already, which then delivers this too.
     func deliver() {
         let isMine = contents.withLock { contents in
             guard !contents.isDelivering, !contents.line.isEmpty else { return false }
@@ -137,14 +137,14 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     private func remove(_ observer: Observer<Value>) {
-        // The closure of the removed observer may hold anything, so it is let go of outside the lock.
+        // The closure of the removed observer may hold anything, so it is released outside the lock.
         _ = contents.withLock { contents in
             contents.observers.firstIndex { $0 === observer }.map { contents.observers.remove(at: $0) }
         }
     }
 }
 
-/// What a source tells its observers: a value, or that there will be no more.
+/// What a source delivers to its observers: a value, or its end.
 enum Emission<Value: Sendable>: Sendable {
     case value(Value)
     case end

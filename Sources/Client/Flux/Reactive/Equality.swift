@@ -7,7 +7,7 @@ package enum Equality {
         return { areEqual($0, $1) }
     }
 
-    /// The conformance is asked for each time, since one that belongs to an actor holds nowhere else.
+    /// The conformance is looked up each time, since one that belongs to an actor is valid nowhere else.
     private static func areEqual<Value: Sendable>(_ one: Value, _ other: Value) -> Bool {
         guard let comparable = Value.self as? any Equatable.Type else { return false }
         return compare(one, other, as: comparable)

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Brings emissions to one observer by way of an executor: in order and one at a time, even if the executor runs its work
-/// on many threads at once.
+/// Delivers emissions to one observer through an executor: in order and one at a time, even if the executor runs its
+/// work on many threads at once.
 final class Mailbox<Value: Sendable>: Sendable {
     private struct Contents {
         var line = FirstInFirstOut<Emission<Value>>()
-        /// How many emissions the executor has called for that have not been handed over.
+        /// How many emissions the executor has called for that have not been delivered.
         var due = 0
         var isRunning = false
         var isClosed = false
@@ -25,9 +25,9 @@ final class Mailbox<Value: Sendable>: Sendable {
         executor.execute { self.handOver() }
     }
 
-    /// Hands nothing over any more.
+    /// Delivers nothing any more.
     func close() {
-        // What was in line is let go of outside the lock.
+        // Queued emissions are released outside the lock.
         _ = contents.withLock { contents in
             contents.isClosed = true
             defer { contents.line = FirstInFirstOut() }

@@ -10,16 +10,16 @@ final class Observer<Value: Sendable>: Sendable {
 
     private struct Contents {
         var phase = Phase.starting
-        /// What is still to be told before it is live.
+        /// The emissions still to be delivered before it is live.
         var kept: FirstInFirstOut<Emission<Value>>
     }
 
-    /// The number of the last emission before it registered; it gets those after.
+    /// The number of the last emission before it registered; it receives those after.
     let joined: UInt64
     private let receive: @Sendable (Emission<Value>) -> Void
     private let contents: Mutex<Contents>
 
-    /// An observer that hears `first` when it starts.
+    /// An observer that receives `first` when it starts.
     init(
         joined: UInt64, first: FirstInFirstOut<Emission<Value>>,
         receive: @escaping @Sendable (Emission<Value>) -> Void
@@ -42,7 +42,7 @@ final class Observer<Value: Sendable>: Sendable {
     }
 
     func dispose() {
-        // What was kept is let go of outside the lock: the end of a value may do anything.
+        // Kept emissions are released outside the lock: the deinit of a value may do anything.
         _ = contents.withLock { contents in
             contents.phase = .disposed
             defer { contents.kept = FirstInFirstOut() }

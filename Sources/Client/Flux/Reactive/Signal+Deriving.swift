@@ -25,7 +25,7 @@ extension Signal {
         only { !condition($0) }
     }
 
-    /// The first value, and each later one for which `condition` holds between the value before and itself.
+    /// The first value, and each later one for which `condition` holds between the previous value and itself.
     public func only(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
         Value
     > {
@@ -44,24 +44,24 @@ extension Signal {
         }
     }
 
-    /// The first value, and each later one for which `condition` does not hold between the value before and itself.
+    /// The first value, and each later one for which `condition` does not hold between the previous value and itself.
     public func skip(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
         Value
     > {
         only { !condition($0, $1) }
     }
 
-    /// Without values that repeat the one before, as `areSame` judges.
+    /// Without values that repeat the previous one, according to `areSame`.
     public func skipRepeats(by areSame: @escaping @Sendable (Value, Value) -> Bool) -> Signal<Value> {
         skip(when: areSame)
     }
 
-    /// One part of each value. A part that equals the one before is skipped, if it can be compared.
+    /// One part of each value. A part that equals the previous one is skipped, if it can be compared.
     public func select<Part: Sendable>(_ part: @escaping @Sendable (Value) -> Part) -> Signal<Part> {
         map(part).skippingEqualValues()
     }
 
-    /// One member of each value. A value that equals the one before is skipped, if it can be compared.
+    /// One member of each value. A value that equals the previous one is skipped, if it can be compared.
     public func select<Part: Sendable>(_ keyPath: KeyPath<Value, Part> & Sendable) -> Signal<Part> {
         select { $0[keyPath: keyPath] }
     }
@@ -104,18 +104,19 @@ extension Signal {
 }
 
 extension Signal where Value: Equatable {
-    /// Without values that equal the one before. `nil` is a value like any other.
+    /// Without values that equal the previous one. `nil` is a value like any other.
     public func skipRepeats() -> Signal<Value> { skipRepeats(by: ==) }
 }
 
 extension Signal {
-    /// The same values, handed on by `executor`, one after another and in order. After the observation is disposed of,
-    /// nothing comes, not even what was already in line.
+    /// The same values, delivered by `executor`, one after another and in order. After the observation is disposed of,
+    /// nothing is delivered, not even what was already queued.
     public func on(_ executor: Executor) -> Signal<Value> {
         Signal { receive in
             let mailbox = Mailbox(executor: executor, receive: receive)
             let source = self.attach { mailbox.post($0) }
-            // Held by the source and by work in line only: a disposable that outlives both keeps nothing of the observer.
+            // Held by the source and by queued work only: a disposable that outlives both
+            // keeps nothing of the observer.
             return Disposable(endingWith: mailbox) { [weak mailbox] in
                 mailbox?.close()
                 source.dispose()

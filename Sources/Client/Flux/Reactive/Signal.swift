@@ -1,4 +1,4 @@
-/// A stream of values that can be observed: whoever observes is told each value as it comes.
+/// A stream of values that can be observed: its observers are notified of each value as it comes.
 ///
 /// ```swift
 /// let taps = Sink<Int>()
@@ -8,8 +8,8 @@
 ///     .observe { show($0) }
 /// ```
 ///
-/// For one observer, values come one at a time and in order. Several observers of one source hear of a value in the order
-/// of their registration. Each observation of a derived signal has its own memory (of the last value, say).
+/// For one observer, values come one at a time and in order. Several observers of one source are notified of a value in
+/// the order of their registration. Each observation of a derived signal has its own memory (of the last value, say).
 public struct Signal<Value: Sendable>: SignalSource {
     let attach: @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
 
@@ -19,7 +19,7 @@ public struct Signal<Value: Sendable>: SignalSource {
 
     init(_ emitter: Emitter<Value>) { attach = { emitter.attach($0) } }
 
-    /// A signal that says `values` to each observer and ends.
+    /// A signal that delivers `values` to each observer and ends.
     init(saying values: [Value]) {
         attach = { receive in
             for value in values { receive(.value(value)) }

@@ -1,5 +1,5 @@
 extension SignalSource {
-    /// Puts each value where `binder` says, until disposed of, or until the target or the source goes.
+    /// Passes each value to `binder`, until disposed of, or until the target or the source is released.
     @discardableResult
     public func bind(to binder: Binder<Value>) -> Disposable {
         let end = DisposableScope()

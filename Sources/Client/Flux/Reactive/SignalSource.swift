@@ -1,8 +1,8 @@
-/// Whatever can be observed: a ``Signal``, a ``Sink``, a ``Variable``, a ``Constant``, a ``Store``.
+/// Anything that can be observed: a ``Signal``, a ``Sink``, a ``Variable``, a ``Constant``, a ``Store``.
 ///
 /// All ways of observing are defined here, once, in terms of the signal.
 public protocol SignalSource<Value>: Sendable {
-    /// What its observers are told.
+    /// The values that its observers receive.
     associatedtype Value: Sendable
 
     /// Its values as a signal.
@@ -10,10 +10,11 @@ public protocol SignalSource<Value>: Sendable {
 }
 
 extension SignalSource {
-    /// Calls `observer` with each value, on the thread that brings it, until disposed of or until the source goes.
+    /// Calls `observer` with each value, on the thread that delivers it, until disposed of or
+    /// until the source is released.
     ///
-    /// A dispatch from an observer takes its place in the order at once and is carried out after the observers have been
-    /// told; so all of them see the same values in the same order.
+    /// A dispatch from an observer takes its place in the order at once and is executed after the observers have been
+    /// notified; so all of them see the same values in the same order.
     @discardableResult
     public func observe(_ observer: @escaping @Sendable (Value) -> Void) -> Disposable {
         signal.attach { emission in
@@ -21,7 +22,8 @@ extension SignalSource {
         }
     }
 
-    /// Calls `observer` with each value, on `executor`, in order. After disposal nothing comes, even if it was in line.
+    /// Calls `observer` with each value, on `executor`, in order. After disposal nothing is
+    /// delivered, even if it was queued.
     ///
     /// ```swift
     /// store.signal.observe(on: .mainThread) { label.show($0.count) }

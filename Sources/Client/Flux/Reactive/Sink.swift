@@ -1,4 +1,4 @@
-/// A source that keeps nothing: whoever observes when a value is sent gets it, and nobody later.
+/// A source that keeps nothing: observers registered when a value is sent receive it, later ones do not.
 ///
 /// ```swift
 /// let alarms = Sink<String>()
@@ -6,7 +6,7 @@
 /// alarms.send("It is freezing.")
 /// ```
 ///
-/// Its streams end when the sink goes.
+/// Its streams end when the sink is released.
 public final class Sink<Value: Sendable>: SignalSource {
     private let emitter = Emitter<Value>()
 
@@ -14,12 +14,12 @@ public final class Sink<Value: Sendable>: SignalSource {
 
     deinit { emitter.finish() }
 
-    /// Says that nothing will follow.
+    /// Ends the source: nothing will follow.
     package func finish() { emitter.finish() }
 
-    /// What is sent from now on.
+    /// The values sent from now on.
     public var signal: Signal<Value> { Signal(emitter) }
 
-    /// Tells all observers. If somebody is telling them something already, also an observer itself, this comes next.
+    /// Notifies all observers. If a delivery is under way, also by an observer itself, this value follows it.
     public func send(_ value: Value) { emitter.send(value) }
 }

@@ -4,8 +4,9 @@
 /// for await count in store.values(\.count) { show(count) }
 /// ```
 ///
-/// Each loop over it observes for itself from its start on: of a ``Variable``, a ``Constant`` or a ``Store`` it gets the
-/// current value first. It ends when the source goes or the task is cancelled, and ends its observation with itself.
+/// Each loop over it observes for itself from its start on: of a ``Variable``, a ``Constant`` or a ``Store``
+/// it receives the current value first. It ends when the source is released or the task is cancelled, and
+/// ends its observation with itself.
 public struct Values<Element: Sendable>: AsyncSequence, Sendable {
     let signal: Signal<Element>
     let buffering: Buffering

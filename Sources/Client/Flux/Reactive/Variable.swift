@@ -1,5 +1,5 @@
-/// A value that can be set and observed: an observer gets the latest one first and then every change, without gap or
-/// duplicate, whatever happens on other threads.
+/// A value that can be set and observed: an observer receives the latest one first and then every change, without gap
+/// or duplicate, whatever happens on other threads.
 ///
 /// ```swift
 /// let temperature = Variable(20)
@@ -7,7 +7,7 @@
 /// temperature.value = 21             // 21
 /// ```
 ///
-/// Hand a ``constant`` to those who may only look.
+/// Pass a ``constant`` to code that may only read.
 public final class Variable<Value: Sendable>: SignalSource {
     private let emitter: Emitter<Value>
 
@@ -15,7 +15,7 @@ public final class Variable<Value: Sendable>: SignalSource {
 
     deinit { emitter.finish() }
 
-    /// The latest value. Setting it tells the observers, also of an equal value; see ``Signal/skipRepeats()``.
+    /// The latest value. Setting it notifies the observers, also of an equal value; see ``Signal/skipRepeats()``.
     public var value: Value {
         get { emitter.latest }
         set { emitter.send(newValue) }
@@ -28,19 +28,19 @@ public final class Variable<Value: Sendable>: SignalSource {
         _ = try emitter.modify(change)
     }
 
-    /// Takes a value over without telling anybody yet, for callers that hold a lock; `deliver` tells.
+    /// Sets the value without notifying observers yet, for callers that hold a lock; `deliver` notifies them.
     package func put(_ value: Value) { emitter.put(value) }
 
-    /// Tells the observers what was put.
+    /// Notifies the observers of the value set by `put`.
     package func deliver() { emitter.deliver() }
 
-    /// Says that no value will follow.
+    /// Ends the source: no value will follow.
     package func finish() { emitter.finish() }
 
     /// The latest value, then every change.
     public var signal: Signal<Value> { Signal(emitter) }
 
-    /// The variable as it may be read.
+    /// A read-only view of the variable.
     public var constant: Constant<Value> {
         Constant(signal: signal) { [emitter] in emitter.latest }
     }

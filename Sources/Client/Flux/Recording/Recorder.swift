@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Records what a store commits and can bring the store back to any step of it.
+/// Records what a store commits and can restore the store to any step of it.
 ///
 /// ```swift
 /// let recorder = Recorder(store)
@@ -10,9 +10,9 @@ import Synchronization
 /// let file = try JSONEncoder().encode(recorder.recording)
 /// ```
 ///
-/// A step is what reached the mutations, so a replay needs no middleware and no thunk, and none runs. It is one change
-/// for the observers. A commit after a replay follows the step that was shown; the steps behind it are forgotten, as by
-/// typing after an undo.
+/// A step is what reached the mutations, so a replay needs no middleware and no thunk, and none runs. It is one
+/// change for the observers. A commit after a replay follows the step that was shown; the steps after it are
+/// discarded, as by typing after an undo.
 public final class Recorder<State: Flux.State>: Sendable {
     private struct Contents {
         /// The state before the first step; nil while nothing was recorded.
@@ -39,8 +39,8 @@ public final class Recorder<State: Flux.State>: Sendable {
     private weak let core: StoreCore<State>?
     private let observation: Disposable
 
-    /// Records everything that `store` commits from now on, until ``stop()`` or until nobody holds the recorder. It does
-    /// not keep the store alive.
+    /// Records everything that `store` commits from now on, until ``stop()`` or until the recorder is released. It
+    /// does not keep the store alive.
     public init(_ store: Store<State>) {
         core = store.core
         observation = store.core.recorders.add { [tape] in tape.record($0, $1) }
@@ -48,13 +48,13 @@ public final class Recorder<State: Flux.State>: Sendable {
 
     deinit { observation.dispose() }
 
-    /// All steps up to now, also those behind the one that is shown.
+    /// All steps up to now, also those after the one that is shown.
     public var recording: Recording<State> { tape.contents.withLock { Recording(steps: $0.steps) } }
 
     /// Records no more. What was recorded can still be replayed.
     public func stop() { observation.dispose() }
 
-    /// Brings the store to the state after that many steps, by default after all, and returns it.
+    /// Restores the store to the state after that many steps, by default after all, and returns it.
     ///
     /// Throws ``FluxError/unknownStep(step:count:)``, what a mutation throws (then nothing has changed), or
     /// ``FluxError/storeGone(state:)``.
@@ -73,8 +73,8 @@ public final class Recorder<State: Flux.State>: Sendable {
         return try await core.outcome(of: replay).get()
     }
 
-    /// Takes `recording` for what was recorded, and replays it from the state before the first recorded step, or from
-    /// the state now if nothing was recorded.
+    /// Replaces what was recorded by `recording`, and replays it from the state before the first recorded step, or from
+    /// the current state if nothing was recorded.
     @discardableResult
     public func replay(_ recording: Recording<State>, upTo step: Int? = nil) async throws -> State {
         guard let core else { throw FluxError.storeGone(state: String(describing: State.self)) }
@@ -88,7 +88,7 @@ public final class Recorder<State: Flux.State>: Sendable {
     }
 }
 
-/// Those who keep a record of what a store commits, called in the order of the commits.
+/// The recorders of a store's commits, called in the order of the commits.
 final class Recorders<State: Flux.State>: Sendable {
     typealias Record = @Sendable (_ before: State, _ actions: [State.Action]) -> Void
 
@@ -105,7 +105,8 @@ final class Recorders<State: Flux.State>: Sendable {
         }
     }
 
-    /// One commit: the state before it, and the actions that reached the mutations. None is no commit to remember.
+    /// One commit: the state before it, and the actions that reached the mutations. Without
+    /// actions nothing is recorded.
     func record(before: State, _ actions: [State.Action]) {
         guard !actions.isEmpty else { return }
         for member in members.withLock({ $0 }) { member.record(before, actions) }

@@ -1,4 +1,4 @@
-/// What a store committed, step by step. It can be coded when its actions can, and replayed by a ``Recorder``.
+/// What a store committed, step by step. It can be encoded when its actions can, and replayed by a ``Recorder``.
 public struct Recording<State: Flux.State>: Sendable {
     /// One commit: its action, or the several of an atomic one.
     public struct Step: Sendable {

@@ -18,17 +18,18 @@
 public struct Actions<State: Flux.State>: Sendable {
     private let send: @Sendable (State.Action) -> Void
 
-    /// Actions that go wherever `send` takes them.
+    /// Actions that are passed to `send`.
     public init(_ send: @escaping @Sendable (State.Action) -> Void) { self.send = send }
 
-    /// Dispatches one action. It returns at once where it may; the store's documentation says when the change is
-    /// visible.
+    /// Dispatches one action. It returns at once where it may; the store's documentation
+    /// says when the change is visible.
     public func dispatch(_ action: State.Action) { send(action) }
 }
 
 extension Actions {
-    /// Dispatches one action after another; each state between can be observed. Others may dispatch between two of them;
-    /// see ``Store/dispatch(_:)-([State.Action])`` and ``Store/dispatch(atomically:)`` for lists that stay together.
+    /// Dispatches one action after another; each state between can be observed. Other callers may dispatch
+    /// between two of them; see ``Store/dispatch(_:)-([State.Action])`` and ``Store/dispatch(atomically:)``
+    /// for lists that stay together.
     public func dispatch(_ actions: [State.Action]) {
         for action in actions { dispatch(action) }
     }

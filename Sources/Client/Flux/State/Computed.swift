@@ -1,5 +1,4 @@
-/// A state as it may be read: its members, and whatever an extension derives from them. Nothing can be changed
-/// through it.
+/// A read-only view of a state: its members, and values that extensions derive from them.
 ///
 /// ```swift
 /// extension Computed<Counter> {

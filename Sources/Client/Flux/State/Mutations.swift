@@ -1,21 +1,21 @@
 /// The rules by which actions change a state: synchronous, pure and deterministic.
 ///
-/// A mutation sees nothing but the state and the action, so the same actions in the same order always give the
-/// same state: in this process, in another one, and when a recording is replayed. Whatever takes time, reads a clock
-/// or may fail for outer reasons belongs into an action (see ``Actions``).
+/// A mutation sees nothing but the state and the action, so the same actions in the same order always give the same
+/// state: in this process, in another one, and when a recording is replayed. Code that takes time, reads a clock or may
+/// fail for external reasons belongs into an action (see ``Actions``).
 public protocol Mutations<State>: Sendable {
     associatedtype State: Flux.State
 
-    /// Rules have no memory of their own, so they are made from nothing.
+    /// Rules have no memory of their own, so they are made without arguments.
     init()
 
-    /// Carries `action` out on `state`. When it throws, the state stays as it was and nobody is told of a change;
-    /// the error reaches whoever waits for the outcome, and the store's `failures`.
+    /// Applies `action` to `state`. When it throws, the state stays as it was and observers are not notified; the error
+    /// is thrown to the caller that waits for the outcome, or delivered by the store's `failures`.
     func commit(_ action: State.Action, to state: inout State) throws
 }
 
 extension Mutations {
-    /// Commits and keeps the promises of ``commit(_:to:)``: when it throws, `state` stays as it was; a mutation that
+    /// Commits and keeps the guarantees of ``commit(_:to:)``: when it throws, `state` stays as it was; a mutation that
     /// dispatches fails with ``FluxError/dispatchInMutation(action:)``.
     package func commitPurely(_ action: State.Action, to state: inout State) throws {
         var changed = state

@@ -1,6 +1,6 @@
-/// A kind of state: what it holds, the actions that may change it, and the mutations that carry them out.
+/// A kind of state: what it holds, the actions that may change it, and the mutations that apply them.
 ///
-/// A state is a value. Nobody changes it but its mutations, and those only when an action is committed:
+/// A state is a value. Only its mutations change it, and those only when an action is committed:
 ///
 /// ```swift
 /// struct Counter: State {
@@ -19,11 +19,11 @@
 /// }
 /// ```
 ///
-/// A state that is `Equatable` tells its observers only of commits that made a difference.
+/// A state that is `Equatable` notifies its observers only of commits that made a difference.
 public protocol State: Sendable {
-    /// What may happen to the state. Plain data; most often an enum.
+    /// The changes that may be made to the state. Plain data; most often an enum.
     associatedtype Action: Sendable
 
-    /// The rules that carry actions out.
+    /// The rules that apply actions.
     associatedtype Mutations: Flux.Mutations where Mutations.State == Self
 }

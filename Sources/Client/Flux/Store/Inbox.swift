@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a store has still to commit, in the order of dispatch.
+/// The queue of a store: what is still to be committed, in the order of dispatch.
 final class Inbox<State: Flux.State>: Sendable {
     private struct Contents {
         var line = FirstInFirstOut<(ticket: UInt64, entry: Entry<State>)>()
@@ -9,7 +9,7 @@ final class Inbox<State: Flux.State>: Sendable {
 
     private let contents = Mutex(Contents())
 
-    /// Whether it took the entry; a closed one does not.
+    /// Appends an entry; false if the inbox is closed.
     func append(_ entry: Entry<State>, ticket: UInt64) -> Bool {
         contents.withLock { contents in
             guard !contents.isClosed else { return false }
@@ -26,7 +26,7 @@ final class Inbox<State: Flux.State>: Sendable {
         }
     }
 
-    /// Takes no more entries, and gives back those that will not be committed.
+    /// Closes the inbox, and returns the entries that will not be committed.
     func close() -> [Entry<State>] {
         contents.withLock { contents in
             contents.isClosed = true
@@ -37,17 +37,17 @@ final class Inbox<State: Flux.State>: Sendable {
     }
 }
 
-/// What stands in a store's inbox: something to commit, at its place in the order.
+/// An entry of a store's inbox: something to commit, at its place in the order.
 struct Entry<State: Flux.State>: Sendable {
     enum Work: Sendable {
         /// Actions that become one commit, each through the middleware from the given one on.
         case actions([State.Action], firstMiddleware: Int = 0)
-        /// A recording: this state, and then these actions, without middleware; the closure hears of success.
+        /// A recording: this state, and then these actions, without middleware; the closure is called on success.
         case replay(from: State, actions: [State.Action], whenDone: @Sendable () -> Void)
     }
 
     let work: Work
-    /// Told what came of it. Without, an error goes to the store's `failures`.
+    /// Called with the outcome. Without it, an error goes to the store's `failures`.
     let completion: (@Sendable (Result<State, any Error>) -> Void)?
 
     init(_ work: Work, completion: (@Sendable (Result<State, any Error>) -> Void)? = nil) {

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Every dispatch, to one store or to all, takes its place under the lane's one lock: there it gets its ticket and goes
 /// into the inbox of each store that it is for. So no two stores see two dispatches in different orders. Nothing is
-/// carried out under the lock; that is for each store's executor afterwards.
+/// executed under the lock; each store's executor does that afterwards.
 final class Lane<State: Flux.State>: Sendable {
     private struct Member {
         let name: ObjectIdentifier
@@ -34,7 +34,7 @@ final class Lane<State: Flux.State>: Sendable {
         if let ticket { core.scheduleTurn(through: ticket) }
     }
 
-    /// The store is a target no more.
+    /// Removes the store from the targets.
     func leave(_ core: StoreCore<State>) {
         let name = ObjectIdentifier(core)
         contents.withLock { contents in contents.members.removeAll { $0.name == name } }
@@ -63,7 +63,7 @@ final class Lane<State: Flux.State>: Sendable {
     /// unless it is the relay of this number that commits; if it is no longer attached, nothing happens.
     func placeInAll(_ action: State.Action, byRelay number: UInt64? = nil) {
         guard !ThreadContext.refusesDispatch() else { return }
-        // Filled inside the lock but let go of outside: the last reference to a store must not go in there.
+        // Filled inside the lock but released outside: the last reference to a store must not be released under it.
         var targets: [StoreCore<State>] = []
         var ticket: UInt64 = 0
         let relay = contents.withLock { contents -> (@Sendable (State.Action) -> Void)? in
@@ -95,7 +95,7 @@ final class Lane<State: Flux.State>: Sendable {
 
     /// Detaches the relay of this number, if it is attached.
     func detach(_ number: UInt64) {
-        // Let go of outside the lock: the relay's closure may hold anything.
+        // Released outside the lock: the relay's closure may hold anything.
         _ = contents.withLock { contents in
             guard contents.relay?.number == number else { return (@Sendable (State.Action) -> Void)?.none }
             defer { contents.relay = nil }

@@ -2,8 +2,8 @@ extension Store {
     /// Dispatches one action to this store.
     public func dispatch(_ action: State.Action) { dispatch([action]) }
 
-    /// Dispatches a list of actions to this store: one commit after another, each state observable, nothing of others
-    /// between. One that fails leaves the others alone.
+    /// Dispatches a list of actions to this store: one commit after another, each state observable, no other commits
+    /// between. If one fails, the others are still committed.
     ///
     /// ```swift
     /// store.dispatch([.increment(by: 1), .increment(by: 2)])
@@ -69,7 +69,7 @@ extension Store {
     }
 }
 
-/// What became of actions that could not be committed and whose dispatcher does not wait for the outcome.
+/// Actions that could not be committed and whose dispatcher does not wait for the outcome.
 ///
 /// ```swift
 /// store.failures.observe { log("\($0.actions) failed: \($0.error)") }
@@ -77,7 +77,7 @@ extension Store {
 public struct ActionFailure<State: Flux.State>: Sendable {
     /// The actions of the one commit that failed; most often one.
     public let actions: [State.Action]
-    /// Why: what the mutation threw, or a ``FluxError``.
+    /// The reason: the mutation's error, or a ``FluxError``.
     public let error: any Error
 
     package init(actions: [State.Action], error: any Error) {

@@ -1,5 +1,5 @@
 extension Store {
-    /// The state as it may be read and observed: the latest first, then every change.
+    /// A read-only view of the state: the latest first, then every change.
     public var constant: Constant<State> {
         Constant(signal: Signal(core.emitter)) { [emitter = core.emitter] in emitter.latest }
     }
@@ -7,8 +7,8 @@ extension Store {
     /// The latest state, then every change.
     public var signal: Signal<State> { Signal(core.emitter) }
 
-    /// One part of the state, read-only. Observers are not told of a part that equals the one before, if it can
-    /// be compared.
+    /// One part of the state, read-only. Observers are not notified of a part that equals the
+    /// previous one, if it can be compared.
     ///
     /// ```swift
     /// store.signal(\.count).map { "\($0)" }.bind(to: label) { $0.show($1) }
@@ -17,8 +17,8 @@ extension Store {
         constant.select(part)
     }
 
-    /// What is derived from the state, read-only. Observers are not told of a value that equals the one before, if it
-    /// can be compared.
+    /// A value derived from the state, read-only. Observers are not notified of a value that equals the
+    /// previous one, if it can be compared.
     ///
     /// ```swift
     /// store.select(\.isEven).observe { show($0) }             // a member of Computed<Counter>

@@ -1,4 +1,4 @@
-/// Holds a state, commits actions to it one after another, and tells its observers.
+/// Holds a state, commits actions to it one after another, and notifies its observers.
 ///
 /// ```swift
 /// let store = Store<Counter>(state: Counter())
@@ -13,11 +13,12 @@
 /// **When.** The executor says where commits happen. With ``Executor/immediate`` the change is made and can be read when
 /// the dispatch returns, whatever other threads do. From a middleware or an observer it is made after that returns.
 ///
-/// **Who is told.** Observers are called after the commit, outside all locks, by the thread that commits or one
-/// that is telling them already. Equal states are skipped if the state is `Equatable`, unless `skipsEqualStates` is false.
+/// **Observers.** They are called after the commit, outside all locks, by the thread that commits or one that
+/// is already delivering to them. Equal states are skipped if the state is `Equatable`, unless
+/// `skipsEqualStates` is false.
 ///
-/// **Its end.** When nobody holds the store any more its streams end, and what was queued but not started never
-/// happens. A store for the whole process is `static let shared = Store<Counter>(state: Counter())`.
+/// **Its end.** When the store is released its streams end, and what was queued but not started never happens. A store
+/// for the whole process is `static let shared = Store<Counter>(state: Counter())`.
 public final class Store<State: Flux.State>: SignalSource {
     let core: StoreCore<State>
     let subscriptions = Subscriptions()
@@ -49,19 +50,19 @@ public final class Store<State: Flux.State>: SignalSource {
 
     deinit { core.close() }
 
-    /// The state now.
+    /// The current state.
     public var state: State { core.state }
 
-    /// The state now, with what is derived from it.
+    /// The current state, with what is derived from it.
     public var computed: Computed<State> { Computed(state) }
 
-    /// Dispatches to this store, and keeps it alive: in `store.actions.increment()` the store may have been used for the
-    /// last time before the action is dispatched, and an optimised program lets go of it there.
+    /// Dispatches to this store, and keeps it alive: in `store.actions.increment()` the store may have been used for
+    /// the last time before the action is dispatched, and an optimised program releases it there.
     public var actions: Actions<State> {
         Actions { [self] action in core.lane.place([Entry(.actions([action]))], in: core) }
     }
 
-    /// Dispatches to this store while there is one.
+    /// Dispatches to this store while it exists.
     var passingActions: Actions<State> {
         Actions { [weak core] action in
             guard let core else { return }
@@ -76,8 +77,8 @@ public final class Store<State: Flux.State>: SignalSource {
         return Actions { lane.placeInAll($0) }
     }
 
-    /// Actions that could not be committed and for whose outcome nobody waits. If the initial action failed, every observer
-    /// hears of it, also a later one.
+    /// Actions that could not be committed and for whose outcome no caller waits. If the initial action failed, every
+    /// observer is notified of it, also a later one.
     public var failures: Signal<ActionFailure<State>> {
         core.failures.signal.merged(with: core.initialFailure.signal.present())
     }

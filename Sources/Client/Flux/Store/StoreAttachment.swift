@@ -1,4 +1,4 @@
-/// A relay's hold on a state type, from ``Store/attach(_:)`` until ``detach()`` or until nobody holds it any more.
+/// A relay's attachment to a state type, from ``Store/attach(_:)`` until ``detach()`` or until it is released.
 public final class StoreAttachment<State: Flux.State>: Sendable {
     private let lane: Lane<State>
     private let number: UInt64
@@ -14,13 +14,13 @@ public final class StoreAttachment<State: Flux.State>: Sendable {
     /// Nothing happens after ``detach()``.
     public func commit(_ action: State.Action) { lane.placeInAll(action, byRelay: number) }
 
-    /// Gives `Store<State>.actions` back to the stores. Further calls do nothing.
+    /// Returns `Store<State>.actions` to the stores. Further calls do nothing.
     public func detach() { lane.detach(number) }
 }
 
 extension Store {
-    /// Puts somebody else in charge of global dispatches, a bus for example: while attached, `Store<State>.actions`
-    /// only call `relay`, and the stores commit what comes back through ``StoreAttachment/commit(_:)``.
+    /// Puts a relay in charge of global dispatches, a bus for example: while attached, `Store<State>.actions` only call
+    /// `relay`, and the stores commit what comes back through ``StoreAttachment/commit(_:)``.
     ///
     /// ```swift
     /// let attachment = try Store<Counter>.attach { action in network.send(action) }

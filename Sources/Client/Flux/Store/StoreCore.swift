@@ -1,17 +1,17 @@
 import Synchronization
 
-/// What a store consists of: its inbox, its rules, and the source of its states.
+/// The parts of a store: its inbox, its rules, and the source of its states.
 ///
-/// It is apart from ``Store`` so that work under way, streams and actions don't keep a store alive: the store's end closes
-/// the core, and what was queued but not started never happens.
+/// It is apart from ``Store`` so that work under way, streams and actions don't keep a store alive: the store's end
+/// closes the core, and what was queued but not started never happens.
 ///
 /// `turn` is a leaf: while it is held mutations and middleware run, which never wait for another store. It is what
-/// makes a dispatch on `.immediate` return after its commit, also if another thread is carrying it out.
+/// makes a dispatch on `.immediate` return after its commit, also if another thread is executing it.
 final class StoreCore<State: Flux.State>: Sendable {
     let inbox = Inbox<State>()
     let emitter: Emitter<State>
     let failures = Sink<ActionFailure<State>>()
-    /// What became of the initial action, if it failed: kept, as it fails before anybody can observe.
+    /// The failure of the initial action, if any: kept, because it fails before it can be observed.
     let initialFailure = Variable<ActionFailure<State>?>(nil)
     let lane: Lane<State>
     let middleware: [Middleware<State>]
@@ -39,7 +39,7 @@ final class StoreCore<State: Flux.State>: Sendable {
     /// The latest committed state.
     var state: State { emitter.latest }
 
-    /// Lets the executor commit what stands in the inbox up to `ticket`. Inside an observer or a middleware even asking
+    /// Lets the executor commit what is in the inbox up to `ticket`. Inside an observer or a middleware even calling
     /// the executor waits until that has returned: it may be one that waits for its work.
     func scheduleTurn(through ticket: UInt64) {
         ThreadContext.whenFree { [weak self] in
@@ -49,14 +49,14 @@ final class StoreCore<State: Flux.State>: Sendable {
         }
     }
 
-    /// The store has gone: nothing that has not begun will happen.
+    /// The store is released: nothing that has not begun will happen.
     func close() {
         lane.leave(self)
         for entry in inbox.close() { tellGone(entry) }
         emitter.finish()
     }
 
-    /// What comes of `work`, with `entries` directly before it.
+    /// The outcome of `work`, with `entries` directly before it.
     func outcome(
         of work: Entry<State>.Work, after entries: [Entry<State>] = []
     ) async -> Result<State, any Error> {
@@ -66,12 +66,12 @@ final class StoreCore<State: Flux.State>: Sendable {
         }
     }
 
-    /// Tells who waits for the entry that the store has gone.
+    /// Completes the entry with the error that the store has been released.
     func tellGone(_ entry: Entry<State>) {
         entry.completion?(.failure(FluxError.storeGone(state: String(describing: State.self))))
     }
 
-    /// One action on `state`, which stays as it was on an error.
+    /// Applies one action to `state`, which stays as it was on an error.
     func mutate(_ state: inout State, by action: State.Action) throws {
         if let defect { throw defect }
         try mutations.commitPurely(action, to: &state)

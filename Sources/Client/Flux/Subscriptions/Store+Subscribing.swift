@@ -1,16 +1,17 @@
 extension Store {
-    /// Tells `subscriber` of the latest state and of every new one, until it goes, is unsubscribed, or the store goes.
+    /// Notifies `subscriber` of the latest state and of every new one, until it is released or
+    /// unsubscribed, or the store is released.
     ///
-    /// A subscriber has one subscription per store: a second one replaces the first. Subscribing and unsubscribing
-    /// is safe anywhere, also while the store tells its subscribers. `skipsRepeats` leaves equal states out, if they
-    /// can be compared.
+    /// A subscriber has one subscription per store: a second one replaces the first. Subscribing and
+    /// unsubscribing is safe anywhere, also while the store notifies its subscribers. `skipsRepeats` leaves equal
+    /// states out, if they can be compared.
     public func subscribe<Subscriber: StoreSubscriber>(
         _ subscriber: Subscriber, skipsRepeats: Bool = true
     ) where Subscriber.Selection == State {
         subscribe(subscriber, skipsRepeats: skipsRepeats) { $0 }
     }
 
-    /// Tells `subscriber` of what `selection` makes of the states.
+    /// Notifies `subscriber` of what `selection` makes of the states.
     ///
     /// ```swift
     /// store.subscribe(view) { $0.select(\.todos).skip(when: { $0.count == $1.count }) }
@@ -44,7 +45,7 @@ extension Store {
     package var subscriberCount: Int { subscriptions.count }
 }
 
-/// An object that a store tells of new states, or of a selection of them. It is held weakly.
+/// An object that a store notifies of new states, or of a selection of them. It is held weakly.
 ///
 /// ```swift
 /// final class Thermometer: StoreSubscriber {
@@ -53,7 +54,7 @@ extension Store {
 /// store.subscribe(thermometer) { $0.select(\.celsius) }
 /// ```
 public protocol StoreSubscriber<Selection>: AnyObject, Sendable {
-    /// What it wants to know: the state, or a part of it.
+    /// The values it receives: the state, or a part of it.
     associatedtype Selection: Sendable
 
     /// Called with the latest selection at once, and then with each new one.

@@ -6,7 +6,7 @@ final class Subscriptions: Sendable {
 
     deinit { for scope in scopes.withLock({ $0.values }) { scope.dispose() } }
 
-    /// How many there are, those included whose subscriber has gone since the last state.
+    /// How many there are, including those whose subscriber was released since the last state.
     var count: Int { scopes.withLock { $0.count } }
 
     /// Begins a subscription of `subscriber`; its former one has ended when this returns.
@@ -21,7 +21,7 @@ final class Subscriptions: Sendable {
         scopes.withLock { $0.removeValue(forKey: subscriber) }?.dispose()
     }
 
-    /// Ends this subscription of `subscriber`, and leaves alone one that has replaced it.
+    /// Ends this subscription of `subscriber`, but not one that has replaced it.
     func end(_ subscriber: ObjectIdentifier, _ scope: DisposableScope) {
         scopes.withLock { scopes in
             if scopes[subscriber] === scope { scopes[subscriber] = nil }
