@@ -14,7 +14,7 @@ public enum BusAddress: Hashable, Sendable {
     /// The bytes a Unix socket's path may have: `sun_path` holds 108 with the closing zero.
     public static let longestPath = 107
 
-    /// Reads an address. Throws `invalidAddress` with a sentence that shows the right form.
+    /// Parses an address. Throws `invalidAddress` with a sentence that shows the right form.
     public init(parsing text: String) throws(BusError) {
         if text.hasPrefix("unix:") {
             self = try Self.unixAddress(String(text.dropFirst(5)))
@@ -56,8 +56,8 @@ public enum BusAddress: Hashable, Sendable {
         return .tcp(host: String(host), port: port)
     }
 
-    /// The address meant when none is given: `$FLUXBUS_ADDRESS`, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if
-    /// that socket exists, else `/run/fluxbus/bus.sock`. An explicit address stands before all of them.
+    /// The default address: `$FLUXBUS_ADDRESS`, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if that socket exists, else
+    /// `/run/fluxbus/bus.sock`. An explicit address takes precedence over all of them.
     public static func resolve(
         _ explicit: String? = nil, environment: [String: String]
     ) throws(BusError) -> BusAddress {

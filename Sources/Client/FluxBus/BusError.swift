@@ -1,10 +1,10 @@
 import BusJSON
 
-/// Everything that can go wrong between a program and the bus, as one error: what the daemon refused, and what
-/// happened on the way to it.
+/// Everything that can go wrong between a program and the bus, as one error: refusals of the daemon,
+/// and failures on the way to it.
 ///
-/// `code` tells programs what it is; `message` tells people what to do, in one sentence. Both kinds share one
-/// set of codes, which newer daemons may extend, so a switch over it needs a default.
+/// `code` is for programs; `message` tells people what to do, in one sentence. Both kinds share one set of codes, which
+/// newer daemons may extend, so a switch over it needs a default.
 public struct BusError: Error, Sendable, Equatable {
     /// The kind of failure. The protocol's codes, and those that arise on this side.
     public struct Code: RawRepresentable, Hashable, Sendable {
@@ -15,7 +15,7 @@ public struct BusError: Error, Sendable, Equatable {
     public let code: Code
     /// One sentence that says what to do.
     public let message: String
-    /// The error's further members as the daemon sent them; empty for errors of this side.
+    /// The error's further members as the daemon sent them; empty for errors of the client.
     public let details: JSONObject
 
     public init(_ code: Code, _ message: String, details: JSONObject = [:]) {
@@ -38,7 +38,7 @@ public struct BusError: Error, Sendable, Equatable {
 }
 
 extension BusError.Code {
-    // The protocol's.
+    // Codes of the protocol.
     public static let parseError = Self(rawValue: "parse_error")
     public static let invalidRequest = Self(rawValue: "invalid_request")
     public static let unknownOperation = Self(rawValue: "unknown_op")
@@ -56,24 +56,24 @@ extension BusError.Code {
     public static let unavailable = Self(rawValue: "unavailable")
     public static let `internal` = Self(rawValue: "internal")
 
-    // This side's.
+    // Codes of the client.
     /// The text is no address of a bus.
     public static let invalidAddress = Self(rawValue: "invalid_address")
-    /// Nobody answers at the address.
+    /// Nothing answers at the address.
     public static let unreachable = Self(rawValue: "unreachable")
     /// The time allowed has passed.
     public static let timedOut = Self(rawValue: "timed_out")
     /// The connection has ended; after a `goodbye`, `details` holds its `code` as `reason`.
     public static let closed = Self(rawValue: "closed")
-    /// An event before this one is missing: the mirror must be subscribed anew.
+    /// An event before this one is missing: the mirror must be subscribed again.
     public static let gap = Self(rawValue: "gap")
     /// The task that waited was cancelled.
     public static let cancelled = Self(rawValue: "cancelled")
     /// The connection was lost, and whether the request was committed can't be known: look, then decide. `details`
-    /// holds what the bus said, if it said something, as `original`.
+    /// holds the bus's error as `original`, if it sent one.
     public static let outcomeUnknown = Self(rawValue: "outcome_unknown")
     /// A state on the bus can't be read as the Swift type; `details` may hold it as `state`.
     public static let unfitState = Self(rawValue: "unfit_state")
-    /// What came is not what the protocol promises.
+    /// What came does not follow the protocol.
     public static let unexpectedReply = Self(rawValue: "unexpected_reply")
 }

@@ -16,7 +16,7 @@ public enum BusMessage: Sendable {
         self = try parsed.get()
     }
 
-    /// Reads a line where it stands.
+    /// Parses a line in place.
     init(parsing line: UnsafeRawBufferPointer) throws(BusError) {
         let object: JSONObject?
         do throws(JSONError) {

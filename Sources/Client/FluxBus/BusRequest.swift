@@ -5,7 +5,7 @@ public struct BusRequest: Sendable {
     public let op: String
     public private(set) var members: [(name: String, value: JSON)]
 
-    /// Takes the members that are there; a nil one is left out.
+    /// Adds the members that have a value; a nil one is left out.
     public init(_ op: String, _ members: KeyValuePairs<String, JSON?> = [:]) {
         self.op = op
         self.members = []

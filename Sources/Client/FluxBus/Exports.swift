@@ -1,4 +1,4 @@
-// Whoever uses a bus from Swift writes states and reads JSON, so one import brings both.
+// A Swift client of a bus writes states and reads JSON, so one import brings both.
 @_exported import BusJSON
 @_exported import BusTypes
 @_exported import Flux

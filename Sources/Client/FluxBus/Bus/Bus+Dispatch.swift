@@ -2,16 +2,16 @@ import BusJSON
 
 /// Dispatches: one action, several as one commit, on trial, and without an answer.
 extension Bus {
-    /// Dispatches an action. Returns when it is committed and all subscriptions of this bus have been handed what it
-    /// changed.
+    /// Dispatches an action. Returns when it is committed and its changes have been delivered to
+    /// all subscriptions of this bus.
     ///
     /// ```swift
     /// let reply = try await bus.dispatch("increment", to: .store("counter/kitchen"), payload: ["by": 2])
     /// ```
     ///
     /// With `ifRevision`, for one store, it commits only if that is the store's revision; else `conflict`, whose
-    /// `details` hold the actual `revision`. `usesKey` overrides the options. Throws what the bus refuses it with
-    /// (`rejected`, `invalid_payload`, `unknown_store`, …), `timed_out`, `cancelled`, `closed`, `outcome_unknown`.
+    /// `details` hold the actual `revision`. `usesKey` overrides the options. Throws the bus's refusal (`rejected`,
+    /// `invalid_payload`, `unknown_store`, …), `timed_out`, `cancelled`, `closed`, `outcome_unknown`.
     @discardableResult
     public nonisolated(nonsending) func dispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
@@ -22,7 +22,7 @@ extension Bus {
         ).dispatched
     }
 
-    /// Puts a dispatch on its way and returns at once, or when there is room for it.
+    /// Submits a dispatch and returns at once, or when there is room for it.
     public nonisolated(nonsending) func startDispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
         usesKey: Bool? = nil, timeout: TimeLimit = .standard
@@ -46,7 +46,7 @@ extension Bus {
     }
 
     /// Dispatches and returns as soon as there is room: the bus answers only if it fails, which a notice
-    /// `dispatchFailed` tells. It is committed exactly once all the same.
+    /// `dispatchFailed` reports. It is committed exactly once all the same.
     public nonisolated(nonsending) func dispatchUnacknowledged(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:]
     ) async throws(BusError) {
@@ -73,8 +73,8 @@ extension Bus {
         return try await PendingReply(submission: submission, core: core).dispatched
     }
 
-    /// Says what a dispatch would do, without doing it: `revision`, `matched`, `changed`, and the `changes` or
-    /// `states` it would make.
+    /// Returns what a dispatch would do, without committing it: `revision`, `matched`, `changed`, and the
+    /// `changes` or `states` it would make.
     public nonisolated(nonsending) func tryOut(
         _ actions: [ActionRequest], timeout: TimeLimit = .standard
     ) async throws(BusError) -> JSONObject {

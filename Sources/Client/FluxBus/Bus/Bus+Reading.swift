@@ -14,7 +14,7 @@ extension Bus {
         return (state, page.revision)
     }
 
-    /// One page of states by address. `next` of a page is the `after` of the one that follows; nil at the end.
+    /// One page of states by address. `next` of a page is the `after` of the following page; nil at the end.
     public nonisolated(nonsending) func get(
         _ pattern: StorePattern, select: [String]? = nil, at revision: Int? = nil, limit: Int? = nil,
         after: String? = nil, timeout: TimeLimit = .standard
@@ -32,8 +32,8 @@ extension Bus {
             next: reply["next"]?.string)
     }
 
-    /// All states that match, page by page. Pages are read one after the other, so stores may change between them;
-    /// each page holds for its own revision.
+    /// All states that match, page by page. Pages are read one after the other, so stores may change between them; each
+    /// page is valid for its own revision.
     ///
     /// ```swift
     /// for try await page in bus.pages(of: .type("counter")) { … }
@@ -44,7 +44,7 @@ extension Bus {
         StatePages(bus: self, pattern: pattern, select: select, limit: limit)
     }
 
-    /// The stores that there are, with their own revisions; `next` is the `after` of the following page.
+    /// The existing stores, with their own revisions; `next` is the `after` of the following page.
     public nonisolated(nonsending) func stores(
         matching glob: String? = nil, limit: Int? = nil, after: String? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> (stores: [StoreEntry], next: String?) {
@@ -67,7 +67,8 @@ extension Bus {
             .array ?? []
     }
 
-    /// Commits of the past, oldest first: those after `since` up to `until`. `next` is the `since` of what follows.
+    /// Commits of the past, oldest first: those after `since` up to `until`. `next` is the
+    /// `since` of the following page.
     public nonisolated(nonsending) func history(
         since: Int? = nil, until: Int? = nil, limit: Int? = nil, of pattern: StorePattern? = nil,
         timeout: TimeLimit = .standard
@@ -80,7 +81,7 @@ extension Bus {
         return (reply["commits"]?.array ?? [], reply["next"]?.int)
     }
 
-    /// Returns when every event up to the revision it gives has been handed on.
+    /// Returns when every event up to the returned revision has been delivered.
     @discardableResult
     public nonisolated(nonsending) func sync(timeout: TimeLimit = .standard) async throws(BusError) -> Int {
         try Self.revision(of: await request(BusRequest("sync"), timeout: timeout))
@@ -101,8 +102,8 @@ extension Bus {
         try await request(BusRequest("ping"), timeout: timeout)
     }
 
-    /// Makes the daemon load its definitions anew; gives the commit's revision. Throws `forbidden`, and `rejected`
-    /// with what is wrong.
+    /// Makes the daemon reload its definitions; returns the commit's revision. Throws `forbidden`,
+    /// and `rejected` with the reason.
     @discardableResult
     public nonisolated(nonsending) func reload(timeout: TimeLimit = .standard) async throws(BusError) -> Int {
         try Self.revision(of: await request(BusRequest("reload"), timeout: timeout))

@@ -2,21 +2,21 @@ import BusJSON
 
 /// Requests of any kind, and many at a time.
 extension Bus {
-    /// How a time-out is given: what the options say, or a time of its own.
+    /// A time limit: that of the options, or one of its own.
     public enum TimeLimit: Sendable {
         case standard
         case after(Duration)
         case never
     }
 
-    /// Sends a request and gives its reply. Throws what the bus said, `timed_out`, `cancelled`, `closed` or
-    /// `outcome_unknown`.
+    /// Sends a request and returns its reply. Throws the bus's error, `timed_out`, `cancelled`,
+    /// `closed` or `outcome_unknown`.
     ///
     /// ```swift
     /// let reply = try await bus.request(BusRequest("stats"))
     /// ```
     ///
-    /// `hello`, `subscribe` and `unsubscribe` are the client's own business and refused with `invalid_request`.
+    /// `hello`, `subscribe` and `unsubscribe` are reserved for the client itself and refused with `invalid_request`.
     @discardableResult
     public nonisolated(nonsending) func request(
         _ request: BusRequest, timeout: TimeLimit = .standard
@@ -24,8 +24,8 @@ extension Bus {
         try await start(request, timeout: timeout).value
     }
 
-    /// Puts a request on its way and returns at once, or, when the window is full, as soon as there is room. Failures
-    /// are told by the reply. Requests of one task keep their order.
+    /// Submits a request and returns at once, or, when the window is full, as soon as there is room. Failures are
+    /// reported by the reply. Requests of one task keep their order.
     public nonisolated(nonsending) func start(
         _ request: BusRequest, timeout: TimeLimit = .standard
     ) async -> PendingReply {
@@ -34,8 +34,8 @@ extension Bus {
         return PendingReply(submission: submission, core: core)
     }
 
-    /// Puts a request on its way; `onReply` is called on the bus's thread at the reply's place in the stream: after all
-    /// events before it, before all that come later. It must not block.
+    /// Submits a request; `onReply` is called on the bus's thread at the reply's place in the stream: after all events
+    /// before it, before all that come later. It must not block.
     public nonisolated(nonsending) func start(
         _ request: BusRequest, timeout: TimeLimit = .standard,
         onReply: @escaping @Sendable (Result<JSONObject, BusError>) -> Void
@@ -43,8 +43,8 @@ extension Bus {
         await core.submit(submission(request, timeout: timeout) { onReply($0.object) })
     }
 
-    /// The same without waiting for room, for callers that can't: what finds none stands in line, in order, up to
-    /// `postLimit` of the options; past it, `onReply` is called with `limit` before this returns.
+    /// The same without waiting for room, for callers that can't: requests without room are queued, in order, up to
+    /// `postLimit` of the options; beyond it, `onReply` is called with `limit` before this returns.
     public func post(
         _ request: BusRequest, timeout: TimeLimit = .standard,
         onReply: @escaping @Sendable (Result<JSONObject, BusError>) -> Void = { _ in }

@@ -1,12 +1,12 @@
 import BusJSON
 
-/// Stores are made, dropped, taken back, and the will.
+/// Creating, dropping and reverting stores, and the will.
 extension Bus {
-    /// Makes a store. `state` replaces members of the type's initial state. An ephemeral one goes with this client:
-    /// when the connection is lost and comes back, it is made again with the same `state`.
+    /// Creates a store. `state` replaces members of the type's initial state. An ephemeral one is dropped with this
+    /// client's connection: when that is lost and restored, it is created again with the same `state`.
     ///
-    /// Returns its revision, and whether it was made now: with `ifMissing`, one that exists is fine too.
-    /// Throws `exists`, `unknown_type`, `invalid_payload`, `limit`.
+    /// Returns its revision, and whether it was created now: with `ifMissing`, an existing one is fine too. Throws
+    /// `exists`, `unknown_type`, `invalid_payload`, `limit`.
     @discardableResult
     public nonisolated(nonsending) func create(
         _ store: String, state: JSONObject? = nil, isEphemeral: Bool = false, ifMissing: Bool = false,
@@ -24,7 +24,7 @@ extension Bus {
         return (try Self.revision(of: reply), reply["created"]?.bool ?? true)
     }
 
-    /// Drops a store; gives the commit's revision. Throws `unknown_store`, `forbidden`.
+    /// Drops a store; returns the commit's revision. Throws `unknown_store`, `forbidden`.
     @discardableResult
     public nonisolated(nonsending) func drop(
         _ store: String, usesKey: Bool? = nil, timeout: TimeLimit = .standard
@@ -35,8 +35,8 @@ extension Bus {
         return try Self.revision(of: await PendingReply(submission: submission, core: core).value)
     }
 
-    /// Gives a store the state it had at a revision, as a new commit, whose revision it returns. It carries no key: if
-    /// the connection is lost before the answer, it fails with `outcome_unknown`.
+    /// Reverts a store to the state it had at a revision, as a new commit, whose revision it returns. It carries no
+    /// key: if the connection is lost before the answer, it fails with `outcome_unknown`.
     @discardableResult
     public nonisolated(nonsending) func revert(
         _ store: String, to revision: Int, ifRevision: Int? = nil, timeout: TimeLimit = .standard
@@ -51,8 +51,9 @@ extension Bus {
         return try Self.revision(of: reply)
     }
 
-    /// What the bus is to dispatch when this client goes, however it goes; an empty list clears it. It is set again on
-    /// each new connection; a connection that is lost is an end, so it is carried out then, too.
+    /// The actions that the bus dispatches when this client disconnects, for whatever reason; an empty list
+    /// clears them. They are set again on each new connection; a lost connection counts as a disconnect, so
+    /// the will is applied then, too.
     public nonisolated(nonsending) func setWill(
         _ actions: [ActionRequest], timeout: TimeLimit = .standard
     ) async throws(BusError) {

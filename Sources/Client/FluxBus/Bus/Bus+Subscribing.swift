@@ -3,16 +3,16 @@ import Synchronization
 
 /// Subscriptions, as a sequence and as a callback.
 extension Bus {
-    /// What a subscription is to bring.
+    /// The options of a subscription.
     public struct SubscriptionOptions: Sendable {
         /// Keeps only what these JSON Pointers name.
         public var select: [String]?
         public var format = Mirror.Format.merge
-        /// Whether the first event is to be the states as they are.
+        /// Whether the first event holds the current states.
         public var wantsFirstStates = true
         /// Where to begin instead: what changed since then comes first, or a reset if that is not known any more.
         public var since: ResumePoint?
-        /// Whether changes are to tell their actions, by whom and when.
+        /// Whether changes include their actions, the principal and the time.
         public var wantsCause = false
         /// Actions instead of changes.
         public var wantsActions = false
@@ -46,11 +46,11 @@ extension Bus {
         return Subscription(handle: handle, buffer: buffer, reply: reply)
     }
 
-    /// Observes stores by a callback, which is called on the bus's thread: in the order of the bus, and before any reply
-    /// that came later is given to whoever waits for it. It must not block; it may call `post`, `postDispatch` and
-    /// `cancel`. The last event is `ended`, unless the subscription was cancelled.
+    /// Observes stores by a callback, which is called on the bus's thread: in the order of the bus, and before any
+    /// later reply is passed to its caller. It must not block; it may call `post`, `postDispatch` and `cancel`. The
+    /// last event is `ended`, unless the subscription was cancelled.
     ///
-    /// The subscription lasts until the handle is cancelled or goes.
+    /// The subscription lasts until the handle is cancelled or released.
     public nonisolated(nonsending) func subscribe(
         to pattern: StorePattern, options: SubscriptionOptions = SubscriptionOptions(),
         timeout: TimeLimit = .standard, onEvent: @escaping @Sendable (SubscriptionEvent) -> Void

@@ -7,7 +7,7 @@ import Synchronization
     import Darwin
 #endif
 
-/// A connection to a bus that lasts: any number of tasks share it, and it comes back by itself when it is lost.
+/// A lasting connection to a bus: any number of tasks share it, and it reconnects by itself when it is lost.
 ///
 /// ```swift
 /// let bus = try await Bus.connect()
@@ -15,17 +15,17 @@ import Synchronization
 /// for try await event in try await bus.subscribe(to: .type("counter")) { … }
 /// ```
 ///
-/// **Order.** Requests of one task go out in its order, answers and events come in the order of the bus: when
-/// `dispatch` returns revision R, every subscription of this connection has been handed all up to R.
+/// **Order.** Requests of one task are sent in its order, answers and events come in the order of the bus: when
+/// `dispatch` returns revision R, everything up to R has been delivered to every subscription of this connection.
 ///
-/// **Exactly once.** Dispatches, creations and drops carry a key, so that one whose answer was lost with the
-/// connection is sent again without being committed twice. What can't be known (a new epoch, forgotten keys, a request
-/// without a key) fails with `outcome_unknown`.
+/// **Exactly once.** Dispatches, creations and drops carry a key, so that one whose answer was lost with the connection
+/// is sent again without being committed twice. If the outcome can't be known (a new epoch, forgotten keys, a request
+/// without a key), it fails with `outcome_unknown`.
 ///
-/// **What comes back** with a new connection: the will, ephemeral stores (with the state they were made with),
-/// subscriptions where they stood, then the unanswered requests in their order.
+/// **Restored** with a new connection: the will, ephemeral stores (with the state they were created with),
+/// subscriptions at their positions, then the unanswered requests in their order.
 ///
-/// The connection ends with `close()`, or when the last reference to the `Bus` goes; subscriptions end with it.
+/// The connection ends with `close()`, or when the last reference to the `Bus` is released; subscriptions end with it.
 public final class Bus: Sendable {
     let core: BusCore
 
@@ -33,13 +33,13 @@ public final class Bus: Sendable {
 
     deinit { core.close(within: core.options.closeTimeout) }
 
-    /// Connects and introduces this program.
+    /// Connects and sends a hello for this program.
     ///
-    /// Without an address: `$FLUXBUS_ADDRESS`, then `$XDG_RUNTIME_DIR/fluxbus/bus.sock`, then
-    /// `/run/fluxbus/bus.sock`. Over TCP the token of the options, or `$FLUXBUS_TOKEN`, is shown.
+    /// Without an address: `$FLUXBUS_ADDRESS`, then `$XDG_RUNTIME_DIR/fluxbus/bus.sock`, then `/run/fluxbus/bus.sock`.
+    /// Over TCP it sends the token of the options, or `$FLUXBUS_TOKEN`.
     ///
-    /// Throws `invalid_address`, `unreachable` (unless the options have patience), `forbidden`, `unauthorized`,
-    /// `timed_out` or `cancelled`.
+    /// Throws `invalid_address`, `unreachable` (unless the options have patience), `forbidden`,
+    /// `unauthorized`, `timed_out` or `cancelled`.
     public static func connect(
         _ address: BusAddress? = nil, options: BusOptions = BusOptions()
     ) async throws(BusError) -> Bus {
@@ -64,23 +64,23 @@ public final class Bus: Sendable {
         return bus
     }
 
-    /// Ends the connection when everything on its way is answered, at the latest after `closeTimeout` of the options;
-    /// then what is left fails. Requests made from now on fail with `closed`. Returns when all of it is done.
+    /// Ends the connection when every submitted request is answered, at the latest after `closeTimeout` of the options;
+    /// then the remaining ones fail. Requests made from now on fail with `closed`. Returns when all of it is done.
     public func close() async {
         core.close(within: core.options.closeTimeout)
         await core.awaitEnd()
     }
 
-    // MARK: - What can be seen of it
+    // MARK: - Status
 
-    /// Where it stands.
+    /// The status of the connection.
     public var status: BusStatus { core.state.withLock { $0.status } }
 
-    /// What happens to the connection from now on. Each call gives a stream of its own, which ends with the bus; who
-    /// does not read loses the oldest notices past 256.
+    /// The connection's notices from now on. Each call returns a stream of its own, which ends with the bus; a slow
+    /// reader loses the oldest notices beyond 256.
     public var notices: AsyncStream<BusNotice> { core.observeNotices() }
 
-    /// What the bus said of itself on the present connection, or the last one.
+    /// The bus's greeting on the present connection, or the last one.
     public var greeting: BusGreeting {
         guard let greeting = core.state.withLock({ $0.greeting }) else {
             preconditionFailure("A bus is handed out only after it was greeted.")
@@ -91,10 +91,10 @@ public final class Bus: Sendable {
     /// The highest revision seen so far in this epoch.
     public var revision: Int { core.revision.load(ordering: .relaxed) }
 
-    /// Where the bus listens.
+    /// The address of the bus.
     public var address: BusAddress { core.address }
 
-    /// The variables that matter here; nothing else of the environment is read.
+    /// The variables that are used; nothing else of the environment is read.
     private static var environment: [String: String] {
         var found: [String: String] = [:]
         for name in ["FLUXBUS_ADDRESS", "XDG_RUNTIME_DIR", "FLUXBUS_TOKEN"] {

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The events that a subscription's consumer has not taken yet, with a bound.
 ///
-/// Past the bound the bus is asked to rest; when half of it is taken, to go on. One consumer at a time.
+/// Beyond the bound the subscription is paused; when half of it is taken, it continues. One consumer at a time.
 final class EventBuffer: Sendable {
     typealias Room = @Sendable () -> Void
 
@@ -30,7 +30,7 @@ final class EventBuffer: Sendable {
         set { state.withLock { $0.onRoom = newValue } }
     }
 
-    /// Takes an event; false when it was the last one there is room for.
+    /// Adds an event; false when it was the last one there is room for.
     func take(_ event: SubscriptionEvent, size: Int) -> Bool {
         let (consumer, hasRoom) = state.withLock { state in
             if let consumer = state.consumer {
@@ -47,7 +47,7 @@ final class EventBuffer: Sendable {
         return hasRoom
     }
 
-    /// The next event, waiting for it; nil after the end, and when the task is cancelled.
+    /// The next event, awaited; nil after the end, and when the task is cancelled.
     func next(isolation: isolated (any Actor)?) async -> SubscriptionEvent? {
         let (ready, onRoom) = state.withLock { takeReady(&$0) }
         onRoom?()
@@ -75,7 +75,7 @@ final class EventBuffer: Sendable {
         }
     }
 
-    /// Nothing more comes; what is there can still be taken.
+    /// Ends the buffer; the events in it can still be taken.
     func end() {
         let consumer = state.withLock { state in
             state.hasEnded = true

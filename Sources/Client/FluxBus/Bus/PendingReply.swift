@@ -1,6 +1,6 @@
 import BusJSON
 
-/// The answer to a request that is on its way.
+/// The answer to a request that was submitted.
 ///
 /// ```swift
 /// let replies = await [bus.start(first), bus.start(second)]   // both are on their way
@@ -13,17 +13,17 @@ public struct PendingReply: Sendable {
     let submission: Submission
     let core: BusCore
 
-    /// The members of the reply. Throws what the bus said, `timed_out`, `cancelled`, `closed` or `outcome_unknown`.
+    /// The members of the reply. Throws the bus's error, `timed_out`, `cancelled`, `closed` or `outcome_unknown`.
     public nonisolated(nonsending) var value: JSONObject {
         get async throws(BusError) { try await outcome().object.get() }
     }
 
-    /// The reply to a dispatch, read.
+    /// The reply to a dispatch, parsed.
     public nonisolated(nonsending) var dispatched: DispatchReply {
         get async throws(BusError) { try await outcome().dispatch.get() }
     }
 
-    /// True when it is there and awaiting it does not suspend.
+    /// True when the reply is there and awaiting it does not suspend.
     public var isSettled: Bool { submission.told != nil }
 
     nonisolated(nonsending) func outcome() async -> ReplyOutcome {

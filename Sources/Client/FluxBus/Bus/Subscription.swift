@@ -2,8 +2,8 @@ import BusJSON
 
 /// The events of a subscription, in the order of the bus, for one consumer.
 ///
-/// It ends normally when it is cancelled or the bus is closed, and throws when the bus refuses to go on with it. It
-/// lasts as long as somebody holds it or iterates over it.
+/// It ends normally when it is cancelled or the bus is closed, and throws when the bus refuses to continue it. It lasts
+/// as long as it is held or iterated over.
 public struct Subscription: AsyncSequence, Sendable {
     let handle: SubscriptionHandle
     let buffer: EventBuffer
@@ -17,10 +17,10 @@ public struct Subscription: AsyncSequence, Sendable {
             revision: reply["revision"]?.int ?? 0, epoch: reply["epoch"]?.string ?? "")
     }
 
-    /// Counts the subscriptions of one bus, as notices name them.
+    /// Its number among the subscriptions of one bus, as in notices.
     public var number: Int { handle.number }
 
-    /// Ends it: what is buffered can still be taken, then the sequence ends.
+    /// Ends it: buffered events can still be taken, then the sequence ends.
     public func cancel() {
         handle.cancel()
         buffer.end()

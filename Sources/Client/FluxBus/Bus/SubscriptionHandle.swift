@@ -1,16 +1,16 @@
 import Synchronization
 
-/// A subscription's life: it ends when this is cancelled or goes.
+/// The lifetime of a subscription: it ends when this is cancelled or released.
 public final class SubscriptionHandle: Sendable {
     /// Raised once, read by the bus's thread.
     final class Flag: Sendable {
         private let state = Atomic<Bool>(false)
         var isRaised: Bool { state.load(ordering: .acquiring) }
-        /// True for the one that raises it.
+        /// True for the first call only.
         func raise() -> Bool { !state.exchange(true, ordering: .acquiringAndReleasing) }
     }
 
-    /// Counts the subscriptions of one bus, as notices name them.
+    /// Its number among the subscriptions of one bus, as in notices.
     public let number: Int
     let flag = Flag()
     private let core: BusCore

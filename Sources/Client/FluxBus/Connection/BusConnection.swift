@@ -6,19 +6,19 @@ import BusJSON
     import Darwin
 #endif
 
-/// One connection to a bus, for a caller that waits: lines out, lines in, in order.
+/// One blocking connection to a bus: lines out, lines in, in order.
 ///
-/// Requests may be pipelined: queue as many as wanted, then take the replies, which come in request order.
-/// Events arrive between them; `request` keeps those it meets for the next `receiveLine`. Nothing here
-/// reconnects. A connection belongs to one thread.
+/// Requests may be pipelined: queue as many as wanted, then take the replies, which come in request order. Events
+/// arrive between them; `request` keeps those it meets for the next `receiveLine`. Nothing here reconnects. A
+/// connection belongs to one thread.
 ///
-/// While bytes wait to be sent, what arrives is read too, because a bus whose outbox for this connection is full
-/// takes nothing more from it.
+/// While bytes wait to be sent, incoming bytes are read too, because a bus whose outbox for this connection is
+/// full reads nothing more from it.
 public final class BusConnection {
     public let address: BusAddress
 
-    /// The longest line taken from a bus. A daemon splits its events at 1 MiB by default; more than this is
-    /// no bus.
+    /// The longest line accepted from a bus. A daemon splits its events at 1 MiB by default; a peer that
+    /// sends more than this is no bus.
     static let longestLine = 256 << 20
 
     /// The reply to the `hello` that opened the connection, where one did.
@@ -26,20 +26,20 @@ public final class BusConnection {
 
     private let stream: SocketStream
     private var incoming = LineBuffer()
-    /// Events that came while a reply was awaited, oldest first.
+    /// Events that came before an awaited reply, oldest first.
     private var held: [[UInt8]] = []
-    /// What is to be sent; whole lines may be appended.
+    /// The bytes to be sent; whole lines may be appended.
     let outgoing = ByteWriter(capacity: 4096)
-    /// How much of `outgoing` has left.
+    /// How much of `outgoing` has been sent.
     private var sent = 0
-    /// How many bytes have left in all.
+    /// How many bytes have been sent in all.
     private(set) var totalSent = 0
     private var hasEnded = false
     private var nextID = 1
 
-    /// Connects, and over TCP introduces itself with `token`, which a bus there demands as the first line.
+    /// Connects, and over TCP sends a hello with `token`, which a bus there demands as the first line.
     ///
-    /// Throws `unreachable`, `forbidden` (the socket's mode), `timedOut`, or what the bus says to the token.
+    /// Throws `unreachable`, `forbidden` (the socket's mode), `timedOut`, or the bus's answer to the token.
     public convenience init(
         to address: BusAddress, token: String? = nil, client: String? = nil, until deadline: Deadline = .never
     ) throws(BusError) {
@@ -52,13 +52,13 @@ public final class BusConnection {
         }
     }
 
-    /// Only connects: the caller says `hello` as one of its requests.
+    /// Only connects: the caller sends `hello` as one of its requests.
     init(opening address: BusAddress, _ wait: ConnectWait) throws(BusError) {
         self.address = address
         stream = try SocketStream.connect(to: address, wait)
     }
 
-    /// Introduces this client; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
+    /// Sends a hello; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
     @discardableResult
     public func hello(
         token: String? = nil, client: String? = nil, until deadline: Deadline = .never
@@ -69,7 +69,7 @@ public final class BusConnection {
         return try request(BusRequest("hello", members), until: deadline)
     }
 
-    /// The socket, for callers that move bytes themselves once everything asked here has been answered.
+    /// The socket, for callers that move bytes themselves once every request here has been answered.
     package var descriptor: Int32 { stream.descriptor }
 
     // MARK: - Whole exchanges
@@ -104,7 +104,7 @@ public final class BusConnection {
 
     // MARK: - Lines
 
-    /// Puts a request behind what is to be sent, and gives the `id` it goes under.
+    /// Appends a request to the bytes to be sent, and returns its `id`.
     @discardableResult
     public func queue(_ request: BusRequest) -> Int {
         let id = nextID
@@ -113,7 +113,7 @@ public final class BusConnection {
         return id
     }
 
-    /// Puts a line, given without its end, behind what is to be sent.
+    /// Appends a line, given without its end, to the bytes to be sent.
     public func queue(line: UnsafeRawBufferPointer) {
         outgoing.append(line)
         outgoing.append(UInt8(ascii: "\n"))
@@ -122,8 +122,8 @@ public final class BusConnection {
     /// How many queued bytes have not been sent yet.
     public var unsentBytes: Int { outgoing.count - sent }
 
-    /// Sends everything queued, reading meanwhile what comes. When the bus has gone it throws `closed`, unless lines
-    /// of it wait to be taken: then these come first.
+    /// Sends everything queued, and reads incoming bytes meanwhile. When the bus has closed the connection it throws
+    /// `closed`, unless lines of it wait to be taken: then these come first.
     public func flush(until deadline: Deadline = .never) throws(BusError) {
         let goal = totalSent + unsentBytes
         try sendSome()
@@ -137,7 +137,7 @@ public final class BusConnection {
         if totalSent < goal, !incoming.hasLine { throw Self.ended }
     }
 
-    /// The next line, reply or event, waiting for it. Throws `timedOut`, or `closed` at the end.
+    /// The next line, reply or event, awaited. Throws `timedOut`, or `closed` at the end.
     public func receiveLine(until deadline: Deadline = .never) throws(BusError) -> [UInt8] {
         held.isEmpty ? try nextLine(until: deadline) : held.removeFirst()
     }
@@ -147,11 +147,11 @@ public final class BusConnection {
         held.isEmpty ? incoming.next() : held.removeFirst()
     }
 
-    /// Hands over the next line if one has arrived already, without copying it; false if none has. Not to be mixed
-    /// with the forms above while events are held.
+    /// Passes the next line if one has arrived already, without copying it; false if none has. Not to be mixed with the
+    /// forms above while events are held.
     func takeLineIfReady(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool { incoming.takeNext(body) }
 
-    /// Says that no more requests follow; what was sent is still answered.
+    /// Ends sending; requests sent before are still answered.
     public func finishSending() { stream.finishWriting() }
 
     private func nextLine(until deadline: Deadline) throws(BusError) -> [UInt8] {
@@ -165,18 +165,18 @@ public final class BusConnection {
 
     // MARK: - Several descriptors at once
 
-    /// What a wait ended with. Several may be true; none is when the deadline passed.
+    /// The result of a wait. Several may be true; none is when the deadline passed.
     public struct Wakeup: Sendable {
         /// Bytes came from the bus, or its end.
         public var incoming = false
         /// `input` can be read, or has ended.
         public var input = false
-        /// Nobody reads `output` any more.
+        /// The reader of `output` has closed it.
         public var outputClosed = false
     }
 
-    /// Sends what can be sent and waits until something arrives, `input` can be read, or the reader of `output`
-    /// has gone. Throws `closed` when the bus has ended the connection and every line was taken.
+    /// Sends what can be sent and waits until something arrives, `input` can be read, or the reader of `output` has
+    /// closed it. Throws `closed` when the bus has ended the connection and every line was taken.
     public func wait(
         input: Int32? = nil, output: Int32? = nil, until deadline: Deadline = .never
     ) throws(BusError) -> Wakeup {
@@ -186,7 +186,7 @@ public final class BusConnection {
             return Wakeup(incoming: true)
         }
         let wanted = Int16(unsentBytes > 0 ? POLLIN | POLLOUT : POLLIN)
-        // A negative descriptor is passed over; one that is asked for nothing still reports its end.
+        // A negative descriptor is skipped; one without requested events still reports its end.
         var entries = [
             pollfd(fd: stream.descriptor, events: wanted, revents: 0),
             pollfd(fd: input ?? -1, events: Int16(POLLIN), revents: 0),
@@ -224,8 +224,8 @@ public final class BusConnection {
         sent = 0
     }
 
-    /// Nothing can be sent any more, for the other end has gone. What it said before, answers and its reason, is there
-    /// to be read all the same.
+    /// Nothing can be sent any more, because the peer has closed the connection. Its earlier answers and
+    /// its reason can still be read.
     private func readLast() throws(BusError) {
         while !hasEnded, try stream.read(into: &incoming) == .bytes, incoming.count <= Self.longestLine {}
         hasEnded = true

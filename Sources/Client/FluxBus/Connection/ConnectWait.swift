@@ -4,7 +4,7 @@
     import Darwin
 #endif
 
-/// How a connection in the making waits: for a descriptor, up to a deadline, while its owner's other duties go on.
+/// How a connection attempt waits: for a descriptor, up to a deadline, while its owner's other duties continue.
 ///
 /// Without an owner it just waits. With one, `turn` is called before each wait, which a signal on `wakeUp` ends; so a
 /// host that does not answer holds up neither time-outs nor the end of a bus.
@@ -25,14 +25,14 @@ struct ConnectWait {
         self.init(until: deadline, wakeUp: -1) { .never }
     }
 
-    /// `turn` says how long a wait may be; nil gives the attempt up.
+    /// `turn` returns how long a wait may be; nil gives the attempt up.
     init(until deadline: Deadline, wakeUp: Int32, turn: @escaping () -> Deadline?) {
         self.deadline = deadline
         self.wakeUp = wakeUp
         self.turn = turn
     }
 
-    /// Waits once. Where there is no descriptor to wait for, -1 looks again after two milliseconds.
+    /// Waits once. Where there is no descriptor to wait for, -1 checks again after two milliseconds.
     func pause(for descriptor: Int32, _ events: Int16) -> Outcome {
         guard !deadline.hasPassed, let most = turn() else { return .over }
         var until = deadline.earlier(most)

@@ -20,7 +20,7 @@ public struct Deadline: Sendable {
         return Deadline(instant: min(mine, theirs))
     }
 
-    /// What is left, in the form `poll` takes: milliseconds rounded up, -1 for never.
+    /// The remaining time in the form of `poll`: milliseconds rounded up, -1 for never.
     package var pollTimeout: Int32 {
         guard let instant else { return -1 }
         let left = ContinuousClock.now.duration(to: instant)

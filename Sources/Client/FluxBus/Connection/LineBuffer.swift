@@ -12,15 +12,15 @@ package struct LineBuffer {
     package init() {}
 
     private var bytes: [UInt8] = []
-    /// Where the first untaken line starts.
+    /// The start of the first untaken line.
     private var start = 0
-    /// Up to where no `\n` was found.
+    /// The end of the bytes searched for `\n` without a match.
     private var searched = 0
 
     package var count: Int { bytes.count - start }
 
     package mutating func append(_ piece: UnsafeRawBufferPointer) {
-        // What was taken is cut off only when it is most of the storage, so each byte moves at most once.
+        // Taken lines are cut off only when they are most of the storage, so each byte moves at most once.
         if start > 65536, start > bytes.count / 2 {
             bytes.removeSubrange(..<start)
             searched -= start
@@ -29,7 +29,7 @@ package struct LineBuffer {
         bytes.append(contentsOf: piece)
     }
 
-    /// True when a whole line, or an empty one, is there to be taken.
+    /// True when a whole line, or an empty one, can be taken.
     package var hasLine: Bool { bytes[searched...].contains(UInt8(ascii: "\n")) }
 
     /// The next whole line without its end; nil when none is complete.
@@ -38,7 +38,7 @@ package struct LineBuffer {
         return takeNext { taken = Array($0) } ? taken : nil
     }
 
-    /// Hands over the next whole line without its end, which must not be kept; false when none is complete.
+    /// Passes the next whole line without its end, which must not be kept; false when none is complete.
     mutating func takeNext(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
         while let end = nextNewline() {
             var last = end

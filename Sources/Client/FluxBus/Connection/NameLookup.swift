@@ -6,8 +6,8 @@ import Synchronization
     import Darwin
 #endif
 
-/// A host's name on its way to addresses. The system's resolver can't be interrupted, so it runs on a thread of its own,
-/// which is left to itself if nobody waits any more.
+/// The look-up of a host's name. The system's resolver can't be interrupted, so it runs on a thread of its own, which
+/// is abandoned if the caller stops waiting.
 final class NameLookup: Sendable {
     private let done: WakeUp
     private let found = Mutex<Result<[SocketEndpoint], BusError>?>(nil)

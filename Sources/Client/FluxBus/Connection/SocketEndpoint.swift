@@ -5,7 +5,7 @@
     import Darwin
 #endif
 
-/// One address in the form the kernel takes.
+/// One address in the form of the kernel.
 struct SocketEndpoint {
     let family: Int32
     /// The bytes of a `sockaddr` of that family.

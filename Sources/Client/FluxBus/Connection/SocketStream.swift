@@ -6,7 +6,7 @@ internal import CLinux
     import Darwin
 #endif
 
-/// A connected stream socket: the one place of this library where the system is called.
+/// A connected stream socket: the one place of this library for system calls.
 ///
 /// The descriptor never blocks; waiting is `poll` with a deadline. EINTR is retried, EAGAIN is a value, and a
 /// write to a closed peer is an error, not a signal.
@@ -19,7 +19,7 @@ final class SocketStream {
 
     let descriptor: Int32
 
-    /// Where a read puts what it gets, before it is known how much that is.
+    /// The destination of a read, before its length is known.
     private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 131_072, alignment: 16)
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
@@ -51,7 +51,7 @@ final class SocketStream {
         throw BusError(.unreachable, "No bus answers at \(address) (\(reason)).")
     }
 
-    /// Gives 0 or the `errno` that stopped it.
+    /// Returns 0 or the `errno` of the failure.
     private func connect(to endpoint: SocketEndpoint, _ wait: ConnectWait) -> Int32 {
         while true {
             if endpoint.withAddress({ sockaddr, length in Glibc.connect(descriptor, sockaddr, length) }) == 0
@@ -83,7 +83,7 @@ final class SocketStream {
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Writes what fits; 0 when the socket takes nothing now.
+    /// Writes what fits; 0 when the socket accepts nothing now.
     func write(_ bytes: UnsafeRawBufferPointer) throws(BusError) -> Int {
         while true {
             let sent = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
@@ -96,7 +96,7 @@ final class SocketStream {
         }
     }
 
-    /// Reads what is there into `buffer`.
+    /// Reads available bytes into `buffer`.
     func read(into buffer: inout LineBuffer) throws(BusError) -> ReadOutcome {
         while true {
             let count = recv(descriptor, space.baseAddress, space.count, 0)
@@ -114,10 +114,10 @@ final class SocketStream {
         }
     }
 
-    /// Says that nothing more will be sent; what was sent is still answered.
+    /// Ends sending; what was sent before is still answered.
     func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Waits for `events`; gives those that came, 0 when the deadline passed.
+    /// Waits for `events`; returns those that came, 0 when the deadline passed.
     func wait(for events: Int16, until deadline: Deadline) -> Int16 {
         var entry = pollfd(fd: descriptor, events: events, revents: 0)
         while true {
@@ -128,5 +128,5 @@ final class SocketStream {
     }
 }
 
-/// The system's words for an `errno`.
+/// The system's text for an `errno`.
 func systemReason(_ code: Int32) -> String { String(cString: strerror(code)) }

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// What all handles of one bus share: the hand-over to its thread, and what is known of its connection.
+/// The state shared by all handles of one bus: the hand-over to its thread, and what is known of its connection.
 ///
-/// Its locks are leaves: each guards one queue or one value, and none is held while anybody else's code runs.
+/// Its locks are leaves: each guards one queue or one value, and none is held while other code runs.
 final class BusCore: Sendable {
     let address: BusAddress
     let options: BusOptions
@@ -28,7 +28,7 @@ final class BusCore: Sendable {
         case refused(BusError)
     }
 
-    /// Hands a request over, waiting for room if there is none.
+    /// Submits a request to the thread, waiting for room if there is none.
     nonisolated(nonsending) func submit(_ submission: Submission) async {
         let isAdmitted = intake.withLock { intake -> Bool? in
             guard !intake.isClosing, intake.admit(submission) else { return nil }
@@ -61,7 +61,7 @@ final class BusCore: Sendable {
         }
     }
 
-    /// Hands a request over without waiting for room.
+    /// Submits a request to the thread without waiting for room.
     func post(_ submission: Submission) {
         switch place(submission, nil) {
         case .refused(let error): submission.settle(.failure(error))
@@ -83,7 +83,7 @@ final class BusCore: Sendable {
                 }
                 intake.standInLine(submission, admission)
             }
-            // Who stands in line wakes the thread too: its time-out has to be watched.
+            // A queued request wakes the thread too: its time-out has to be watched.
             let wake = intake.isAsleep
             intake.isAsleep = false
             return isAdmitted ? .admitted(wake: wake) : .inLine(wake: wake)
@@ -103,7 +103,7 @@ final class BusCore: Sendable {
 
     // MARK: - Ending
 
-    /// Ends as soon as what is on its way is answered, or after the time allowed for that.
+    /// Closes as soon as every submitted request is answered, or after the time allowed for that.
     func close(within time: Duration) {
         intake.withLock { $0.isClosing = true }
         hand(over: .close(deadline: MonotonicClock.moment(after: time)))

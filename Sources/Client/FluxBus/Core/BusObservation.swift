@@ -1,10 +1,10 @@
-/// What can be observed of a bus from outside, and who observes.
+/// The observable state of a bus, and its observers.
 struct BusObservation {
     var status = BusStatus.connecting
     var greeting: BusGreeting?
-    /// Those who wait for the first connection, or its failure.
+    /// Tasks that wait for the first connection, or its failure.
     var awaitingOpening: [UnsafeContinuation<BusError?, Never>] = []
-    /// Those who wait for the end.
+    /// Tasks that wait for the end.
     var awaitingEnd: [UnsafeContinuation<Void, Never>] = []
     var hasEnded = false
     var notices: [Int: AsyncStream<BusNotice>.Continuation] = [:]
@@ -15,7 +15,7 @@ extension BusCore {
     /// The epoch of the present connection, or the last one.
     var epoch: String { state.withLock { $0.greeting?.epoch ?? "" } }
 
-    /// Waits until the first connection is open. Gives the error if it fails.
+    /// Waits until the first connection is open. Returns the error if it fails.
     func awaitOpening() async -> BusError? {
         await withUnsafeContinuation { continuation in
             let outcome = state.withLock { state -> BusError?? in
@@ -59,7 +59,7 @@ extension BusCore {
         for observer in observers { observer.yield(notice) }
     }
 
-    /// A new stream of notices. Who does not read loses the oldest past 256.
+    /// A new stream of notices. A slow reader loses the oldest beyond 256.
     func observeNotices() -> AsyncStream<BusNotice> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: BusNotice.self, bufferingPolicy: .bufferingNewest(256))

@@ -4,22 +4,22 @@
     import Darwin
 #endif
 
-/// The thread of one bus: it owns the session and the connection, moves bytes between them, and carries out what the
-/// session wants, in its order. Callbacks run here.
+/// The thread of one bus: it owns the session and the connection, moves bytes between them, and executes the session's
+/// effects, in their order. Callbacks run here.
 ///
-/// One turn: take what was handed over, write it with one call, wait, read what came, settle it. A sender only wakes
-/// the thread when it sleeps.
+/// One turn: take what was submitted, write it with one call, wait, read what came, settle it. A sender only
+/// wakes the thread when it sleeps.
 final class BusThread {
     private let core: BusCore
     private var session: ClientSession
     private var connection: BusConnection?
     private var submissions: [Submission] = []
     private var commands: [Intake.Command] = []
-    /// Requests that left the session since the intake was told, and their bytes.
+    /// Requests that left the session since the intake was last updated, and their bytes.
     private var released = 0
     private var releasedBytes = 0
     private var pauses: [Int] = []
-    /// Some requests are settled that have not been written; looked for once for all of a turn.
+    /// Some requests are settled that have not been written; removed once for all of a turn.
     private var withdraws = false
 
     private init(_ core: BusCore, token: String?, seed: UInt64) {
@@ -50,7 +50,7 @@ final class BusThread {
         end()
     }
 
-    // MARK: - What was handed over
+    // MARK: - Submitted work
 
     private func takeOver() {
         let unsent = session.waitingBytes + (connection?.unsentBytes ?? 0)
@@ -109,7 +109,7 @@ final class BusThread {
         perform()
     }
 
-    /// What is handed over, and what time brings, does not wait for a connection. Gives the longest wait; nil when the
+    /// Submitted work and time-outs don't wait for a connection. Returns the longest wait; nil when the
     /// connection is not wanted any more.
     private func turnWhileConnecting() -> Deadline? {
         core.wakeUp.clear()
@@ -139,8 +139,7 @@ final class BusThread {
         }
     }
 
-    /// How long to wait: not at all if something was handed over meanwhile. From here on, who hands something over
-    /// wakes this thread.
+    /// How long to wait: not at all if something was submitted meanwhile. From here on, a sender wakes this thread.
     private func deadline() -> Deadline {
         let released = released
         let (hasWork, lineDeadline) = core.intake.withLock { intake in
@@ -161,9 +160,9 @@ final class BusThread {
         core.wakeUp.clear()
     }
 
-    // MARK: - What the session wants
+    // MARK: - Effects of the session
 
-    /// Carries out the effects in their order.
+    /// Executes the effects in their order.
     private func perform() {
         while !session.effects.isEmpty {
             var effects: [SessionEffect] = []
@@ -198,7 +197,7 @@ final class BusThread {
         }
     }
 
-    /// Nothing is taken any more; who stands in line is told.
+    /// Accepts nothing more; queued requests fail.
     private func end() {
         let (left, line) = core.intake.withLock { intake in
             intake.hasEnded = true

@@ -4,7 +4,7 @@
     import Darwin
 #endif
 
-/// A thread that nobody joins. It ends when its body returns.
+/// A thread that is never joined. It ends when its body returns.
 enum DetachedThread {
     private final class Start: Sendable {
         let name: String
@@ -20,7 +20,7 @@ enum DetachedThread {
             body()
         }
 
-        /// Names this thread, for those who look at the process from outside. Where that can't be done it stays without.
+        /// Names this thread, for tools that look at the process from outside. Where that fails it has no name.
         private func showName() {
             let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
             guard file >= 0 else { return }
@@ -30,7 +30,7 @@ enum DetachedThread {
         }
     }
 
-    /// Of the name the system shows what it has room for, 15 bytes. Throws `limit` when it has no thread left.
+    /// The system shows the first 15 bytes of the name. Throws `limit` when it has no thread left.
     static func start(named name: String, _ body: @escaping @Sendable () -> Void) throws(BusError) {
         let start = Unmanaged.passRetained(Start(name, body))
         var thread = pthread_t()

@@ -1,9 +1,9 @@
-/// What is handed over to the thread of a bus, and the room there is for more.
+/// Requests and commands for the thread of a bus, and the room there is for more.
 ///
-/// Who finds no room stands in line. The line moves only once half of the room is free again, so that a fast sender
-/// is woken for many requests at a time and not for each.
+/// Requests without room are queued. The queue moves only once half of the room is free again, so that a fast sender is
+/// woken for many requests at a time and not for each.
 struct Intake {
-    /// Something for the session that is no request.
+    /// A command for the session that is no request.
     enum Command: Sendable {
         case cancelSubscription(Int)
         case continueSubscription(Int)
@@ -24,19 +24,19 @@ struct Intake {
     var submissions: [Submission] = []
     var commands: [Command] = []
     var line = RingQueue<InLine>()
-    /// No request in the line times out before this.
+    /// No queued request times out before this.
     private(set) var lineDeadline = Int.max
     private var posted = 0
-    /// Requests that were let in and have not left the session, and their bytes.
+    /// Requests that were admitted and have not left the session, and their bytes.
     private var admitted = 0
     private var admittedBytes = 0
-    /// Bytes that are not sent.
+    /// Bytes that are not sent yet.
     private var unsentBytes = 0
-    /// True while the thread waits, or is about to: whoever brings something must wake it.
+    /// True while the thread waits, or is about to: a sender must wake it.
     var isAsleep = false
-    /// The bus is being closed: who stands in line still gets in, nobody else does.
+    /// The bus is being closed: queued requests are still admitted, new ones are not.
     var isClosing = false
-    /// The thread has ended; nothing is taken any more.
+    /// The thread has ended; nothing is accepted any more.
     var hasEnded = false
 
     init(_ options: BusOptions) {
@@ -46,7 +46,7 @@ struct Intake {
         mostPosted = options.postLimit
     }
 
-    /// True, and the request is let in, if there is room and nobody stands in line.
+    /// Admits the request and returns true if there is room and the queue is empty.
     mutating func admit(_ submission: Submission) -> Bool {
         guard line.isEmpty, hasRoom(for: submission.size) else { return false }
         letIn(submission)
@@ -59,7 +59,7 @@ struct Intake {
         if admission == nil { posted += 1 }
     }
 
-    /// Takes those out of the line whose time is over.
+    /// Removes the requests from the queue that have timed out.
     mutating func takeLate(at now: Int) -> [InLine] {
         guard now >= lineDeadline else { return [] }
         var late: [InLine] = []
@@ -71,7 +71,7 @@ struct Intake {
         return late
     }
 
-    /// Takes those out of the line that nobody waits for any more.
+    /// Removes settled requests from the queue.
     mutating func forgetSettled() {
         rebuildLine { !$0.submission.isSettled }
     }
@@ -88,10 +88,10 @@ struct Intake {
         }
     }
 
-    /// Whether one more may stand in line of those that nobody waits with.
+    /// Whether one more posted request, without a waiting task, may be queued.
     var hasRoomToPost: Bool { posted < mostPosted }
 
-    /// So many requests have left the session, and so many bytes are unsent. Gives the tasks that may go on.
+    /// This many requests have left the session, and this many bytes are unsent. Returns the tasks that may continue.
     mutating func release(_ count: Int, bytes: Int, unsent: Int) -> [Admission] {
         admitted -= count
         admittedBytes -= bytes

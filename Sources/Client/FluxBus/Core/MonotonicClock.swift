@@ -12,7 +12,7 @@ enum MonotonicClock {
         return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 
-    /// The moment so much later; the end of time for nil.
+    /// The moment after a duration; the end of time for nil.
     static func moment(after duration: Duration?) -> Int {
         guard let duration else { return .max }
         let (moment, overflow) = now.addingReportingOverflow(max(duration.nanoseconds, 0))

@@ -26,13 +26,13 @@ struct WakeUp: ~Copyable, Sendable {
         _ = write(descriptor, &one, 8)
     }
 
-    /// Takes the signal away.
+    /// Resets the signal.
     func clear() {
         var count: UInt64 = 0
         _ = read(descriptor, &count, 8)
     }
 
-    /// Waits for a signal alone, at most so many milliseconds; -1: as long as it takes.
+    /// Waits for a signal alone, for at most this many milliseconds; -1: as long as it takes.
     func wait(milliseconds: Int32) {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = poll(&entry, 1, milliseconds)

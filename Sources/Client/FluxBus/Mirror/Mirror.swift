@@ -3,17 +3,17 @@ import BusJSON
 /// A client's copy of the stores one subscription covers, kept by the protocol's one rule: on `reset` forget
 /// everything; `states` replace; `changes` patch; `dropped` remove.
 ///
-/// Between two folds the mirror equals the daemon's state at `revision`. Parts of a split event stay invisible
-/// until the last is there. An event whose `from` is not the mirror's revision throws `gap`: something is
-/// missing, and the stores must be subscribed anew. After any thrown error the mirror must not be used.
+/// Between two folds the mirror equals the daemon's state at `revision`. Parts of a split event stay invisible until
+/// the last is there. An event whose `from` is not the mirror's revision throws `gap`: something is missing, and the
+/// stores must be subscribed again. After any thrown error the mirror must not be used.
 public struct Mirror: Sendable {
     public enum Format: String, Sendable, CaseIterable {
         case merge, patch, state
     }
 
     public let format: Format
-    /// True for a subscription without a first state (`initial: false`, or `since`): a change of a store that
-    /// the mirror has never seen is then passed over instead of being an error.
+    /// True for a subscription without a first state (`initial: false`, or `since`): a change of a store that the
+    /// mirror has never seen is then ignored instead of being an error.
     public let isPartial: Bool
     public private(set) var states: [String: JSON] = [:]
     public private(set) var revision: Int
@@ -36,7 +36,7 @@ public struct Mirror: Sendable {
         isPartial = revision != nil
     }
 
-    /// Applies one event. Gives what changed, or nil when more parts follow or when the event changes no states
+    /// Applies one event. Returns what changed, or nil when more parts follow or when the event changes no states
     /// (`bookmark`, and any event this version does not know).
     public mutating func fold(_ event: JSONObject) throws(BusError) -> MirrorChange? {
         switch event["event"]?.string {
@@ -68,11 +68,11 @@ public struct Mirror: Sendable {
             stores: work.touched.values.sorted { UTF8Order.precedes($0.address, $1.address) })
     }
 
-    /// The working copy a part applies to: the one its predecessors left, or a new one.
+    /// The working copy for a part: that of the previous parts, or a new one.
     private mutating func begin(_ event: JSONObject) throws(BusError) -> Unfinished {
         let begun = unfinished
         unfinished = nil
-        // The bus may begin anew while an event is under way; only a first part says `reset`.
+        // The bus may start again while an event is under way; only a first part says `reset`.
         if let begun, event["reset"]?.bool != true { return begun }
         let from = try Self.integer("from", of: event)
         let isReset = event["reset"]?.bool ?? false
@@ -108,8 +108,8 @@ public struct Mirror: Sendable {
         }
     }
 
-    /// Records what became of one store. A store that an earlier part touched keeps the state it had before all
-    /// parts as the old one.
+    /// Records the change of one store. A store that an earlier part touched keeps the state it had
+    /// before all parts as the old one.
     private func note(
         _ address: String, new: JSON?, patch: JSON?, isDropped: Bool = false, in work: inout Unfinished
     ) {
@@ -141,9 +141,9 @@ public struct Mirror: Sendable {
     }
 }
 
-/// A mirror kept by a subscription's events, which come whole.
+/// A mirror kept by a subscription's events, which are never split.
 extension Mirror {
-    /// Applies an event of a subscription. Gives what changed, or nil when it changes no states.
+    /// Applies an event of a subscription. Returns what changed, or nil when it changes no states.
     public mutating func fold(_ event: SubscriptionEvent) throws(BusError) -> MirrorChange? {
         switch event {
         case .change(let change): try fold(change.object)

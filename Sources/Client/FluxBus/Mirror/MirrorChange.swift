@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What one event, or all parts of a split one, did to a mirror.
+/// The effect of one event, or of all parts of a split one, on a mirror.
 public struct MirrorChange: Sendable {
     /// One store that the event touched.
     public struct Store: Sendable {
@@ -14,7 +14,7 @@ public struct MirrorChange: Sendable {
         public let isDropped: Bool
     }
 
-    /// The revision of the event before, and of this one.
+    /// The revision of the previous event, and of this one.
     public let from: Int
     public let revision: Int
     /// True when everything known before was forgotten.

@@ -12,11 +12,11 @@ extension Bus {
     /// ```
     ///
     /// - Parameters:
-    ///   - name: The half of its address behind the slash; the other is the type's name.
-    ///   - initial: Makes the store with this state if it does not exist.
-    ///   - isEphemeral: A store made here goes with this process.
+    ///   - name: The part of its address after the slash; the other is the type's name.
+    ///   - initial: Creates the store with this state if it does not exist.
+    ///   - isEphemeral: A store created here is dropped with this process.
     ///   - isOptimistic: Shows actions dispatched here before the bus has committed them; see ``RemoteStore``.
-    /// - Throws: `unknown_store` if there is none and none is to be made, `unknown_type`, `unfit_state` if its state
+    /// - Throws: `unknown_store` if there is none and none is to be created, `unknown_type`, `unfit_state` if its state
     ///   can't be read as the Swift type.
     public func store<State: SharedState>(
         _ name: String, of type: State.Type = State.self, creating initial: State? = nil,
@@ -43,7 +43,7 @@ extension Bus {
         }
     }
 
-    /// Follows all stores of a Swift state type, those that are made later too.
+    /// Follows all stores of a Swift state type, including those created later.
     ///
     /// ```swift
     /// let people = try await bus.stores(of: Person.self)
@@ -68,8 +68,8 @@ extension Bus {
         return try await dispatch(name, to: .type(State.typeName), payload: payload, timeout: timeout)
     }
 
-    /// Actions to every store of a type on the bus, for callers that do not wait. `onFailure` is told what came to
-    /// nothing, on the bus's thread; it must not block.
+    /// Actions to every store of a type on the bus, for callers that do not wait. `onFailure` is called with each
+    /// failure, on the bus's thread; it must not block.
     public func actions<State: SharedState>(
         of type: State.Type, onFailure: @escaping @Sendable (BusError) -> Void = { _ in }
     ) -> Actions<State> {

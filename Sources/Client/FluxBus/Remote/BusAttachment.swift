@@ -12,19 +12,19 @@ import Synchronization
 /// Store<Counter>.actions.increment()     // every counter on the bus, and `local` here and in every attached process
 /// ```
 ///
-/// Actions for all stores of the type, whoever dispatched them, come back from the bus and are committed to the local
-/// stores in the order of their revisions; so all processes see the same order. Actions to a single store of the bus are
-/// not for the local ones, and instance actions of a local store stay local.
+/// Actions for all stores of the type, whichever process dispatched them, come back from the bus and are committed to
+/// the local stores in the order of their revisions; so all processes see the same order. Actions to a single store of
+/// the bus are not for the local ones, and instance actions of a local store stay local.
 ///
-/// It ends with `detach()`, when nobody holds it any more, or when the bus ends.
+/// It ends with `detach()`, when it is released, or when the bus ends.
 public final class BusAttachment<State: SharedState>: Sendable {
-    /// What did not go as it should.
+    /// Problems of an attachment.
     public enum Problem: Sendable {
-        /// The bus refused an action, or it can't be known what became of it.
+        /// The bus refused an action, or its outcome can't be known.
         case refused(State.Action, BusError)
-        /// An action came that this program's type does not know; local stores do without it.
+        /// An action came that this program's type does not know; local stores skip it.
         case unfit(revision: Int, BusError)
-        /// Actions before this revision were missed and can't be had any more: local stores may differ from others.
+        /// Actions before this revision were missed and are no longer available: local stores may differ from others.
         case gap(revision: Int)
         /// The bus ended.
         case ended(BusError?)
@@ -42,10 +42,10 @@ public final class BusAttachment<State: SharedState>: Sendable {
 
     deinit { detach() }
 
-    /// What did not go as it should, from now on.
+    /// Problems from now on.
     public var problems: Signal<Problem> { sink.signal }
 
-    /// Unties: `Store<S>.actions` is for this process's stores again.
+    /// Detaches: `Store<S>.actions` is for this process's stores again.
     public func detach() {
         subscription.cancel()
         store.detach()
@@ -53,13 +53,13 @@ public final class BusAttachment<State: SharedState>: Sendable {
 }
 
 extension Bus {
-    /// Ties the local stores of a type to the bus; see ``BusAttachment``. Throws `unknown_type` if the bus does not have
-    /// the type, `exists` if it is attached already.
+    /// Attaches the local stores of a type to the bus; see ``BusAttachment``. Throws `unknown_type` if the bus does not
+    /// have the type, `exists` if it is attached already.
     public func attach<State: SharedState>(_ type: State.Type) async throws(BusError) -> BusAttachment<State>
     {
         let sink = Sink<BusAttachment<State>.Problem>()
-        // Mutations and observers run here, never on the bus's thread. It rests until the local stores are tied, so that
-        // an action that goes to the bus from then on also comes back.
+        // Mutations and observers run here, never on the bus's thread. The queue is suspended until the local stores
+        // are attached, so that an action that goes to the bus from then on also comes back.
         let queue = DispatchQueue(label: "fluxbus.attachment")
         let place = AttachmentPlace<State>()
         queue.suspend()
@@ -108,8 +108,8 @@ extension Bus {
     }
 }
 
-/// Where an attachment's events find its local stores. They are tied after the subscription is there and its events have
-/// begun to come; it holds them weakly, so that a lost attachment unties itself.
+/// Where an attachment's events find its local stores. They are attached after the subscription exists and its events
+/// have begun to come; it holds them weakly, so that a lost attachment detaches itself.
 final class AttachmentPlace<State: Flux.State>: Sendable {
     private struct Weak {
         weak var store: StoreAttachment<State>?

@@ -1,18 +1,18 @@
 import Flux
 
-/// What a remote store shows while actions are on their way: the state the bus has confirmed, with the actions that
-/// were dispatched here and not confirmed yet carried out on top of it, in their order.
+/// What a remote store shows while actions are under way: the state the bus has confirmed, with the actions dispatched
+/// here and not confirmed yet applied on top of it, in their order.
 ///
-/// The difficulty is to know which of our own actions a confirmed state already holds: counting one twice, or
-/// dropping one for a moment, would show a state that never was. Two promises of the protocol decide it. Events up to
-/// revision R are written before the reply that bears R, and replies come in the order of requests. So while an
-/// answer is awaited, confirmed states wait too, until the answer tells their order; then
-/// - a state up to the revision of the last answer is taken over, for what is still unanswered was committed later;
-/// - an action goes when the state that is taken over has reached its revision;
-/// - a refused action goes at once, and what was shown of it is rolled back.
+/// The difficulty is to know which of our own actions a confirmed state already holds: counting one twice, or dropping
+/// one for a moment, would show a state that never was. Two guarantees of the protocol decide it. Events up to revision
+/// R are written before the reply that bears R, and replies come in the order of requests. So while an answer is
+/// awaited, confirmed states wait too, until the answer fixes their order; then
+/// - a state up to the revision of the last answer is adopted, for what is still unanswered was committed later;
+/// - an action is removed when the adopted state has reached its revision;
+/// - a refused action is removed at once, and its effect is rolled back.
 ///
 /// A state waits for at most one round trip, and only while this process itself dispatches. Without predictions
-/// (`isOptimistic` false) nothing waits and nothing is carried out here.
+/// (`isOptimistic` false) nothing waits and nothing is applied here.
 package struct Reconciler<State: SharedState>: Sendable {
     private struct Pending {
         let id: Int
@@ -23,11 +23,11 @@ package struct Reconciler<State: SharedState>: Sendable {
 
     /// A state that waits until it is known which of our actions it holds.
     private struct Held {
-        /// The revisions before and at which it was told: it stands for every commit in between.
+        /// The revisions before and at which it was sent: it stands for every commit in between.
         let from: Int
         let revision: Int
         let state: State?
-        /// The last commit that changed the store, where the bus told it.
+        /// The last commit that changed the store, where the bus reported it.
         let ownRevision: Int?
     }
 
@@ -35,13 +35,13 @@ package struct Reconciler<State: SharedState>: Sendable {
     private static var mostHeld: Int { 1024 }
 
     package let isOptimistic: Bool
-    /// The last state taken over from the bus; nil while there is no such store.
+    /// The last state adopted from the bus; nil while there is no such store.
     package private(set) var confirmed: State?
     /// The revision up to which `confirmed` is known to be right.
     package private(set) var revision = 0
-    /// The last commit that changed `confirmed`, where the bus told it.
+    /// The last commit that changed `confirmed`, where the bus reported it.
     package private(set) var ownRevision: Int?
-    /// What is to be seen: `confirmed` and what is pending.
+    /// The state to show: `confirmed` with the pending actions.
     package private(set) var shown: State?
     private var pending: [Pending] = []
     private var held: [Held] = []
@@ -55,14 +55,14 @@ package struct Reconciler<State: SharedState>: Sendable {
 
     // MARK: - What happens
 
-    /// An action leaves for the bus under a number of the caller's.
+    /// An action is sent to the bus under a number of the caller's.
     package mutating func dispatched(_ action: State.Action, id: Int) {
         guard isOptimistic else { return }
         pending.append(Pending(id: id, action: action))
         shown = Self.carryOut(action, on: shown)
     }
 
-    /// The bus tells the state as of `revision`, where nothing has changed between `from` and the commit or commits
+    /// The bus reports the state as of `revision`, where nothing has changed between `from` and the commit or commits
     /// that led to it; nil when the store is gone.
     package mutating func changed(to state: State?, from: Int, revision: Int, ownRevision: Int? = nil) {
         held.append(Held(from: from, revision: revision, state: state, ownRevision: ownRevision))
@@ -72,10 +72,10 @@ package struct Reconciler<State: SharedState>: Sendable {
         advance()
     }
 
-    /// The subscription began anew: what was before says nothing about what is now.
+    /// The subscription was reset: earlier states and revisions are no longer valid.
     package mutating func reset(to state: State?, revision: Int) {
         held = []
-        // In another epoch the numbers begin anew. In this one the state is of now, so it holds whatever is answered.
+        // In another epoch the numbers begin again. In this one the state is current, so it holds everything answered.
         answered = min(answered, revision)
         self.revision = min(self.revision, revision)
         for place in pending.indices where pending[place].revision != nil {
@@ -84,7 +84,7 @@ package struct Reconciler<State: SharedState>: Sendable {
         changed(to: state, from: 0, revision: revision)
     }
 
-    /// The bus was asked for the store's own revision. It belongs to the newest state, so not to `confirmed` if some wait.
+    /// The store's own revision was queried. It belongs to the newest state, so not to `confirmed` if some wait.
     package mutating func learned(ownRevision: Int) {
         if held.isEmpty, self.ownRevision == nil { self.ownRevision = ownRevision }
     }
@@ -97,7 +97,7 @@ package struct Reconciler<State: SharedState>: Sendable {
         advance()
     }
 
-    /// The bus has refused the action, or nobody knows what became of it: the next states will tell.
+    /// The bus has refused the action, or its outcome is unknown: the next states will show it.
     package mutating func failed(_ id: Int) {
         guard let place = pending.firstIndex(where: { $0.id == id }) else { return }
         pending.remove(at: place)
@@ -128,7 +128,7 @@ package struct Reconciler<State: SharedState>: Sendable {
         shown = pending.reduce(confirmed) { state, next in Self.carryOut(next.action, on: state) }
     }
 
-    /// An action that can't be carried out here shows nothing; the bus decides what becomes of it.
+    /// An action that can't be applied here shows nothing; the bus decides about it.
     private static func carryOut(_ action: State.Action, on state: State?) -> State? {
         guard var next = state else { return nil }
         do {

@@ -2,7 +2,7 @@ import BusJSON
 import BusTypes
 import Flux
 
-/// A store that lives on the bus, as it looks from here: its state followed, its actions dispatched.
+/// A store on the bus, seen from here: its state followed, its actions dispatched.
 ///
 /// ```swift
 /// let kitchen = try await bus.store("kitchen", of: Counter.self)
@@ -14,14 +14,14 @@ import Flux
 /// It reads like a ``Store``: ``computed``, ``actions``, ``signal``, bindings. What differs is time. A dispatch travels to the
 /// bus and comes back as a commit, in the one order that all processes see.
 ///
-/// **Optimistic.** With `isOptimistic`, an action dispatched here is carried out here at once and shown; the commit
-/// then takes its place. If the bus refuses it, what was shown is rolled back and carried out anew without it. What is
-/// shown is always the bus's state with exactly the actions on top that are on their way. What others do is shown a round
-/// trip later at most, because only the answers tell which of the own actions a state holds; until then ``revision`` may be
+/// **Optimistic.** With `isOptimistic`, an action dispatched here is applied here at once and shown; the commit then
+/// replaces it. If the bus refuses it, the shown state is rolled back and computed again without it. The shown state is
+/// always the bus's state with exactly the pending actions on top. Commits of other clients are shown a round trip
+/// later at most, because only the answers show which of the own actions a state holds; until then ``revision`` may be
 /// behind that of a reply, though its action is shown.
 ///
 /// Observers are called on a queue of the store's own, one value after another; use `observe(on:)` for another place.
-/// The store is followed as long as somebody holds this object.
+/// The store is followed as long as this object is held.
 public final class RemoteStore<State: SharedState>: SignalSource {
     /// Its address on the bus: `counter/kitchen`.
     public let address: String
@@ -41,10 +41,10 @@ public final class RemoteStore<State: SharedState>: SignalSource {
 
     // MARK: - Reading
 
-    /// The state as it is known now.
+    /// The state as known now.
     public var state: State { core.shown }
 
-    /// The state as it is known now, with what is derived from it.
+    /// The state as known now, with what is derived from it.
     public var computed: Computed<State> { Computed(core.shown) }
 
     /// The state now and after each change.
@@ -63,17 +63,17 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     /// Whether it follows the bus, and if not, why.
     public var status: Constant<RemoteStoreStatus> { core.status.constant }
 
-    /// The revision up to which the bus's word is known here.
+    /// The revision up to which the bus's state is known here.
     public var revision: Int { core.position.revision }
 
-    /// The state as the bus has it, with the store's own revision: the last commit that changed it, as `ifRevision` of
-    /// ``dispatch(_:ifRevision:timeout:)`` wants it. Asks the bus where events have not told it yet.
+    /// The state on the bus, with the store's own revision: the last commit that changed it, as `ifRevision` of
+    /// ``dispatch(_:ifRevision:timeout:)`` needs it. Queries the bus where events have not reported it yet.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
         let (state, revision, _) = try await confirmedInEpoch()
         return (state, revision)
     }
 
-    /// The same, with the epoch in which the revision holds.
+    /// The same, with the epoch in which the revision is valid.
     func confirmedInEpoch() async throws(BusError) -> (state: State, revision: Int, epoch: String) {
         while true {
             if case .unfit(let error) = core.status.value { throw error }
@@ -101,7 +101,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     /// Dispatches an action to this store. Returns when it is committed and ``state`` has seen it.
     ///
     /// With `ifRevision` it commits only if that is the store's own revision; else `conflict`, whose `details` hold the
-    /// actual `revision`. Throws what the bus refuses it with: `rejected`, `invalid_payload`, `unknown_store`, …
+    /// actual `revision`. Throws the bus's refusal: `rejected`, `invalid_payload`, `unknown_store`, …
     @discardableResult
     public func dispatch(
         _ action: State.Action, ifRevision: Int? = nil, timeout: Bus.TimeLimit = .standard
@@ -123,7 +123,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
         return try await PendingReply(submission: submission, core: bus.core).dispatched
     }
 
-    /// Dispatches an action and gives the state that it, or what was committed directly after it, led to.
+    /// Dispatches an action and returns the state after it, or after commits that directly follow it.
     public func state(after action: State.Action) async throws(BusError) -> State {
         try await dispatch(action)
         return state
@@ -140,7 +140,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
         return ActionRequest(name, to: .store(address), payload: payload)
     }
 
-    /// Actions to this store, for callers that do not wait. What the bus refuses is told by ``failures``.
+    /// Actions to this store, for callers that do not wait. ``failures`` reports those that the bus refuses.
     ///
     /// ```swift
     /// kitchen.actions.increment()
@@ -162,7 +162,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
         }
     }
 
-    /// Actions of ``actions`` that came to nothing, with the `BusError` that says why.
+    /// Actions of ``actions`` that failed, with the `BusError` that says why.
     public var failures: Signal<ActionFailure<State>> { core.failures.signal }
 
     /// A value that is read from the state and set by an action.
@@ -173,15 +173,15 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     }
 }
 
-/// How a remote store stands to the bus.
+/// The relation of a remote store to the bus.
 public enum RemoteStoreStatus: Sendable, Equatable {
-    /// It follows the bus. While the connection is lost it still says so: it goes on where it was, as `bus.status` tells.
+    /// It follows the bus. This stays so while the connection is lost: it continues where it was, as `bus.status` says.
     case live
-    /// The bus has no such store now: it was dropped, or an ephemeral one has gone. The last state stays readable; if
-    /// the store is made again, it goes on.
+    /// The bus has no such store now: it was dropped, or an ephemeral one is gone. The last state stays readable; if
+    /// the store is created again, it is followed again.
     case absent
-    /// The bus tells a state that does not fit the Swift type. The last one that did stays readable.
+    /// The bus sent a state that does not fit the Swift type. The last one that did stays readable.
     case unfit(BusError)
-    /// It follows no more: the bus was closed, or refuses to go on, for this reason.
+    /// It is no longer followed: the bus was closed, or refuses to continue, for this reason.
     case ended(BusError?)
 }

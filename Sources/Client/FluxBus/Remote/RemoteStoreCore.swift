@@ -4,16 +4,17 @@ import Dispatch
 import Flux
 import Synchronization
 
-/// A remote store without its handle: what the bus's thread tells it, what is dispatched here, and what is shown.
+/// A remote store without its handle: the events from the bus's thread, the actions
+/// dispatched here, and the shown state.
 ///
 /// Events and answers come on the bus's thread, in the order of the bus; dispatches come on any thread. Each makes a
-/// new `Reconciler` from the one before, outside the lock, because states are decoded and mutations run by user
-/// code; it is put in place only if nobody else was faster. What is shown goes into a `Variable` under the same lock, so
-/// its order is the order of the changes. Observers are called on a queue of the store's own, never on the bus's thread.
+/// new `Reconciler` from the previous one, outside the lock, because states are decoded and mutations run by user code;
+/// it is stored only if no other one was faster. The shown state goes into a `Variable` under the same lock, so its
+/// order is the order of the changes. Observers are called on a queue of the store's own, never on the bus's thread.
 final class RemoteStoreCore<State: SharedState>: Sendable {
     private struct Contents {
         var reconciler: Reconciler<State>
-        /// Counts the reconcilers that were put in place.
+        /// Counts the reconcilers that were stored.
         var version = 0
         var status = RemoteStoreStatus.absent
         /// The epoch that the revisions belong to.
@@ -27,14 +28,14 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     let failures = Sink<ActionFailure<State>>()
     let status: Variable<RemoteStoreStatus>
     private let contents: Mutex<Contents>
-    /// Touched by the bus's thread only; the lock is never contended.
+    /// Accessed by the bus's thread only; the lock is never contended.
     private let mirror = Mutex(Mirror())
     private let queue = DispatchQueue(label: "fluxbus.store")
     private let isEqual = Equality.of(State.self)
 
     private let currentEpoch: @Sendable () -> String
 
-    /// `epoch` tells that of the present connection.
+    /// `epoch` returns that of the present connection.
     init(address: String, isOptimistic: Bool, epoch: @escaping @Sendable () -> String) {
         currentEpoch = epoch
         self.address = address
@@ -43,34 +44,34 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         contents = Mutex(Contents(reconciler: Reconciler(isOptimistic: isOptimistic)))
     }
 
-    /// What is shown now; the last state while there is no such store.
+    /// The state shown now; the last one while there is no such store.
     var shown: State { contents.withLock { $0.reconciler.shown } ?? state.value }
 
-    /// The revision up to which the bus's word is known, and how many actions are not part of it yet.
+    /// The revision up to which the bus's state is known, and how many actions are not part of it yet.
     var position: (revision: Int, pending: Int) {
         contents.withLock { ($0.reconciler.revision, $0.reconciler.pendingCount) }
     }
 
-    /// The state as the bus has it, and the last commit that changed it, if that is known, in which epoch.
+    /// The state on the bus, and the last commit that changed it, if that is known, in which epoch.
     var confirmed: (state: State?, revision: Int?, epoch: String) {
         contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision, $0.epoch) }
     }
 
-    /// Takes what the bus says of the store's own revision, on the bus's thread.
+    /// Records the store's own revision from the bus, on the bus's thread.
     func learn(ownRevision: Int) { transform { $0.learned(ownRevision: ownRevision) } }
 
-    /// Whether the bus has told the first state, or that there is none.
+    /// Whether the bus has sent the first state, or that there is none.
     var hasFirst: Bool { contents.withLock { $0.hasFirst } }
 
     // MARK: - From the bus
 
-    /// Takes an event, on the bus's thread.
+    /// Handles an event, on the bus's thread.
     func take(_ event: SubscriptionEvent) {
         switch event {
         case .change(let change): take(change)
         case .ended(let error):
             set(.ended(error))
-            // Behind what is still to be told, and like that not on this thread.
+            // After everything still to be delivered, and like that not on this thread.
             queue.async { [state, status, failures] in
                 state.finish()
                 status.finish()
@@ -90,7 +91,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         do throws(BusError) {
             let told = try outcome.get()
             let state = try told.map { json throws(BusError) in try decoded(json) }
-            // A reset, or several commits in one, do not tell which of them changed the store.
+            // A reset, or several commits in one, do not say which of them changed the store.
             let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
             if event.isReset {
                 let epoch = currentEpoch()
@@ -123,7 +124,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
 
     // MARK: - From here
 
-    /// Shows an action that is on its way, if that is wanted, and gives the number its outcome is told under.
+    /// Shows an action that is sent, if that is wanted, and returns the number for its outcome.
     func begin(_ action: State.Action) -> Int {
         let id = contents.withLock { contents in
             contents.nextID += 1
@@ -133,7 +134,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         return id
     }
 
-    /// Takes the outcome of an action, on the bus's thread at its place between the events.
+    /// Handles the outcome of an action, on the bus's thread at its place between the events.
     func end(_ id: Int, _ outcome: Result<DispatchReply, BusError>) {
         switch outcome {
         case .success(let reply): transform { $0.committed(id, revision: reply.revision) }
@@ -145,9 +146,9 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         queue.async { self.failures.send(failure) }
     }
 
-    // MARK: - Putting in place
+    // MARK: - Storing
 
-    /// Makes a new reconciler from the one before and shows what it shows.
+    /// Makes a new reconciler from the previous one and shows its state.
     private func transform(_ change: (inout Reconciler<State>) -> Void) {
         var isShown = false
         while true {

@@ -1,7 +1,7 @@
 import BusTypes
 import Flux
 
-/// All stores of one type on the bus, followed together: who is there, and what they are.
+/// All stores of one type on the bus, followed together: their names and their states.
 ///
 /// ```swift
 /// let counters = try await bus.stores(of: Counter.self)
@@ -34,7 +34,7 @@ public final class RemoteStores<State: SharedState>: SignalSource {
     /// The states as a value to read and observe, whole or in part.
     public var constant: Constant<[String: State]> { core.states.constant }
 
-    /// What went wrong: a state that does not fit the Swift type, and why following ended.
+    /// Failures: a state that does not fit the Swift type, and why following ended.
     public var failures: Signal<BusError> { core.failures.signal }
 
     /// Actions to every store of the type on the bus.

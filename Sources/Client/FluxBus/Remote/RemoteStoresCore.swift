@@ -4,27 +4,27 @@ import Dispatch
 import Flux
 import Synchronization
 
-/// All stores of a type, as the bus's thread tells them.
+/// All stores of a type, updated by the bus's thread.
 final class RemoteStoresCore<State: SharedState>: Sendable {
-    /// By the names behind the slash.
+    /// By the names after the slash.
     let states = Variable<[String: State]>([:])
     /// Stores whose state does not fit the Swift type, and the end.
     let failures = Sink<BusError>()
-    /// Whether the bus has told the first states.
+    /// Whether the bus has sent the first states.
     private let isKnown = Atomic<Bool>(false)
-    /// Touched by the bus's thread only; the lock is never contended.
+    /// Accessed by the bus's thread only; the lock is never contended.
     private let mirror = Mutex(Mirror())
     private let queue = DispatchQueue(label: "fluxbus.stores")
 
     var hasFirst: Bool { isKnown.load(ordering: .acquiring) }
 
-    /// Takes an event, on the bus's thread.
+    /// Handles an event, on the bus's thread.
     func take(_ event: SubscriptionEvent) {
         switch event {
         case .change(let change): take(change)
         case .ended(let error):
             if let error { report(error) }
-            // Behind what is still to be told, and like that not on this thread.
+            // After everything still to be delivered, and like that not on this thread.
             queue.async { [states, failures] in
                 states.finish()
                 failures.finish()
@@ -66,7 +66,7 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
         queue.async { self.states.deliver() }
     }
 
-    /// Tells what went wrong, on the queue of the observers.
+    /// Reports a failure, on the queue of the observers.
     func report(_ error: BusError) { queue.async { self.failures.send(error) } }
 
 }

@@ -13,8 +13,8 @@ import Flux
 /// ```
 ///
 /// It is the store `value/volume` of the sample type `value`, so any program can see and set it:
-/// `fluxbus dispatch value/volume set value:=60`. Observers are not told of a value that equals the one before, if it
-/// can be compared.
+/// `fluxbus dispatch value/volume set value:=60`. Observers are not notified of a value that equals the
+/// previous one, if it can be compared.
 public final class SharedValue<Value: Codable & Sendable>: SignalSource {
     /// The store that holds it.
     public let store: RemoteStore<SharedValueState>
@@ -25,28 +25,28 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
         constant = store.constant.select { Self.decoded($0.value) ?? fallback }
     }
 
-    /// The value as it is known now. What others have set and this type can't be reads as the default.
+    /// The value as known now. A value set by another program that this type can't read appears as the default.
     public var value: Value { constant.value }
 
     /// The value now and after each change.
     public var signal: Signal<Value> { constant.signal }
 
-    /// The value as the bus has it, with its revision for ``set(_:ifRevision:)``.
+    /// The value on the bus, with its revision for ``set(_:ifRevision:)``.
     public func read() async throws(BusError) -> (value: Value, revision: Int) {
         let (value, revision, _) = try await readInEpoch()
         return (value, revision)
     }
 
-    /// Sets the value. With `ifRevision`, only if nobody has changed it since that revision; else `conflict`, whose
+    /// Sets the value. With `ifRevision`, only if it has not been changed since that revision; else `conflict`, whose
     /// `details` hold the actual `revision`. Returns the new revision when ``value`` has seen it.
     @discardableResult
     public func set(_ value: Value, ifRevision: Int? = nil) async throws(BusError) -> Int {
         try await store.dispatch(.set(value: encoded(value)), ifRevision: ifRevision).revision
     }
 
-    /// Sets what `change` makes of the value; again with the newer value when somebody else was faster.
+    /// Sets what `change` makes of the value; again with the newer value when another client was faster.
     ///
-    /// - Returns: What was set.
+    /// - Returns: The value that was set.
     @discardableResult
     public func update(_ change: (Value) -> Value) async throws(BusError) -> Value {
         while true {
@@ -83,7 +83,7 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
     private static func decoded(_ json: JSON) -> Value? { try? json.decoded(as: Value.self) }
 }
 
-/// The state type `value`: one value, whatever it is.
+/// The state type `value`: one value of any kind.
 public struct SharedValueState: SharedState, Equatable {
     public private(set) var value: JSON = .null
 
@@ -110,7 +110,7 @@ public struct SharedValueState: SharedState, Equatable {
 }
 
 extension Bus {
-    /// A value that all processes share, made with `initial` if it does not exist.
+    /// A value that all processes share, created with `initial` if it does not exist.
     ///
     /// ```swift
     /// let mode = try await bus.value("mode", default: "auto")

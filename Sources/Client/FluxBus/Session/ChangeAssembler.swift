@@ -1,6 +1,6 @@
 import BusJSON
 
-/// Puts the parts of a split event together: nothing of it is shown before its last part is there.
+/// Assembles the parts of a split event: nothing of it is shown before its last part is there.
 struct ChangeAssembler {
     private let format: Mirror.Format
     private var whole: JSONObject?
@@ -10,13 +10,13 @@ struct ChangeAssembler {
 
     var isOpen: Bool { whole != nil }
 
-    /// Forgets what has come of an event.
+    /// Discards the parts of an unfinished event.
     mutating func clear() {
         whole = nil
         size = 0
     }
 
-    /// Takes an event or a part of one. Gives the whole one and the bytes of all its parts; nil when more follows.
+    /// Adds an event or a part of one. Returns the whole one and the bytes of all its parts; nil when more follows.
     mutating func add(_ part: JSONObject, size partSize: Int) throws(BusError) -> (
         event: JSONObject, size: Int
     )? {
@@ -36,7 +36,7 @@ struct ChangeAssembler {
         return nil
     }
 
-    /// An address stands in at most one of `states`, `changes` and `dropped`; what a later part says counts.
+    /// An address is in at most one of `states`, `changes` and `dropped`; a later part takes precedence.
     private func merge(_ part: JSONObject, into event: inout JSONObject) throws(BusError) {
         var states = event["states"]?.object ?? [:]
         var changes = event["changes"]?.object ?? [:]
@@ -80,8 +80,8 @@ struct ChangeAssembler {
         }
     }
 
-    /// One change that does what two do one after the other. Of merge patches there is none in general; a bus sends
-    /// whole states instead.
+    /// One change with the effect of two in sequence. For merge patches there is none in general; a
+    /// bus sends whole states instead.
     private func joined(_ first: JSON, _ second: JSON) throws(BusError) -> JSON {
         switch (format, first, second) {
         case (.patch, .array(let first), .array(let second)): return .array(first + second)

@@ -1,11 +1,11 @@
 import BusJSON
 
-/// Connections open, are lost, and are restored.
+/// Connections are opened, lost, and restored.
 extension ClientSession {
     /// An attempt begins, which ends with `connected` or `connectFailed`.
     package mutating func connecting() { nextAttempt = .max }
 
-    /// A connection is there.
+    /// A connection is open.
     package mutating func connected(at now: Int) {
         guard phase == .disconnected else { return }
         phase = .greeting
@@ -27,7 +27,7 @@ extension ClientSession {
         retry(after: error, at: now)
     }
 
-    /// The connection has ended, when so many bytes of it had left.
+    /// The connection has ended, after this many bytes of it had been sent.
     package mutating func lost(_ error: BusError, sent: Int, at now: Int) {
         guard phase != .ended, phase != .disconnected else { return }
         let reason = goodbye ?? error
@@ -54,14 +54,14 @@ extension ClientSession {
         if isClosing, isIdle { finish(nil) }
     }
 
-    /// Sorts what was unanswered: what may be sent again stands in line for that, before what already did.
+    /// Sorts the unanswered requests: those that may be sent again are queued for that, before those already queued.
     private mutating func takeBackUnanswered(sent bytes: Int, _ reason: BusError) {
         let later = resending.removeAll()
         var dropped: Set<String> = []
         for var sent in unanswered.removeAll() where !sent.submission.role.isOwn {
             sent.isRepeated = sent.isRepeated || sent.end <= bytes
             if case .dropStore(let address) = sent.submission.role, sent.isRepeated {
-                // It may be gone already, and a drop that is answered as a duplicate would leave it standing.
+                // The store may be gone already; if the drop is answered as a duplicate, the restored store would stay.
                 ephemeralStores.removeAll { $0.address == address }
                 dropped.insert(address)
             }
@@ -85,7 +85,7 @@ extension ClientSession {
         for sent in later { resending.append(sent) }
     }
 
-    /// No subscription has a number any more; each remembers where it stood.
+    /// Clears the numbers of all subscriptions; each remembers its position.
     private mutating func rest() {
         numbers = [:]
         for number in subscriptions.keys {
@@ -102,7 +102,7 @@ extension ClientSession {
         switch outcome.object {
         case .success(let object): reply = object
         case .failure(let error):
-            // A daemon that is short of something may take us later; any other refusal stays one.
+            // A daemon that is at a limit or unavailable may accept us later; any other refusal is final.
             if error.code == .limit || error.code == .unavailable {
                 disconnectReason = error
             } else {
@@ -160,7 +160,7 @@ extension ClientSession {
         BusRequest("will", ["actions": .array(actions)])
     }
 
-    /// One of the requests of a restoration is answered.
+    /// A request of the restoration is answered.
     mutating func restored(at now: Int) {
         restorationsLeft -= 1
         openIfRestored(at: now)
@@ -170,7 +170,7 @@ extension ClientSession {
         var store = ephemeralStores[index]
         if case .failure(let error) = outcome {
             if error.code == .exists, store.triesLeft > 0 {
-                // The bus has not seen the end of the old connection, with which the old store goes.
+                // The bus has not seen the end of the old connection, with which the old store is dropped.
                 store.triesLeft -= 1
                 store.due = now + 1_000_000 << (EphemeralStore.mostTries - 1 - store.triesLeft)
                 ephemeralStores[index] = store
@@ -191,7 +191,7 @@ extension ClientSession {
         restored(at: now)
     }
 
-    /// A store that somebody else has by now is what a request with `ifMissing` takes.
+    /// A store that another client has created meanwhile satisfies a request with `ifMissing`.
     private mutating func giveBack(_ pending: Submission, _ outcome: ReplyOutcome) {
         if case .failure(let error) = outcome, error.code == .exists,
             case .request(let request) = pending.body, request["ifMissing"] == true

@@ -1,8 +1,8 @@
 import BusJSON
 
-/// Lines that come in.
+/// Incoming lines.
 extension ClientSession {
-    /// Takes a line, given without its end.
+    /// Handles a line, given without its end.
     package mutating func receive(_ line: UnsafeRawBufferPointer, at now: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
         lastHeard = now
@@ -27,8 +27,8 @@ extension ClientSession {
         }
     }
 
-    /// The other end does not keep to the protocol, or something is missing: the connection is given up, and all
-    /// goes on, from where it stood, on the next one.
+    /// The peer violates the protocol, or something is missing: the connection is given up, and
+    /// everything continues on the next one.
     mutating func violated(_ error: BusError) {
         if disconnectReason == nil { disconnectReason = error }
     }
@@ -38,8 +38,8 @@ extension ClientSession {
             if first.id == id { return answered(first, outcome, at: now) }
             unanswered.putBack(first)
         }
-        // Answers come in order, so silence about unacknowledged dispatches before this one is their success. None is
-        // taken out before the answer is known to be somebody's, for what stays is sent again.
+        // Answers come in order, so silence about unacknowledged dispatches before this one means their success. None
+        // is removed before the answer is known to match a request, for the others are sent again.
         var silent = 0
         while let sent = unanswered[silent], sent.id < id, !sent.submission.isAcknowledged { silent += 1 }
         guard unanswered[silent]?.id == id else {
@@ -52,8 +52,8 @@ extension ClientSession {
         if let sent = unanswered.popFirst() { answered(sent, outcome, at: now) }
     }
 
-    /// A line that the bus could not read is answered without an `id`. It is the first that wants an answer, unless
-    /// an unacknowledged one before it nests deeper than the bus reads.
+    /// A line that the bus could not parse is answered without an `id`. It is the first that wants an answer, unless an
+    /// unacknowledged one before it nests deeper than the bus parses.
     private mutating func answerWithoutID(_ outcome: ReplyOutcome, at now: Int) {
         let limit = greeting?.limits["depth"]?.int ?? 64
         for sent in unanswered.elements {
@@ -71,7 +71,7 @@ extension ClientSession {
         case .object(let reply): if let revision = reply["revision"]?.int { saw(revision, submission.role) }
         case .failure(let error):
             if !submission.isAcknowledged { effects.append(.notice(.dispatchFailed(error))) }
-            // A conflict over `ifRevision` names the store's revision; the other kind means that the bus can't tell
+            // A conflict over `ifRevision` names the store's revision; the other kind means that the bus can't say
             // whether the request was committed before.
             if sent.isRepeated, submission.repetition == .keyed, error.code == .conflict,
                 error.details["revision"] == nil

@@ -1,8 +1,8 @@
 import BusJSON
 
-/// Requests on their way out.
+/// Outgoing requests.
 extension ClientSession {
-    /// Takes in a request, which then is settled in any case.
+    /// Accepts a request, which then is settled in any case.
     package mutating func submit(_ submission: Submission) {
         if phase == .ended {
             let error = BusError(.closed, "This connection to the bus was closed; connect again to go on.")
@@ -16,7 +16,7 @@ extension ClientSession {
         waitingBytes += submission.size
     }
 
-    /// Writes what there is to send, as far as `writer` then holds at most about `room` bytes.
+    /// Writes pending requests, until `writer` holds about `room` bytes.
     package mutating func write(to writer: ByteWriter, room: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
         while let submission = own.popFirst() { write(SentRequest(submission: submission), to: writer) }
@@ -74,7 +74,7 @@ extension ClientSession {
         unanswered.append(sent)
     }
 
-    /// The key by which the bus knows the request again, and, when it is sent again, what had been seen at first.
+    /// The key by which the bus recognises the request, and, when it is sent again, what the client had seen at first.
     private mutating func writeKey(_ sent: inout SentRequest, to writer: ByteWriter) {
         let bringsOwnKey: Bool
         if case .request(let request) = sent.submission.body, request["key"] != nil {
@@ -105,7 +105,7 @@ extension ClientSession {
         }
     }
 
-    /// A line that the bus would refuse without saying which it was is not sent at all.
+    /// A line that the bus would refuse without an `id` is not sent at all.
     private mutating func refuseLong(_ submission: Submission, _ length: Int) {
         let error = BusError(
             .tooLarge, "This request takes \(length) bytes, the bus takes \(lineLimit); send less at a time.")
@@ -115,7 +115,7 @@ extension ClientSession {
         effects.append(.complete(submission, .failure(error)))
     }
 
-    /// Removes the requests that are not written and that nobody waits for any more.
+    /// Removes requests that are not written and already settled.
     package mutating func withdrawSettled() {
         for submission in waiting.removeAll() {
             if let outcome = submission.outcome {

@@ -1,6 +1,6 @@
 import BusJSON
 
-/// Subscriptions: granted, resting, going on, and their events.
+/// Subscriptions: granted, paused, continued, and their events.
 extension ClientSession {
     /// The bus has answered a `subscribe`.
     mutating func subscribed(_ number: Int, _ outcome: ReplyOutcome, isWanted: Bool) {
@@ -48,7 +48,7 @@ extension ClientSession {
         own.append(Submission(.request(BusRequest("unsubscribe", ["sub": .int(sub)])), role: .own))
     }
 
-    /// Nobody wants its events any more.
+    /// Ends a subscription whose events are no longer wanted.
     package mutating func cancelSubscription(_ number: Int) {
         guard let record = subscriptions.removeValue(forKey: number) else { return }
         endOnWire(record)
@@ -60,7 +60,7 @@ extension ClientSession {
         if phase == .open || phase == .restoring { unsubscribe(sub) }
     }
 
-    /// Its receiver has no room: the bus is asked to send nothing more.
+    /// Its receiver has no room: the subscription is ended on the bus until it continues.
     package mutating func pause(_ number: Int) {
         guard let record = subscriptions[number], !record.isPaused else { return }
         settlePosition(of: number)
@@ -71,7 +71,7 @@ extension ClientSession {
         effects.append(.notice(.paused(subscription: number)))
     }
 
-    /// Its receiver has room again: it goes on where it stood.
+    /// Its receiver has room again: it continues at its position.
     package mutating func goOn(_ number: Int) {
         guard let record = subscriptions[number], record.isPaused else { return }
         subscriptions[number]?.isPaused = false
@@ -79,9 +79,9 @@ extension ClientSession {
         effects.append(.notice(.continued(subscription: number)))
     }
 
-    /// A subscription of actions has got as far as the last reply, because all events up to a reply come before it, if
-    /// the reply came after the subscription was granted: else what it missed before may still be on its way.
-    /// One of changes stays where it is: its next `from` must be the revision of its last event.
+    /// A subscription of actions has reached the last reply, because all events up to a reply come before it, if the
+    /// reply came after the subscription was granted: else what it missed before may still follow. One of changes stays
+    /// where it is: its next `from` must be the revision of its last event.
     mutating func settlePosition(of number: Int) {
         guard let record = subscriptions[number], record.request.isOfActions, record.sub != nil,
             let position = record.position, settledRevision > record.settledBefore,

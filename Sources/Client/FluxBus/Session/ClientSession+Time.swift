@@ -1,6 +1,6 @@
-/// What happens because time has passed.
+/// Time-outs and other deadlines.
 extension ClientSession {
-    /// Takes note of the time.
+    /// Does what is due at this time.
     package mutating func tick(at now: Int) {
         guard phase != .ended else { return }
         if now >= earliestDeadline { timeOut(at: now) }
@@ -14,7 +14,7 @@ extension ClientSession {
         if isClosing, now >= closeDeadline || isIdle { finish(nil) }
     }
 
-    /// When the next `tick` is due; nil: when something else happens.
+    /// When the next `tick` is due; nil: not before something else happens.
     package func nextWake() -> Int? {
         guard phase != .ended else { return nil }
         var next = min(earliestDeadline, helloDeadline)
@@ -30,7 +30,7 @@ extension ClientSession {
         return next == .max ? nil : next
     }
 
-    /// Ends when all that was submitted is answered, or at the deadline.
+    /// Closes the session when all that was submitted is answered, or at the deadline.
     package mutating func close(by deadline: Int) {
         guard phase != .ended else { return }
         isClosing = true

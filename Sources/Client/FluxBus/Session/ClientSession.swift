@@ -3,35 +3,35 @@ import BusJSON
 /// The client's side of the protocol as a pure state machine: no clock, no socket, no thread, no randomness but
 /// what follows from a seed.
 ///
-/// Facts go in: a request was submitted, a connection opened, a line came, the connection is lost, the time is now T.
-/// Bytes come out through `write`, and everything else as `effects`, to be carried out in their order.
+/// Inputs are facts: a request was submitted, a connection opened, a line came, the connection is lost, the time is now
+/// T. Outputs are bytes through `write`, and everything else as `effects`, to be executed in their order.
 ///
-/// What it guarantees: answers and events are handed on in the order of the bus. A request that was accepted is
-/// settled exactly once. What carries a key commits exactly once however often the connection ends, or fails with
-/// `outcome_unknown`. After a new connection come, in this order: the will, the ephemeral stores, the subscriptions
-/// where they stood, the unanswered requests in their order, and then new ones.
+/// Guarantees: answers and events are delivered in the order of the bus. A request that was accepted is settled exactly
+/// once. A request with a key commits exactly once however often the connection ends, or fails with `outcome_unknown`.
+/// A new connection gets, in this order: the will, the ephemeral stores, the subscriptions at their positions, the
+/// unanswered requests in their order, and then new ones.
 package struct ClientSession {
     package enum Phase {
         case disconnected
         /// `hello` is written, or about to be.
         case greeting
-        /// Will, ephemeral stores and subscriptions are on their way.
+        /// Will, ephemeral stores and subscriptions are being sent.
         case restoring
         case open
         case ended
     }
 
-    /// A store that goes with its connection and has to be made again on the next one.
+    /// A store that is dropped with its connection and has to be created again on the next one.
     struct EphemeralStore {
         let address: String
         let state: JSON?
-        /// The request that wanted it, if that is not answered yet.
+        /// The request that creates it, if that is not answered yet.
         var pending: Submission?
         /// One millisecond, twice that, and so on: two seconds in all.
         static let mostTries = 11
-        /// How often it may be tried again while the bus has not seen the old connection's end.
+        /// How often it may be retried while the bus has not seen the old connection's end.
         var triesLeft = Self.mostTries
-        /// When to try again.
+        /// When to retry.
         var due: Int?
     }
 
@@ -42,12 +42,12 @@ package struct ClientSession {
 
     package internal(set) var phase = Phase.disconnected
     var isClosing = false
-    /// More requests stand in line outside, which were there before the session was told to close.
+    /// More requests are queued outside, which were there before the session was closed.
     package var expectsMore = false
     var closeDeadline = Int.max
     /// Why the connection is to be ended by its owner.
     package internal(set) var disconnectReason: BusError?
-    /// What a `goodbye` announced.
+    /// The reason of a `goodbye`.
     var goodbye: BusError?
     var hasBeenOpen = false
 
@@ -57,7 +57,7 @@ package struct ClientSession {
     var lastError: BusError?
     var patienceEnds: Int?
     var helloDeadline = Int.max
-    /// When the last byte came, and whether a sign of life was asked for since.
+    /// When the last byte came, and whether a ping was sent since.
     var lastHeard = 0
     var isProbing = false
 
@@ -67,16 +67,16 @@ package struct ClientSession {
     var waitingBytes = 0
     var resending = RingQueue<SentRequest>()
     var unanswered = RingQueue<SentRequest>()
-    /// The session's own, which go before all others.
+    /// The session's own requests, which come before all others.
     var own = RingQueue<Submission>()
     var nextID = 1
     var nextKey = 1
     /// How many bytes have been written on the present connection.
     var written = 0
     var earliestDeadline = Int.max
-    /// The last request written asked for no acknowledgement, so nothing would tell when it is done.
+    /// The last request written wanted no acknowledgement, so nothing would show when it is done.
     var needsMarker = false
-    /// Requests that are not written have timed out; they leave once their waiters know.
+    /// Requests that are not written have timed out; they are removed once their waiters are notified.
     package var needsWithdrawal = false
 
     // What is known of the bus.
@@ -84,15 +84,15 @@ package struct ClientSession {
     var epoch = ""
     var lineLimit = Int.max
     var seenRevision = 0
-    /// The highest revision of a reply that promises that all events up to it came before.
+    /// The highest revision of a reply that guarantees that all events up to it came before.
     var settledRevision = 0
 
-    // What belongs to a connection and is restored on the next one.
+    // State of a connection that is restored on the next one.
     var will: [JSON]?
     var ephemeralStores: [EphemeralStore] = []
     var restorationsLeft = 0
     var subscriptions: [Int: SubscriptionRecord] = [:]
-    /// The subscriptions by the number that the present connection knows them by.
+    /// The subscriptions by their number on the present connection.
     var numbers: [Int: Int] = [:]
 
     package var effects: [SessionEffect] = []
@@ -116,14 +116,14 @@ package struct ClientSession {
     /// Whether a connection should be opened now.
     package func wantsConnection(at now: Int) -> Bool { phase == .disconnected && now >= nextAttempt }
 
-    /// Whether anything of a user is still to be answered.
+    /// Whether no request of a caller is still to be answered.
     package var isIdle: Bool {
         !expectsMore && waiting.isEmpty && resending.isEmpty
             && !ephemeralStores.contains { $0.pending != nil }
             && !unanswered.elements.contains { !$0.submission.role.isOwn }
     }
 
-    /// Ends everything: what is unanswered fails, subscriptions end.
+    /// Ends everything: unanswered requests fail, subscriptions end.
     mutating func finish(_ error: BusError?) {
         guard phase != .ended else { return }
         phase = .ended
@@ -152,7 +152,7 @@ package struct ClientSession {
         effects.append(.status(.closed(error)))
     }
 
-    /// What an unanswered request ends with when no answer will come.
+    /// The error of an unanswered request when no answer will come.
     private func ending(of sent: SentRequest, _ closed: BusError) -> BusError {
         let mayBeCommitted = sent.isRepeated || sent.id > 0
         guard mayBeCommitted, sent.submission.repetition != .free else { return closed }

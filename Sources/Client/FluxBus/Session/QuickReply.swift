@@ -1,5 +1,5 @@
-/// The reply to a plain dispatch, read without building a value: by far the most frequent line. Any other line, and
-/// this one in any other order of members, is left to the general reader.
+/// The reply to a plain dispatch, parsed without building a value: by far the most frequent line. Any other line, and
+/// this one in any other order of members, is left to the general parser.
 struct QuickReply {
     let id: Int
     let dispatch: DispatchReply

@@ -1,4 +1,4 @@
-/// What becomes of a request whose connection ended before its answer came.
+/// Whether a request is sent again after its connection ended before its answer came.
 package enum Repetition: Sendable, Equatable {
     /// It is sent again with the key it had, so that it commits exactly once.
     case keyed
@@ -7,7 +7,7 @@ package enum Repetition: Sendable, Equatable {
     /// It fails with `outcome_unknown` if it had been written.
     case never
 
-    /// What holds for a request by its `op`. One that brings its own key is repeated with that.
+    /// The rule for a request by its `op`. One that brings its own key is repeated with that.
     init(_ request: BusRequest, usesKeys: Bool) {
         let usesKey = usesKeys || request["key"] != nil
         switch request.op {
@@ -15,7 +15,7 @@ package enum Repetition: Sendable, Equatable {
             "hello":
             self = .free
         case "dispatch": self = request["dryRun"] == true ? .free : usesKey ? .keyed : .never
-        // An ephemeral store goes with its connection, so making it again is the right thing.
+        // An ephemeral store is dropped with its connection, so creating it again is right.
         case "create": self = request["ephemeral"] == true ? .free : usesKey ? .keyed : .never
         case "drop": self = usesKey ? .keyed : .never
         default: self = .never

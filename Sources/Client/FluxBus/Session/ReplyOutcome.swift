@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What a request came to.
+/// The outcome of a request.
 package enum ReplyOutcome: Sendable {
     case dispatch(DispatchReply)
     case object(JSONObject)
@@ -26,11 +26,11 @@ package enum ReplyOutcome: Sendable {
     }
 }
 
-/// What the session's owner has to carry out, in this order.
+/// What the session's owner has to execute, in this order.
 package enum SessionEffect {
     /// A request has left the session; its place in the window is free.
     case complete(Submission, ReplyOutcome)
-    /// Nobody waits for a request any more, but the bus still owes its answer.
+    /// A request is settled, but the bus still owes its answer.
     case settle(Submission, ReplyOutcome)
     case event(SubscriptionRequest, SubscriptionEvent, size: Int)
     case greeted(BusGreeting)

@@ -1,7 +1,7 @@
 import BusJSON
 
-/// What a request says. A dispatch of one action, by far the most frequent, is kept in its parts, so that nothing
-/// is allocated for it.
+/// The contents of a request. A dispatch of one action, by far the most frequent, is kept in its parts, so that
+/// nothing is allocated for it.
 package enum RequestBody: Sendable {
     case dispatch(DispatchBody)
     case request(BusRequest)

@@ -1,4 +1,4 @@
-/// A queue in one run of memory: first in, first out, each in constant time, and storage that is kept.
+/// A queue in one run of memory: first in, first out, each in constant time, and the storage is kept.
 struct RingQueue<Element> {
     private var slots: [Element?] = []
     private var head = 0
@@ -22,7 +22,7 @@ struct RingQueue<Element> {
         return element
     }
 
-    /// Gives the element back that was taken out last.
+    /// Returns the element that was removed last to the front.
     mutating func putBack(_ element: consuming Element) {
         if count == slots.count { grow() }
         head = (head &- 1) & (slots.count &- 1)
@@ -30,7 +30,7 @@ struct RingQueue<Element> {
         count &+= 1
     }
 
-    /// The element so many places behind the first; nil behind the last.
+    /// The element that many places after the first; nil after the last.
     subscript(place: Int) -> Element? {
         place < count ? slots[(head &+ place) & (slots.count &- 1)] : nil
     }
@@ -40,7 +40,7 @@ struct RingQueue<Element> {
         (0..<count).compactMap { slots[(head &+ $0) & (slots.count &- 1)] }
     }
 
-    /// Takes all elements out.
+    /// Removes and returns all elements.
     mutating func removeAll() -> [Element] {
         let all = elements
         self = RingQueue()

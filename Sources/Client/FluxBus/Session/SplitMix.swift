@@ -1,4 +1,4 @@
-/// Random numbers that follow from a seed (SplitMix64): enough for jitter and for keys nobody has to guess.
+/// Random numbers that follow from a seed (SplitMix64): enough for jitter and for keys that need not be secret.
 struct SplitMix: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

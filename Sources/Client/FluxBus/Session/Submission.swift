@@ -1,19 +1,19 @@
 import BusJSON
 import Synchronization
 
-/// One request on its way through the client: what it says, how it may be repeated, and who waits for its answer.
+/// One request on its way through the client: its contents, its repetition, and the waiters for its answer.
 ///
-/// It is settled once: by its reply, its time-out, its cancellation or the end of the bus, whichever comes first.
-/// What comes later is ignored. No lock is held while a callback or a waiting task runs.
+/// It is settled once: by its reply, its time-out, its cancellation or the end of the bus, whichever comes first. Later
+/// outcomes are ignored. No lock is held while a callback or a waiting task runs.
 package final class Submission: Sendable {
-    /// What the session does beside handing on the answer.
+    /// What the session does beside passing on the answer.
     package enum Role: Sendable {
         case plain
         case dropStore(String)
         case createEphemeral(String, state: JSON?)
         case will([JSON])
         case subscribe(SubscriptionRequest)
-        // The session's own, which nobody waits for.
+        // The session's own, without waiters.
         case hello
         case restoreStore(Int)
         case restoreWill
@@ -31,7 +31,7 @@ package final class Submission: Sendable {
 
     private struct State {
         var outcome: ReplyOutcome?
-        /// Whether the callback has returned, if there is one: who waits comes after it.
+        /// Whether the callback has returned, if there is one: waiters come after it.
         var isTold = false
         var callback: (@Sendable (ReplyOutcome) -> Void)?
         var waiting: [UnsafeContinuation<ReplyOutcome, Never>] = []
@@ -67,10 +67,10 @@ package final class Submission: Sendable {
 
     var isSettled: Bool { state.withLock { $0.outcome != nil } }
 
-    /// The outcome as those who wait see it: once the callback has returned.
+    /// The outcome as waiters see it: once the callback has returned.
     var told: ReplyOutcome? { state.withLock { $0.isTold ? $0.outcome : nil } }
 
-    /// Settles it, unless it is. The callback comes before those who wait.
+    /// Settles it, unless it is settled. The callback comes before the waiters.
     package func settle(_ outcome: ReplyOutcome) {
         let (isMine, callback) = state.withLock { state in
             if state.outcome != nil { return (false, state.callback) }
@@ -87,7 +87,7 @@ package final class Submission: Sendable {
         for continuation in waiting { continuation.resume(returning: outcome) }
     }
 
-    /// The outcome, waiting for it.
+    /// The outcome, awaited.
     nonisolated(nonsending) func wait() async -> ReplyOutcome {
         await withUnsafeContinuation { continuation in
             let told = state.withLock { state -> ReplyOutcome? in
@@ -105,7 +105,7 @@ struct SentRequest {
     let submission: Submission
     /// Its `id` on the present connection.
     var id = 0
-    /// Where its line ends, counted in bytes from the beginning of the present connection.
+    /// The end of its line, counted in bytes from the beginning of the present connection.
     var end = 0
     /// The number in its key; 0 when it has none.
     var key = 0

@@ -1,26 +1,26 @@
 import BusJSON
 
-/// What the session knows of one subscription: how far it has got, and its number on the present connection.
+/// The session's record of one subscription: its position, and its number on the present connection.
 struct SubscriptionRecord {
     let request: SubscriptionRequest
     /// The `sub` of the present connection; nil while there is none.
     var sub: Int?
-    /// Whether it has been granted once; from then on it is taken up again on each new connection.
+    /// Whether it has been granted once; from then on it is restored on each new connection.
     var isEstablished = false
     var isPaused = false
-    /// Nobody wants it any more, but its `subscribe` is still under way.
+    /// It was cancelled, but its `subscribe` is still under way.
     var isCancelled = false
-    /// Where it goes on; nil while no first event has been handed on.
+    /// Where it continues; nil while no first event has been delivered.
     var position: ResumePoint?
-    /// The present `sub` was asked to go on from `position`.
+    /// The present `sub` was requested to continue from `position`.
     var isResuming = false
     var assembler: ChangeAssembler
-    /// Of a subscription of actions: how many of the last revision have been handed on, and how many of those that
-    /// come first on a new connection are known.
+    /// Of a subscription of actions: how many of the last revision have been delivered, and how many of those that come
+    /// first on a new connection are known.
     var actionsAtPosition = 0
     var actionsToSkip = 0
     var skipRevision = 0
-    /// The session's `settledRevision` when the present `sub` was granted: replies from before say nothing of it.
+    /// The session's `settledRevision` when the present `sub` was granted: earlier replies say nothing about it.
     var settledBefore = 0
 
     init(_ request: SubscriptionRequest) {
@@ -29,7 +29,7 @@ struct SubscriptionRecord {
         assembler = ChangeAssembler(format: request.format)
     }
 
-    /// The `subscribe` that goes on where the record stands.
+    /// The `subscribe` that continues at the record's position.
     func wire() -> BusRequest {
         var wire = request.request
         if let point = resumePoint {
@@ -41,8 +41,8 @@ struct SubscriptionRecord {
         return wire
     }
 
-    /// A commit may hold several actions, and `since` is exclusive: when some of a commit were handed on, it is asked
-    /// for again as a whole, and those are skipped.
+    /// A commit may hold several actions, and `since` is exclusive: when some of a commit were delivered, it is
+    /// requested again as a whole, and those are skipped.
     private var resumePoint: ResumePoint? {
         guard let position else { return nil }
         guard request.isOfActions, actionsAtPosition > 0 else { return position }

@@ -1,25 +1,25 @@
 import BusJSON
 
-/// One wish for events: what is to be observed, and where the events go.
+/// A request for events: what to observe, and where the events go.
 package struct SubscriptionRequest: Sendable {
-    /// What the receiver says to an event.
+    /// The receiver's answer to an event.
     package enum Verdict: Sendable {
         case goOn
-        /// It has taken this one and has no room for more; the subscription rests until it is continued.
+        /// It has taken this one and has no room for more; the subscription pauses until it is continued.
         case rest
     }
 
-    /// Counts the subscriptions of one bus, over all its connections.
+    /// Its number among the subscriptions of one bus, over all connections.
     package let number: Int
     /// `subscribe` with everything but `since`, `epoch` and `initial`.
     package let request: BusRequest
     let format: Mirror.Format
     let isOfActions: Bool
-    /// Whether the first event is to be the states as they are.
+    /// Whether the first event holds the current states.
     let wantsFirstStates: Bool
     /// Where to begin, if not now.
     let start: ResumePoint?
-    /// Takes an event and its size in bytes.
+    /// Receives an event and its size in bytes.
     package let receive: @Sendable (SubscriptionEvent, Int) -> Verdict
 
     package init(

@@ -1,6 +1,6 @@
 import BusJSON
 
-/// One action of a batch, of a trial or of a will.
+/// One action of a batch, of a dry run or of a will.
 ///
 /// ```swift
 /// ActionRequest("increment", to: .store("counter/a"), payload: ["by": 2])
@@ -28,7 +28,7 @@ public struct ActionRequest: Sendable, Equatable {
     }
 }
 
-/// Whom an action is for.
+/// The target of an action.
 public enum DispatchTarget: Hashable, Sendable {
     /// One store, by its address: `counter/kitchen`.
     case store(String)

@@ -1,5 +1,5 @@
-/// The waits between attempts to connect: each twice as long as the one before, up to a longest, and each cut at
-/// random by up to half, so that many clients of one daemon do not come back in step.
+/// The waits between attempts to connect: each twice as long as the previous one, up to a longest, and each cut at
+/// random by up to half, so that many clients of one daemon do not reconnect in step.
 public struct BackOff: Sendable {
     /// The wait before the first attempt.
     public var first: Duration

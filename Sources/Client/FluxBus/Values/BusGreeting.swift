@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What a bus says of itself when a connection opens.
+/// The bus's description of itself when a connection opens.
 public struct BusGreeting: Sendable, Equatable {
     /// The daemon's name and version.
     public let server: String
@@ -9,7 +9,7 @@ public struct BusGreeting: Sendable, Equatable {
     public let epoch: String
     /// The revision at that moment.
     public let revision: Int
-    /// Who the bus takes this client for, as it stands in `by`.
+    /// This client's identity on the bus, as in `by`.
     public let identity: JSONObject
     /// The daemon's limits by their names in its configuration: `line`, `depth`, `state`, `batch`, …
     public let limits: JSONObject

@@ -1,10 +1,10 @@
 import BusJSON
 
-/// One change of the stores of a subscription: all that became of them between two revisions.
+/// One change of the stores of a subscription: all changes between two revisions.
 public struct ChangeEvent: Sendable {
     /// The event as the bus sent it; of a split one, all parts together.
     public let object: JSONObject
-    /// The revision of this subscription's event before, and of this one.
+    /// The revision of this subscription's previous event, and of this one.
     public let from: Int
     public let revision: Int
 
@@ -14,7 +14,7 @@ public struct ChangeEvent: Sendable {
         self.revision = revision
     }
 
-    /// True when everything known before is to be forgotten.
+    /// True when everything known before has to be forgotten.
     public var isReset: Bool { object["reset"]?.bool ?? false }
     /// Whole states by address.
     public var states: JSONObject { object["states"]?.object ?? [:] }
@@ -24,6 +24,6 @@ public struct ChangeEvent: Sendable {
     public var dropped: [String] { (object["dropped"]?.array ?? []).compactMap(\.string) }
     /// How many commits were merged; nil when it is one.
     public var coalesced: Int? { object["coalesced"]?.int }
-    /// The actions, by whom and when, where the subscription asked for it and it is one commit.
+    /// The actions, the principal and the time, where the subscription wants them and it is one commit.
     public var cause: JSONObject? { object["cause"]?.object }
 }

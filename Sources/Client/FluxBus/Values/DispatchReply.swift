@@ -1,10 +1,10 @@
 import BusJSON
 
-/// What became of a dispatch.
+/// The result of a dispatch.
 public struct DispatchReply: Sendable, Equatable {
     /// The commit's revision.
     public let revision: Int
-    /// How many stores saw it.
+    /// How many stores it matched.
     public let matched: Int
     /// How many stores differ at its end.
     public let changed: Int

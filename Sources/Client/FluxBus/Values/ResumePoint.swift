@@ -1,4 +1,4 @@
-/// A place in a history, from which a subscription can go on: a revision and the epoch it belongs to.
+/// A place in a history at which a subscription can continue: a revision and the epoch it belongs to.
 public struct ResumePoint: Sendable, Hashable {
     public let revision: Int
     public let epoch: String

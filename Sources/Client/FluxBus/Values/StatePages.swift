@@ -33,12 +33,12 @@ public struct StatePages: AsyncSequence, Sendable {
     }
 }
 
-/// Some of the states that were asked for.
+/// One page of the requested states.
 public struct StatePage: Sendable, Equatable {
     /// The revision that the states are of.
     public let revision: Int
     /// States by address.
     public let states: JSONObject
-    /// The address to go on after; nil when this is the last page.
+    /// The address after which the next page begins; nil when this is the last page.
     public let next: String?
 }

@@ -1,6 +1,6 @@
 import BusJSON
 
-/// Which stores are meant by a reading request or a subscription.
+/// The stores of a reading request or a subscription.
 public enum StorePattern: Hashable, Sendable {
     /// One store, by its address.
     case store(String)
@@ -9,7 +9,7 @@ public enum StorePattern: Hashable, Sendable {
     /// The stores whose addresses match a glob with exactly one slash: `counter/*`.
     case match(String)
 
-    /// The member of a request, by its name.
+    /// The member in a request, with its name.
     var member: (name: String, value: JSON) {
         switch self {
         case .store(let address): ("store", .string(address))
@@ -24,7 +24,7 @@ public struct StoreEntry: Sendable, Hashable {
     public let address: String
     /// The last commit that changed it.
     public let revision: Int
-    /// Whether it goes with the connection that made it.
+    /// Whether it is dropped with the connection that created it.
     public let isEphemeral: Bool
 
     init?(_ entry: JSON) {

@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What a subscription hands on, in the order of the bus.
+/// The events of a subscription, in the order of the bus.
 public enum SubscriptionEvent: Sendable {
     /// States are new, changed or gone. Parts of a split event come as one.
     case change(ChangeEvent)
@@ -8,12 +8,12 @@ public enum SubscriptionEvent: Sendable {
     case bookmark(revision: Int)
     /// An action was committed.
     case action(ActionEvent)
-    /// Actions before this revision are missing; the bus keeps them no longer.
+    /// Actions before this revision are missing; the bus no longer keeps them.
     case gap(revision: Int)
-    /// The last event: nil when this side ended it.
+    /// The last event: nil when the client ended it.
     case ended(BusError?)
 
-    /// The revision it stands at; nil at the end.
+    /// The revision it has reached; nil at the end.
     public var revision: Int? {
         switch self {
         case .change(let event): event.revision
@@ -36,7 +36,7 @@ public struct ActionEvent: Sendable {
     public var action: String { object["action"]?.string ?? "" }
     /// The payload with defaults filled in.
     public var payload: JSONObject { object["payload"]?.object ?? [:] }
-    /// Who caused it.
+    /// The principal that caused it.
     public var by: JSONObject { object["by"]?.object ?? [:] }
     /// When, in seconds since 1970.
     public var time: Double { object["time"]?.double ?? 0 }
