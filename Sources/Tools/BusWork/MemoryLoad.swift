@@ -4,13 +4,13 @@ import BusLogic
 
 /// Load on a bus in memory: an engine without sockets, turns of requests, and readers that take everything at once.
 ///
-/// Benchmarks measure how long a turn takes, and tests count what it takes of memory; both mean the same turns.
+/// Benchmarks measure how long a turn takes, and tests count its memory; both use the same turns.
 package final class MemoryLoad {
-    /// How the bus is furnished before the first turn.
+    /// The contents of the bus before the first turn.
     package struct Setting: Equatable, Sendable {
         /// Stores of the type; requests go to all of them, or to the first, `counter/s0`.
         package var stores = 1
-        /// Connections that are told of every change of the type.
+        /// Connections that are notified of every change of the type.
         package var subscribers = 0
         /// Connections that subscribe to stores of their own, which do not change.
         package var idleSubscribers = 0
@@ -18,19 +18,19 @@ package final class MemoryLoad {
         package var members = 0
         /// Whether requests name the first store only.
         package var isInstance = false
-        /// How changes are told: `merge`, `patch` or `state`.
+        /// The format of changes: `merge`, `patch` or `state`.
         package var format = "merge"
-        /// What requests ask for.
+        /// The kind of requests.
         package var request = Request.increment
         package init() {}
     }
 
     package enum Request: Sendable {
-        /// To increment, all requests alike.
+        /// Increments, all requests alike.
         case increment
         /// The same, each with a key of its own, so that it may be sent again.
         case keyedIncrement
-        /// Nothing but an answer.
+        /// Only a reply.
         case ping
     }
 
@@ -92,7 +92,7 @@ package final class MemoryLoad {
         engine.serveAll()
     }
 
-    /// The bytes of so many requests, to be given to `turn`. Keys are those of the round: other rounds have others.
+    /// The bytes of this many requests, for `turn`. Keys are those of the round: other rounds have others.
     package func requests(_ count: Int, round: Int = 0) -> [UInt8] {
         let lines = (0..<count).map { number in
             let id = 100_000 + number
@@ -110,7 +110,7 @@ package final class MemoryLoad {
         return #"{"op":"dispatch","id":\#(id),\#(target),"action":"increment","payload":{"by":1}\#(key)}"#
     }
 
-    /// One turn: requests are carried out, and everybody takes what there is for them.
+    /// One turn: requests are executed, and all readers take their output.
     package func turn(_ requests: [UInt8]) {
         now += 1
         engine.beginTurn(at: now)

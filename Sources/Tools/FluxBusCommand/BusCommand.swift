@@ -15,7 +15,7 @@ extension BusCommand {
         if status != .success { throw ExitCode(status.rawValue) }
     }
 
-    /// Runs the command, reports what went wrong on the context's messages, and gives the exit status.
+    /// Runs the command, reports errors on the context's messages, and returns the exit status.
     package func execute(in context: CommandContext) -> CommandStatus {
         let session = CommandSession(options: options, context: context)
         do {

@@ -4,10 +4,10 @@
     import Darwin
 #endif
 
-/// The world a command runs in: what the process has, or what a test gives it.
+/// The surroundings of a command: those of the process, or of a test.
 package struct CommandContext {
     package var environment: [String: String]
-    /// Where standard input is read from.
+    /// The descriptor of standard input.
     package var input: Int32
     package var output: Channel
     package var messages: Channel
@@ -25,7 +25,7 @@ package struct CommandContext {
         self.now = now
     }
 
-    /// This process's own.
+    /// The context of this process.
     package static func process() -> CommandContext {
         CommandContext(
             environment: processEnvironment(), input: STDIN_FILENO,
@@ -49,8 +49,8 @@ package struct CommandContext {
         return environment
     }
 
-    /// Makes the process fit to write: descriptors 0 to 2 are open (so that no socket takes the place of a closed
-    /// standard output), and writing to a reader that has gone ends it quietly.
+    /// Prepares the process for writing: descriptors 0 to 2 are open (so that no socket takes the place of a closed
+    /// standard output), and writing to a closed reader ends it quietly.
     package static func prepareProcess() {
         for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 {
             _ = open("/dev/null", O_RDWR)

@@ -10,7 +10,7 @@ package struct CommandFailure: Error, Equatable {
         self.message = message
     }
 
-    /// What the bus said, with what can be done about it from a command line.
+    /// The bus's error, with advice for a command line.
     package init(_ error: BusError) {
         status = CommandStatus(error.code)
         message = error.message.endingSentence(with: Self.advice(for: error))
@@ -26,7 +26,7 @@ package struct CommandFailure: Error, Equatable {
 }
 
 extension String {
-    /// This sentence with advice behind a colon, as one sentence; unchanged without advice.
+    /// This sentence with advice after a colon, as one sentence; unchanged without advice.
     func endingSentence(with advice: String?) -> String {
         guard let advice else { return self }
         let trunk = hasSuffix(".") ? String(dropLast()) : self

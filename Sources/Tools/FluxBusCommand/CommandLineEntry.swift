@@ -17,8 +17,8 @@ package enum CommandLineEntry {
         }
     }
 
-    /// When the first word is no command: a sentence that names the one meant. Nil when it is one, or when options
-    /// before it are unknown, of which the parser complains itself.
+    /// If the first word is no command: a sentence that names the likely one. Nil when it is one, or when options
+    /// before it are unknown, which the parser reports itself.
     package static func unknownCommand(in arguments: [String]) -> String? {
         var rest = arguments[...]
         while let word = rest.popFirst() {

@@ -1,7 +1,7 @@
 import BusJSON
 import FluxBus
 
-/// One run of a command: its options resolved against the environment, its console, its way to the bus.
+/// One run of a command: its options resolved against the environment, its console, its connection to the bus.
 package struct CommandSession {
     package let options: GlobalOptions
     package let context: CommandContext
@@ -17,7 +17,7 @@ package struct CommandSession {
         try BusAddress.resolve(options.address, environment: context.environment)
     }
 
-    /// When a reply that is asked for now must have come.
+    /// When the reply to a request sent now must have come.
     package var replyDeadline: Deadline { Deadline(after: options.timeout.duration) }
 
     package func connect(until deadline: Deadline? = nil) throws -> BusConnection {
@@ -34,7 +34,7 @@ package struct CommandSession {
             to: address, token: token, client: "fluxbus", until: deadline ?? replyDeadline)
     }
 
-    /// Connects, asks once, and gives the reply without the members that only matter on the wire.
+    /// Connects, sends one request, and returns the reply without the members that only matter on the wire.
     package func ask(_ request: BusRequest) throws -> JSONObject {
         try ask(request, on: connect())
     }

@@ -9,7 +9,7 @@ package enum CommandStatus: Int32, Sendable, CaseIterable {
     case usage = 64
     /// The bus, or this command, refuses the data: `rejected`, `invalid_…`, unknown names, `parse_error`, `too_large`.
     case refused = 65
-    /// Nobody answers, or the connection ended.
+    /// Nothing answers, or the connection ended.
     case unreachable = 69
     case `internal` = 70
     /// `unavailable`, `limit`, or the time allowed has passed: try again later.
@@ -17,7 +17,7 @@ package enum CommandStatus: Int32, Sendable, CaseIterable {
     /// `forbidden`, `unauthorized`.
     case forbidden = 77
 
-    /// The status that stands for an error of the bus. A code that this version does not know counts as internal.
+    /// The status for an error of the bus. A code that this version does not know counts as internal.
     package init(_ code: BusError.Code) {
         self =
             switch code {
@@ -33,6 +33,6 @@ package enum CommandStatus: Int32, Sendable, CaseIterable {
             }
     }
 
-    /// Of several results the worst: the higher number.
+    /// The worse of two results: the higher number.
     package func worse(_ other: CommandStatus) -> CommandStatus { rawValue >= other.rawValue ? self : other }
 }

@@ -2,7 +2,7 @@ import BusJSON
 import CLinux
 import FluxBus
 
-/// One run: makes the stores, opens the connections, warms up, measures, and checks that all is accounted for.
+/// One run: creates the stores, opens the connections, warms up, measures, and checks that all is accounted for.
 final class Bench {
     /// How long any single exchange of the preparation may take.
     private static let patience = Duration.seconds(30)
@@ -17,9 +17,9 @@ final class Bench {
     private let command: BenchCommand
     private let address: BusAddress
     private let token: String?
-    /// Asks what has to be asked.
+    /// The connection for control requests.
     private let control: BusConnection
-    /// Own the ephemeral stores, of which one connection may have so many.
+    /// They own the ephemeral stores, of which one connection may have only so many.
     private var owners: [BusConnection] = []
     private static let storesPerOwner = 10_000
 
@@ -83,7 +83,7 @@ final class Bench {
     // MARK: - Preparation
 
     private func makeStores(named name: String) throws {
-        // Pipelined, so that a million stores are made in seconds.
+        // Pipelined, so that a million stores are created in seconds.
         for first in stride(from: 0, to: load.stores, by: Self.storesPerOwner) {
             let owner = try connect(1)[0]
             owners.append(owner)
@@ -123,7 +123,7 @@ final class Bench {
 
     private func revision() throws -> Int { try ask(BusRequest("sync"), on: control)["revision"]?.int ?? 0 }
 
-    /// What one action does.
+    /// The effect of one action.
     private struct Calibration {
         /// How many stores it changes.
         let changed: Int
@@ -132,7 +132,7 @@ final class Bench {
         var hasParts = false
     }
 
-    /// One action ahead of all others: is it accepted, how many stores does it change, how long are its events.
+    /// One action ahead of all others: whether it is accepted, how many stores it changes, how long its events are.
     private func calibrate(_ request: BusRequest, _ subscribers: [BusConnection]) throws -> Calibration {
         let reply = try ask(request, on: control)
         let changed = reply["changed"]?.int ?? 0
@@ -165,8 +165,8 @@ final class Bench {
         return .nanoseconds(UInt64(command.duration * share * 1e9))
     }
 
-    /// The process to charge: the one asked for, else whoever listens on the Unix socket. A socket passed by
-    /// systemd says systemd.
+    /// The process to charge: the one requested, else the one that listens on the Unix socket. For a socket
+    /// passed by systemd that is systemd.
     private func serverProcess() -> Int32? {
         if let pid = command.pid { return pid }
         guard case .unix = address else { return nil }

@@ -8,7 +8,7 @@ import FluxBus
     import Darwin
 #endif
 
-/// `fluxbus-bench`: how much a bus carries, how fast it answers, and what that costs the server.
+/// `fluxbus-bench`: the throughput and latency of a bus, and what they cost the server.
 struct BenchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fluxbus-bench",
@@ -179,10 +179,10 @@ struct BenchCommand: ParsableCommand {
         }
     }
 
-    /// The load with what the options say instead.
+    /// The load with the overrides of the options.
     func overridden(_ load: Load) -> Load {
         var load = load
-        // The library is measured on one connection, and what it is compared with too.
+        // The library is measured on one connection, and so is the load it is compared with.
         if !load.name.hasPrefix("client") { load.connections = connections ?? load.connections }
         load.pipeline = pipeline ?? load.pipeline
         if !load.name.hasPrefix("client") { load.subscribers = subscribers ?? load.subscribers }

@@ -4,7 +4,7 @@
     import Darwin
 #endif
 
-/// What the load generator takes from its process's surroundings.
+/// The load generator's environment.
 enum BenchEnvironment {
     static func variables() -> [String: String] {
         var variables: [String: String] = [:]
@@ -16,7 +16,7 @@ enum BenchEnvironment {
 
     static var processNumber: Int { Int(getpid()) }
 
-    /// Where this program is.
+    /// The directory of this program.
     static var programDirectory: String {
         var bytes = [CChar](repeating: 0, count: 4096)
         let count = readlink("/proc/self/exe", &bytes, bytes.count)

@@ -6,7 +6,7 @@ import FluxBus
     import Darwin
 #endif
 
-/// Carries out scenarios one after the other, prints what they give, and sums it up.
+/// Runs scenarios one after the other, prints their results, and a summary.
 final class BenchRun {
     private let command: BenchCommand
     /// The bus to load; nil: one of our own for each load.
@@ -27,7 +27,7 @@ final class BenchRun {
         token = environment["FLUXBUS_TOKEN"]
     }
 
-    /// Carries out one scenario; nil: the one load that the options describe.
+    /// Runs one scenario; nil: the one load that the options describe.
     func measure(_ scenario: Scenario?) throws {
         switch scenario {
         case .memory: try measureMemory()
@@ -44,7 +44,7 @@ final class BenchRun {
         }
     }
 
-    /// Prints what only all results together say.
+    /// Prints the summary of all results.
     func end() {
         guard !command.json else { return }
         if let text = comparison.text { print(text) }

@@ -1,4 +1,4 @@
-/// Sets the client library's rates beside that of the raw loop, if both were measured.
+/// Compares the client library's rates with that of the raw loop, if both were measured.
 struct ClientComparison {
     private var raw: Double?
     private var library: [(name: String, rate: Double)] = []

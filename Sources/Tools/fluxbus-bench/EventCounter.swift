@@ -6,10 +6,10 @@ import BusJSON
     import Darwin
 #endif
 
-/// Counts the commits that one subscriber has been told of, where an event may come in several lines: those of its parts,
-/// all but the last with `more`. An event that the bus merged counts as the commits it stands for.
+/// Counts the commits that one subscriber has been notified of, where an event may come in several lines: those of its
+/// parts, all but the last with `more`. An event that the bus merged counts as the commits it stands for.
 package struct EventCounter {
-    /// The line that is being read: its beginning, where `coalesced` stands if it does, and its last bytes.
+    /// The current line: its beginning, which holds `coalesced` if it is there, and its last bytes.
     private var head: [UInt8] = []
     private var tail: [UInt8] = []
 
@@ -19,7 +19,7 @@ package struct EventCounter {
     private static let more = Array(#""more":true}"#.utf8)
     private static let coalesced = Array(#","coalesced":"#.utf8)
 
-    /// How many commits these bytes bring to an end.
+    /// How many commits end in these bytes.
     package mutating func count(_ bytes: UnsafeRawBufferPointer) -> Int {
         var commits = 0
         var rest = bytes

@@ -1,6 +1,6 @@
 /// Numbers as people read them.
 package enum Figure {
-    /// With so many places behind the point.
+    /// With this many decimal places.
     package static func decimal(_ value: Double, _ places: Int) -> String {
         var scale = 1.0
         for _ in 0..<places { scale *= 10 }

@@ -3,7 +3,7 @@ import Dispatch
 import FluxBus
 import Synchronization
 
-/// The measuring loop for the client library: one `Bus`, one task that keeps a number of dispatches on their way and
+/// The measuring loop for the client library: one `Bus`, one task that keeps a number of dispatches in flight and
 /// awaits the oldest before it starts the next.
 ///
 /// Every reply is awaited and checked. Times are those a program sees: from the start of a dispatch to the moment when
@@ -30,7 +30,7 @@ final class LibraryRunner: Sendable {
             .get()
     }
 
-    /// Runs to the end, on a thread that may wait for it.
+    /// Runs to the end, on a thread that may block.
     func run(_ extent: LoadRunner.Extent) -> LoadRunner.Tally {
         let tally = Self.blocking { [self] () throws(BusError) in await Measured(tally: measure(extent)) }
         switch tally {
@@ -86,9 +86,9 @@ final class LibraryRunner: Sendable {
         return tally
     }
 
-    /// A tally on its way from the task that made it to the thread that waits, which has it alone from then on.
+    /// A tally passed from the task that made it to the waiting thread, which alone uses it from then on.
     private struct Measured: @unchecked Sendable {
-        // Its histograms are classes; nobody else holds them.
+        // Its histograms are classes; nothing else holds them.
         let tally: LoadRunner.Tally
     }
 

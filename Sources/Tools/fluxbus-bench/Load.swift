@@ -1,20 +1,20 @@
-/// What one run asks of the bus.
+/// The load of one run.
 struct Load: Equatable {
     let name: String
     var connections: Int
-    /// How many requests each connection has on their way.
+    /// How many requests each connection has in flight.
     var pipeline: Int
     var subscribers = 0
     var stores = 1
-    /// The next action goes out only when the reply and every delivery of the one before are in.
+    /// The next action is sent only when the reply and every delivery of the previous one have come.
     var isLockStep = false
     /// Actions go to the type; else to the one store.
     var isGlobal = false
     var sender = Sender.raw
-    /// When the bus syncs its log. Such a run has a bus of its own, with a log; nil: whichever bus, as it is.
+    /// When the bus syncs its log. Such a run has a bus of its own, with a log; nil: any bus, as it is.
     var sync: OwnDaemon.Sync?
 
-    /// Who sends the requests.
+    /// The sender of the requests.
     enum Sender {
         /// The load generator: prepared lines, counted replies.
         case raw

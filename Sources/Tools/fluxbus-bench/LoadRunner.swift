@@ -8,9 +8,9 @@ import CLinux
 
 /// The measuring loop: one thread, one epoll, non-blocking sockets.
 ///
-/// All requests are the same line, so what a connection still has to send is a number, and topping it up is one
-/// write from one shared block. Of what arrives only line ends are counted; times come from rings that the counts
-/// index. Nothing is allocated while it runs. Where events come in several lines they are looked at more closely.
+/// All requests are the same line, so what a connection still has to send is a number, and topping it up is one write
+/// from one shared block. Of received bytes only line ends are counted; times come from rings that the counts index.
+/// Nothing is allocated while it runs. Events in several lines are parsed more closely.
 final class LoadRunner {
     /// When to stop sending.
     enum Extent {
@@ -18,7 +18,7 @@ final class LoadRunner {
         case nanoseconds(UInt64)
     }
 
-    /// What came of it.
+    /// The result.
     struct Tally {
         var requests = 0
         var replies = 0
@@ -26,13 +26,13 @@ final class LoadRunner {
         var elapsed: UInt64 = 0
         var replyTimes: Histogram?
         var deliveryTimes: Histogram?
-        /// Why it ended before everything was in, or what is wrong with the counts.
+        /// Why it ended before everything had come, or what is wrong with the counts.
         var shortfall: String?
     }
 
     /// Without progress for this long, what is missing will not come.
     private static let patience: UInt64 = 3_000_000_000
-    /// How long to listen on for replies and deliveries that nobody asked for.
+    /// How long to listen on for replies and deliveries that should not come.
     private static let surplusWait: UInt64 = 30_000_000
 
     private let load: Load
@@ -49,7 +49,7 @@ final class LoadRunner {
     private let links: UnsafeMutableBufferPointer<Link>
     /// Send times of each dispatcher's requests.
     private let times: [TimeRing]
-    /// Send times by request number; nil unless one connection sends, as only then order tells which is which.
+    /// Send times by request number; nil unless one connection sends, since only then the order identifies requests.
     private let history: TimeRing?
     /// One for each link; none where every line of a subscriber is an event.
     private var counters: [EventCounter]
@@ -161,8 +161,8 @@ final class LoadRunner {
         waiting.append(index)
     }
 
-    /// Sends what may be sent on every connection that has room; after a whole batch of events, so that nobody is
-    /// served twice before others are once.
+    /// Sends what may be sent on every connection that has room; after a whole batch of events, so that no connection
+    /// is served twice before others are once.
     private func topUp() {
         var kept = 0
         for position in 0..<waiting.count {
@@ -193,7 +193,7 @@ final class LoadRunner {
         if links[index].unsent > 0 { flush(index) }
     }
 
-    /// How many requests may go out now, by the extent, the lag and lock-step.
+    /// How many requests may be sent now, by the extent, the lag and lock-step.
     private var allowance: Int {
         let left = limit - tally.requests
         if left <= 0 { return 0 }
@@ -241,7 +241,7 @@ final class LoadRunner {
 
     // MARK: - In
 
-    /// Reads all that is there; false at the end of the connection.
+    /// Reads all available bytes; false at the end of the connection.
     private func drain(_ index: Int) -> Bool {
         while true {
             let count = recv(links[index].descriptor, space.baseAddress, space.count, 0)
@@ -258,7 +258,7 @@ final class LoadRunner {
         }
     }
 
-    /// So many replies or deliveries have come.
+    /// This many replies or deliveries have come.
     private func take(_ index: Int, _ arrived: Int, at now: UInt64) {
         lastArrival = now
         let first = links[index].done
@@ -319,10 +319,10 @@ struct Link {
     var sent = 0
     /// Replies, or deliveries.
     var done = 0
-    /// Bytes of requests that the socket has not taken yet.
+    /// Bytes of requests that the socket has not accepted yet.
     var unsent = 0
     /// Whether the loop asks for room to write.
     var awaitsRoom = false
-    /// Whether it stands in the list of those to be topped up.
+    /// Whether it is in the list of those to be topped up.
     var isQueued = false
 }

@@ -1,4 +1,4 @@
-/// Counts line ends, eight bytes at a time: all that the measuring loop does with what it receives.
+/// Counts line ends, eight bytes at a time: the measuring loop does nothing else with received bytes.
 @inline(__always)
 package func newlineCount(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard let base = bytes.baseAddress else { return 0 }

@@ -4,12 +4,12 @@
     import Darwin
 #endif
 
-/// What processes have used so far, as the kernel counts it.
+/// Resources used by processes so far, as the kernel counts them.
 enum ProcessUsage {
     /// CPU seconds of all threads of a process; nil when there is no such process.
     static func seconds(of pid: Int32) -> Double? {
         guard let fields = stat(of: pid)?.fields, fields.count > 12 else { return nil }
-        // utime and stime are the 14th and 15th fields of the file, the 12th and 13th behind the name.
+        // utime and stime are the 14th and 15th fields of the file, the 12th and 13th after the name.
         guard let user = Double(fields[11]), let system = Double(fields[12]) else { return nil }
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
@@ -34,7 +34,7 @@ enum ProcessUsage {
     /// Bytes in memory, some pages per core too late, but without walking them all.
     static func roughResidentBytes(of pid: Int32) -> Int? { statusBytes(of: pid, "VmRSS:") }
 
-    /// From here on the peak is counted anew; false where that is not allowed.
+    /// Restarts the count of the peak; false where that is not allowed.
     static func forgetPeak(of pid: Int32) -> Bool {
         guard let file = fopen("/proc/\(pid)/clear_refs", "w") else { return false }
         let isWritten = fputs("5", file) >= 0
@@ -59,7 +59,7 @@ enum ProcessUsage {
 
     private static func stat(of pid: Int32) -> (name: String, fields: [Substring])? {
         guard let text = contents(of: "/proc/\(pid)/stat") else { return nil }
-        // The name stands in parentheses and may hold anything, also a closing one.
+        // The name is in parentheses and may hold anything, also a closing one.
         guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")") else { return nil }
         let name = String(text[text.index(after: open)..<close])
         return (name, text[text.index(after: close)...].split(whereSeparator: \.isWhitespace))

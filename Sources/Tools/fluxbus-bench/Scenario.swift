@@ -4,7 +4,7 @@ import ArgumentParser
 enum Scenario: String, ExpressibleByArgument, CaseIterable {
     case dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile, all
 
-    /// The scenarios that this one consists of. Attacks take a quarter of an hour, so they are asked for by name.
+    /// The scenarios that this one consists of. Attacks take a quarter of an hour, so they are run only by name.
     var parts: [Scenario] {
         self == .all ? Self.allCases.filter { $0 != .all && $0 != .hostile } : [self]
     }

@@ -3,7 +3,7 @@ final class TimeRing {
     private let times: UnsafeMutablePointer<UInt64>
     private let mask: Int
 
-    /// A ring in which at least `count` numbers are told apart.
+    /// A ring that distinguishes at least `count` numbers.
     init(holding count: Int) {
         var size = 1
         while size < count { size *= 2 }

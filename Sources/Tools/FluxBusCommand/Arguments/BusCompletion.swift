@@ -1,8 +1,8 @@
 import BusJSON
 import FluxBus
 
-/// Names a shell offers while a command is typed, asked of the running bus. No bus, no names: a shell must not
-/// wait, and an error would only disturb the line.
+/// Names that a shell offers while a command is typed, read from the running bus. Without a bus there are none: a shell
+/// must not wait, and an error would only disturb the line.
 enum BusCompletion {
     /// How long a shell may hang before it gets nothing.
     private static let patience = Duration.milliseconds(300)
@@ -24,7 +24,8 @@ enum BusCompletion {
         return ask(request, arguments)?["stores"]?.array?.compactMap { $0["store"]?.string } ?? []
     }
 
-    /// The actions of the type whose name, or store's address, stands before; of all types where none does.
+    /// The actions of the type that the words before name, by itself or in a store's address;
+    /// of all types where none does.
     @Sendable static func actions(arguments: [String], index: Int, prefix: String) -> [String] {
         guard let start = arguments.lastIndex(where: { $0 == "dispatch" || $0 == "log" }) else { return [] }
         let words = arguments[(start + 1)...].filter { !$0.hasPrefix("-") }

@@ -23,7 +23,7 @@ enum FileReader {
         return bytes
     }
 
-    /// What is there now, waiting for at least one byte; nil at the end.
+    /// Available bytes, at least one, awaited; nil at the end.
     static func readSome(_ descriptor: Int32, name: String) throws -> [UInt8]? {
         while true {
             var count = 0

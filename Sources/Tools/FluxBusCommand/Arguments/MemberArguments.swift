@@ -4,7 +4,7 @@ import FluxBus
 /// The members of a payload or state, as written on a command line: `key=string`, `key:=json`, a whole JSON object,
 /// or `-` for an object on standard input. They add up; one member given twice is a mistake.
 package enum MemberArguments {
-    /// Reads all of them. Mistakes of the command line are usage errors; what comes from `input` is refused data.
+    /// Parses all of them. Mistakes of the command line are usage errors; bad data from `input` is refused data.
     package static func parse(_ arguments: [String], input: Int32) throws -> JSONObject {
         var members = JSONObject()
         var tookInput = false
@@ -25,7 +25,7 @@ package enum MemberArguments {
         return members
     }
 
-    /// What a bus says to a payload, with how to write the member that it means: `brightness=40` is a text, and
+    /// The bus's error about a payload, with how to write the member it is about: `brightness=40` is a text, and
     /// `brightness:=40` the number.
     package static func explained(_ error: BusError, of arguments: [String]) -> BusError {
         guard error.code == .invalidPayload else { return error }
@@ -69,7 +69,7 @@ package enum MemberArguments {
         do throws(JSONError) {
             return (key, try JSON(parsing: text))
         } catch {
-            // Of a word the reason says nothing; of an object it does.
+            // For a word the reason adds nothing; for an object it does.
             let reason = text.first.map { "{[\"".contains($0) } ?? false ? " because \(error)" : ""
             throw CommandFailure(
                 .usage, "“\(text)” is no JSON\(reason): write \(key)=\(text) if a string is meant.")
@@ -78,7 +78,7 @@ package enum MemberArguments {
 
     private static func object(_ text: String) throws -> JSONObject {
         do throws(JSONError) {
-            // What starts with a brace is an object or no JSON at all.
+            // Text that starts with a brace is an object or no JSON at all.
             return try JSON(parsing: text).object ?? [:]
         } catch {
             throw CommandFailure(.usage, "“\(text)” is no JSON object: \(error).")
@@ -86,7 +86,7 @@ package enum MemberArguments {
     }
 
     private static func object(from input: Int32) throws -> JSONObject {
-        // A line to the bus may have 1 MiB by default; what is far above that is a mistake.
+        // A line to the bus may have 1 MiB by default; input far above that is a mistake.
         let bytes = try FileReader.readAll(input, limit: 64 << 20, name: "standard input")
         let value: JSON
         do throws(JSONError) {

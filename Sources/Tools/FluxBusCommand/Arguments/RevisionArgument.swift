@@ -3,7 +3,7 @@ import ArgumentParser
 /// A point in a bus's history as people write it: `1234`, `now`, or `now-3` for three commits ago.
 package enum RevisionArgument: ExpressibleByArgument, CustomStringConvertible, Equatable, Sendable {
     case revision(Int)
-    /// So many commits before the newest.
+    /// This many commits before the newest.
     case beforeNow(Int)
 
     package init?(argument: String) {
@@ -18,7 +18,7 @@ package enum RevisionArgument: ExpressibleByArgument, CustomStringConvertible, E
         }
     }
 
-    /// As it is written: what a help text shows for a default.
+    /// The written form, as a help text shows it for a default.
     package var description: String {
         switch self {
         case .revision(let revision): "\(revision)"
@@ -32,7 +32,7 @@ package enum RevisionArgument: ExpressibleByArgument, CustomStringConvertible, E
         text.utf8.allSatisfy { 48...57 ~= $0 } ? Int(text) : nil
     }
 
-    /// The revision meant when the newest is `newest`. Throws a usage failure when the bus has not seen so many.
+    /// The revision, given the newest one. Throws a usage failure when the bus has not seen so many.
     package func resolved(newest: Int) throws -> Int {
         switch self {
         case .revision(let revision): return revision

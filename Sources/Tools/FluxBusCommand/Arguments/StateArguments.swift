@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Which states are meant, and which part of them: the same for every command that shows some.
+/// The states, and the parts of them, for every command that shows some.
 package struct StateArguments: ParsableArguments {
     @Argument(
         help:

@@ -1,7 +1,7 @@
 import BusJSON
 
-/// Which stores are meant, as written on a command line: `counter/kitchen` is one store, `counter` every store
-/// of a type, and anything with `*` or `?` a pattern over addresses.
+/// The selected stores, as written on a command line: `counter/kitchen` is one store, `counter` every store of a type,
+/// and anything with `*` or `?` a pattern over addresses.
 package enum StoreSelector: Equatable, Sendable {
     case store(String)
     case type(String)
@@ -14,13 +14,13 @@ package enum StoreSelector: Equatable, Sendable {
             switch (isPattern, hasSlash) {
             case (false, false): .type(text)
             case (false, true): .store(text)
-            // A pattern needs exactly one slash; without one it speaks of types.
+            // A pattern needs exactly one slash; without one it means types.
             case (true, false): .match(text + "/*")
             case (true, true): .match(text)
             }
     }
 
-    /// The member of a `get` or `subscribe` that says it.
+    /// The member of a `get` or `subscribe` for it.
     package var member: (name: String, value: JSON) {
         switch self {
         case .store(let text): ("store", .string(text))
@@ -29,7 +29,7 @@ package enum StoreSelector: Equatable, Sendable {
         }
     }
 
-    /// The same as a pattern, for ops that take nothing else.
+    /// The same as a pattern, for ops that accept nothing else.
     package var pattern: String {
         switch self {
         case .store(let text), .match(let text): text

@@ -6,8 +6,8 @@ import FluxBus
     import Darwin
 #endif
 
-/// Where the secret for a bus on TCP comes from: a file, else `$FLUXBUS_TOKEN`. It never stands on a command
-/// line, where every user of the machine could read it.
+/// The source of the secret for a bus on TCP: a file, else `$FLUXBUS_TOKEN`. It is never on a command line, where every
+/// user of the machine could read it.
 package struct TokenSource {
     let file: String?
     let environment: [String: String]
@@ -32,8 +32,8 @@ package struct TokenSource {
         return token
     }
 
-    /// The token of the first line that is neither empty nor a comment: alone, or behind a name as in the
-    /// daemon's own file.
+    /// The token of the first line that is neither empty nor a comment: alone, or after a name
+    /// as in the daemon's own file.
     package static func token(in text: String) -> String? {
         for line in text.split(whereSeparator: \.isNewline) {
             let words = line.split(whereSeparator: \.isWhitespace)

@@ -38,7 +38,7 @@ package struct AtCommand: BusCommand {
 }
 
 extension RevisionArgument {
-    /// The revision meant; the bus is asked only when that hangs on what is newest.
+    /// The revision; the bus is queried only when it depends on the newest.
     func resolved(on connection: BusConnection, in session: CommandSession) throws -> Int {
         if case .revision(let revision) = self { return revision }
         return try resolved(newest: HistoryReader(session, connection).newest())

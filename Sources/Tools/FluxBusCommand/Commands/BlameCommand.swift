@@ -40,7 +40,7 @@ package struct BlameCommand: BusCommand {
         }
     }
 
-    /// A longer action would push the values off the screen; whoever asks for one value sees all of it.
+    /// A longer action would push the values off the screen; for a single value it is shown in full.
     private static let widestAction = 48
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
@@ -99,7 +99,7 @@ package struct BlameCommand: BusCommand {
         finding.commit.map { CommitText.summary(of: $0, concerning: store) } ?? "before the log begins"
     }
 
-    /// The finding with the commit's own members, but for the states it may carry, which are no one value.
+    /// The finding with the commit's own members, except its states, which are no single value.
     private func object(_ finding: Blame.Finding, floor: Int) -> JSON {
         var object = finding.commit?.object ?? ["before": .int(floor)]
         object["states"] = nil

@@ -32,7 +32,7 @@ package struct DiffCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let connection = try session.connect()
-        // “now” is settled once: both sides are read while the bus goes on.
+        // “now” is resolved once: both sides are read while the bus continues.
         let revisions = [
             try from.resolved(on: connection, in: session), try to.resolved(on: connection, in: session),
         ]
@@ -52,12 +52,12 @@ package struct DiffCommand: BusCommand {
     }
 }
 
-/// The states of one side, ascending by address, looked at before they are taken.
+/// The states of one side, ascending by address, with a look ahead.
 private struct AddressedStates {
     private let reader: StateReader
     private var head: (address: String, state: JSON)?
     private var hasEnded = false
-    /// What the bus said when at that time there was no such store or type: on one side that is an answer.
+    /// The bus's error if there was no such store or type at that time: on one side that is an answer.
     private(set) var absence: BusError?
 
     init(_ reader: StateReader) { self.reader = reader }
@@ -74,14 +74,14 @@ private struct AddressedStates {
         return head?.address
     }
 
-    /// The state at `address`; nil when this side has none there.
+    /// Takes the state at `address`; nil when this side has none there.
     mutating func take(_ address: String) throws -> JSON? {
         guard try self.address() == address else { return nil }
         defer { head = nil }
         return head?.state
     }
 
-    /// Which of two addresses comes first.
+    /// The first of two addresses in order.
     static func first(_ left: String?, _ right: String?) -> String? {
         guard let left, let right else { return left ?? right }
         return UTF8Order.precedes(right, left) ? right : left

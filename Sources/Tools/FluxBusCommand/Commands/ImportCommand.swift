@@ -1,7 +1,7 @@
 import ArgumentParser
 import FluxBus
 
-/// `fluxbus import`: an exported file, carried out.
+/// `fluxbus import`: applies an exported file.
 package struct ImportCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "import",

@@ -6,20 +6,20 @@
 
 /// Lines from a descriptor, as they come. An unterminated last line counts as a line; empty ones are skipped.
 ///
-/// Each byte is searched for a line's end once, however small the pieces in which a long line arrives, and what has no
-/// end is refused: a line over `longestLine`, and more than `mostBlank` without any line.
+/// Each byte is searched for a line's end once, however small the pieces in which a long line arrives, and endless
+/// input is refused: a line over `longestLine`, and more than `mostBlank` without any line.
 package struct InputLines {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// Up to where no line's end was found.
+    /// The end of the bytes searched without finding a line's end.
     private var searched = 0
-    /// Bytes since the last line that held nothing.
+    /// Blank bytes since the last line.
     private var blank = 0
     private let name: String
     /// How many bytes one line may have; it may change from line to line.
     package var longestLine: Int
     private let mostBlank: Int?
-    /// How many bytes were looked at to find where lines end.
+    /// How many bytes were searched for line ends.
     package private(set) var bytesSearched = 0
     /// True when the descriptor has ended and every line was taken.
     package var hasEnded: Bool { reachedEnd && start == bytes.count }
@@ -29,8 +29,8 @@ package struct InputLines {
     package static let longestRequest = 256 << 20
 
     /// - Parameters:
-    ///   - name: What it reads from, for messages.
-    ///   - mostBlank: How many bytes may hold no line; nil where somebody may be silent for as long as he likes.
+    ///   - name: The name of the source, for messages.
+    ///   - mostBlank: How many bytes may hold no line; nil where the source may be silent for any time.
     package init(
         _ name: String = "standard input", longestLine: Int = Self.longestRequest, mostBlank: Int? = nil
     ) {
@@ -52,7 +52,7 @@ package struct InputLines {
         bytes += piece
     }
 
-    /// The next line that holds anything but white space; nil when more has to be read for it, or nothing is left.
+    /// The next line that is not blank; nil when more has to be read for it, or nothing is left.
     package mutating func next() throws -> [UInt8]? {
         while start < bytes.count {
             let end = nextNewline()

@@ -2,7 +2,7 @@ import ArgumentParser
 import BusJSON
 import FluxBus
 
-/// `fluxbus ls`: which stores there are.
+/// `fluxbus ls`: the existing stores.
 package struct ListCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "ls",

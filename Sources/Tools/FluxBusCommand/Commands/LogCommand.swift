@@ -22,7 +22,7 @@ package struct LogCommand: BusCommand {
             without it, and without --limit, the newest commits are shown.
             """)
 
-    /// How many commits are shown when nothing else is asked for: about what fits on a screen.
+    /// How many commits are shown by default: about what fits on a screen.
     static let usualCount = 20
 
     @Argument(

@@ -2,7 +2,7 @@ import ArgumentParser
 import BusJSON
 import FluxBus
 
-/// `fluxbus ping`: does the bus answer, who is it, where does it stand.
+/// `fluxbus ping`: whether the bus answers, its version, and its revision.
 package struct PingCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "ping",

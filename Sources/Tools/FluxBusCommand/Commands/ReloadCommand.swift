@@ -2,7 +2,7 @@ import ArgumentParser
 import BusJSON
 import FluxBus
 
-/// `fluxbus reload`: definitions read again.
+/// `fluxbus reload`: reloads definitions.
 package struct ReloadCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "reload",

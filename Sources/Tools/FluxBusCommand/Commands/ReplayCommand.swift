@@ -2,7 +2,7 @@ import ArgumentParser
 import BusDefinitions
 import BusLogic
 
-/// `fluxbus replay`: an exported file, carried out on a bus, or in memory with other definitions.
+/// `fluxbus replay`: applies an exported file on a bus, or in memory with other definitions.
 package struct ReplayCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "replay",

@@ -2,12 +2,12 @@ import BusJSON
 
 /// One line of `dispatch -` on its way to the bus.
 struct RequestLine {
-    /// What is sent, without the line's end.
+    /// The bytes to send, without the line's end.
     let bytes: [UInt8]
     /// False when the bus answers only if it refuses.
     let isAcknowledged: Bool
 
-    /// Completes a line without `op` to a dispatch. A line that is no object passes as it is.
+    /// Completes a line without `op` to a dispatch. A line that is no object is sent unchanged.
     init(_ line: [UInt8], withoutAcknowledgement: Bool) {
         guard let object = try? JSON(parsing: line, depthLimit: 256).object,
             let brace = line.firstIndex(of: 0x7b)

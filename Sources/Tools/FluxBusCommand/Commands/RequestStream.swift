@@ -3,21 +3,21 @@ import FluxBus
 
 /// `fluxbus dispatch -`: requests from standard input to the bus, replies to standard output, in order.
 ///
-/// Both directions move at once, and at most `window` requests are unanswered, so neither side's memory grows
-/// however fast the other is. Lines pass as they are (also malformed ones: the bus answers them), but for those
-/// without an `op`, which become dispatches.
+/// Both directions move at once, and at most `window` requests are unanswered, so neither side's memory grows however
+/// fast the other is. Lines are sent unchanged (also malformed ones: the bus answers them), except for those without an
+/// `op`, which become dispatches.
 ///
-/// Every request has one reply, so counting replies tells how many are answered. Once a request has asked for no
+/// Every request has one reply, so counting replies shows how many are answered. Once a request has asked for no
 /// acknowledgement, that is only a lower bound; from then on a ping of our own follows every few requests, and its
 /// reply settles all before it.
 final class RequestStream {
     /// How many requests may be unanswered: enough to keep a bus busy over any local distance.
     static let window = 1024
-    /// How many bytes may wait for the socket: a bus that takes nothing in must not fill our memory.
+    /// How many bytes may wait for the socket: a bus that reads nothing must not fill our memory.
     private static let mostUnsent = 1 << 20
     /// After how many requests a ping follows once replies can't be counted.
     private static let markerInterval = 256
-    /// An `id` no request of a user has.
+    /// An `id` that no request of a user has.
     private static let markerName = "fluxbus:marker:"
 
     private let session: CommandSession
@@ -46,7 +46,7 @@ final class RequestStream {
             if input.hasEnded, sent == settled { return worst }
             try session.console.flush()
             let wantsInput = !input.hasEnded && hasRoom
-            // Time runs only while the bus owes an answer.
+            // The deadline runs only while the bus owes an answer.
             deadline = sent == settled ? .never : session.replyDeadline
             let wakeup = try connection.wait(
                 input: wantsInput ? session.context.input : nil,

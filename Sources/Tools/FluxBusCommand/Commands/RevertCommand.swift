@@ -2,7 +2,7 @@ import ArgumentParser
 import BusJSON
 import FluxBus
 
-/// `fluxbus revert`: an old state again, as a new commit.
+/// `fluxbus revert`: restores an old state, as a new commit.
 package struct RevertCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "revert",

@@ -30,7 +30,7 @@ package struct StatsCommand: BusCommand {
         return .success
     }
 
-    /// One row per number, however deep it stands.
+    /// One row per number, however deep it is nested.
     private static func flatten(_ value: JSON, name: String, into table: inout Table) {
         guard let object = value.object, !object.isEmpty else {
             table.add(.init(name, .faint), .init(value.string ?? value.encoded))

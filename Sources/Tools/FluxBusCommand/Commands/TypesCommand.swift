@@ -2,7 +2,7 @@ import ArgumentParser
 import BusJSON
 import FluxBus
 
-/// `fluxbus types`: which state types there are, and what actions they take.
+/// `fluxbus types`: the state types and their actions.
 package struct TypesCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "types",

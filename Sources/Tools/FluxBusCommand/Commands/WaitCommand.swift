@@ -3,7 +3,7 @@ import BusJSON
 import BusLogic
 import FluxBus
 
-/// `fluxbus wait`: until the bus answers, a store exists, or an expression holds.
+/// `fluxbus wait`: waits until the bus answers, a store exists, or an expression holds.
 package struct WaitCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "wait",

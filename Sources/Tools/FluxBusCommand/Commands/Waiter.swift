@@ -8,14 +8,14 @@ import FluxBus
     import Darwin
 #endif
 
-/// Waits for a bus, on it for a store, and of that for an expression to hold, within one span of time.
+/// Waits for a bus, on it for a store, and for an expression to hold on its state, within one span of time.
 ///
-/// While nobody answers it tries again with growing pauses; once connected it subscribes and is told. When a
+/// While nothing answers it retries with growing pauses; once connected it subscribes and is notified. When a
 /// connection ends it starts over.
 struct Waiter {
     private static let shortestPause = 10
     private static let longestPause = 500
-    /// What one exchange may take when `--timeout 0` asks to look once.
+    /// The time limit of one exchange when `--timeout 0` asks for a single look.
     private static let onceTimeout = Duration.seconds(5)
 
     let session: CommandSession
@@ -41,7 +41,7 @@ struct Waiter {
         }
     }
 
-    /// Whether trying again can help.
+    /// Whether a retry can help.
     private static func mayPass(_ error: BusError) -> Bool {
         [.unreachable, .closed, .timedOut, .unavailable].contains(error.code)
     }

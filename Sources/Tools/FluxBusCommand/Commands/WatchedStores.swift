@@ -1,23 +1,23 @@
 import BusJSON
 import FluxBus
 
-/// One subscription of a watch: what was seen of it, and where it goes on after a lost connection.
+/// One subscription of a watch: what was seen of it, and where it continues after a lost connection.
 struct WatchedStores {
-    /// The `subscribe` that begins it, without what says where.
+    /// The `subscribe` that begins it, without its position.
     private let request: BusRequest
     private var isForActions: Bool { request["actions"] == true }
     private let format: Mirror.Format
-    /// The history that `revision` belongs to; nil from a bus that does not tell.
+    /// The history that `revision` belongs to; nil from a bus that does not report it.
     private(set) var epoch: String?
-    /// Everything up to here has been seen, but for actions of this revision beyond `actions`.
+    /// Everything up to here has been seen, except for actions of this revision beyond `actions`.
     private(set) var revision: Int?
     /// How many actions of `revision` have been seen.
     private var actions = 0
-    /// How many actions of `revision` come a second time.
+    /// How many actions of `revision` are sent a second time.
     private var repeated = 0
-    /// Some parts of an event have been passed on, and the last has not.
+    /// Some parts of an event have been passed on, but not the last.
     private var isMidway = false
-    /// What is known, for people.
+    /// The known states, for people.
     var mirror: Mirror
 
     init(_ request: BusRequest, format: Mirror.Format) {
@@ -38,7 +38,7 @@ struct WatchedStores {
         return request
     }
 
-    /// Takes note of the reply to `begin`.
+    /// Handles the reply to `begin`.
     mutating func opened(_ reply: JSONObject, withoutFirstState: Bool) {
         epoch = reply["epoch"]?.string ?? epoch
         // Without a first state, and actions have none, what comes is what follows the reply.
@@ -46,11 +46,11 @@ struct WatchedStores {
         mirror = Mirror(format: format, startingAt: revision)
     }
 
-    /// Whether it can go on where it was.
+    /// Whether it can continue where it was.
     var canResume: Bool { epoch != nil }
 
-    /// Goes on behind what was seen. In the middle of an event it begins with the states: whoever was given some parts of
-    /// it forgets them then.
+    /// Continues after what was seen. In the middle of an event it begins with the states: a reader that received some
+    /// parts of it discards them then.
     mutating func resume() -> BusRequest {
         var request = request
         repeated = 0
@@ -60,23 +60,23 @@ struct WatchedStores {
             mirror = Mirror(format: format)
             return request
         }
-        // A commit may have several actions; those that were seen are passed over.
+        // A commit may have several actions; those already seen are skipped.
         repeated = actions
         request.set("since", .int(actions > 0 ? revision - 1 : revision))
         request.set("epoch", .string(epoch))
         return request
     }
 
-    /// Takes note of the reply to `resume`.
+    /// Handles the reply to `resume`.
     mutating func resumed(_ reply: JSONObject) {
         let now = reply["epoch"]?.string
         guard now != epoch else { return }
-        // Revisions of another history say nothing here; a first state follows, or for actions nothing.
+        // Revisions of another history are not valid here; a first state follows, or for actions nothing.
         (epoch, repeated, actions) = (now, 0, 0)
         revision = isForActions ? reply["revision"]?.int : nil
     }
 
-    /// Takes note of an event; false for one that was seen before the connection was lost.
+    /// Records an event; false for one that was seen before the connection was lost.
     mutating func isNew(_ name: String, _ event: JSONObject) -> Bool {
         guard let revision = event["revision"]?.int else { return true }
         switch name {

@@ -7,11 +7,11 @@ import FluxBus
     import Darwin
 #endif
 
-/// Takes a connection's events and shows them until the output, the wanted number or the bus ends.
+/// Receives a connection's events and shows them until the output, the requested number or the bus ends.
 ///
-/// For programs, lines pass as the bus sent them. For people, a mirror per subscription gives what was before. A
-/// connection that is lost, or that a daemon ends because it does, is made anew within the time allowed, and every
-/// subscription goes on behind what was seen of it.
+/// For programs, lines are passed on as the bus sent them. For people, a mirror per subscription gives the previous
+/// values. A connection that is lost, or that an ending daemon closes, is opened again within the time allowed, and
+/// every subscription continues after what was seen of it.
 final class Watcher {
     /// The connection is gone, and another one may serve.
     private struct Lost: Error { let failure: CommandFailure }
@@ -63,7 +63,7 @@ final class Watcher {
             try console.flush()
             let wakeup: BusConnection.Wakeup
             do throws(BusError) {
-                // Also wakes up when nobody reads our output any more, so that `watch | head -1` ends at once.
+                // Also wakes up when the reader of our output closes it, so that `watch | head -1` ends at once.
                 wakeup = try connection.wait(output: console.output.descriptor)
             } catch {
                 guard error.code == .closed else { throw error }
@@ -102,7 +102,7 @@ final class Watcher {
         }
     }
 
-    /// The bus says why it ends; the status says whether trying again helps. A daemon that ends may come back.
+    /// The bus says why it ends; the status says whether a retry helps. A daemon that ends may come back.
     private static func ending(_ event: JSONObject) -> any Error {
         let reason = event["code"]?.string ?? "closed"
         let message = event["message"]?.string ?? "The bus ended the connection (\(reason))."
@@ -115,7 +115,7 @@ final class Watcher {
 
     // MARK: - After a lost connection
 
-    /// Another connection with the same subscriptions; nil when nobody reads our output any more.
+    /// Another connection with the same subscriptions; nil when the reader of our output has closed it.
     private func reconnect() throws -> BusConnection? {
         let span = session.options.timeout
         try console.note("The connection to the bus is lost; trying for \(span) to go on.")
@@ -128,7 +128,7 @@ final class Watcher {
                 return connection
             } catch let error as BusError where Self.mayPass(error) {
                 guard !deadline.hasPassed else {
-                    // However it failed last: what matters is that nobody answered all the time.
+                    // Whatever the last failure was: what matters is that nothing answered all the time.
                     throw CommandFailure(BusError(.unreachable, error.message))
                 }
             }
@@ -138,7 +138,7 @@ final class Watcher {
     }
 
     private func resubscribe(on connection: BusConnection, until deadline: Deadline) throws {
-        // A try that fails in the middle changes nothing of what the next one asks for.
+        // An attempt that fails in the middle changes nothing of what the next one requests.
         var next = watched
         for index in next.indices {
             next[index].resumed(try connection.request(next[index].resume(), until: deadline))
@@ -154,7 +154,7 @@ final class Watcher {
         [.unreachable, .closed, .timedOut, .unavailable].contains(error.code)
     }
 
-    /// Waits for so many milliseconds, or for the reader of our output to go.
+    /// Waits for this many milliseconds, or until the reader of our output closes it.
     private func isOutputClosed(after pause: Int) -> Bool {
         var entry = pollfd(fd: console.output.descriptor ?? -1, events: 0, revents: 0)
         return poll(&entry, 1, Int32(pause)) > 0

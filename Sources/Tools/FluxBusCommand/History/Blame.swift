@@ -3,16 +3,16 @@ import FluxBus
 
 /// Finds which commit last changed parts of one store's state.
 ///
-/// The log is read backwards in windows that double; what changed within a window is told by the states after each of
-/// its commits, read forwards, because a bus goes forwards from a state that it keeps. So a value that changed lately is
-/// found quickly, and a value that went away and came back is told by the commit that brought it back.
+/// The log is read backwards in windows that double; what changed within a window is found from the states after each
+/// of its commits, read forwards, because a bus replays forwards from a state that it keeps. So a value that changed
+/// lately is found quickly, and for a value that was removed and restored the commit that restored it is found.
 struct Blame {
-    /// What is known of one part.
+    /// The result for one part.
     struct Finding {
         let path: JSONPointer
         /// The part now; nil where there is none.
         let value: JSON?
-        /// The commit that changed it last; nil when it has been so for longer than the log reaches back.
+        /// The commit that changed it last; nil when that is older than the log.
         var commit: JSON?
         /// The part before that commit; nil where there was none.
         var old: JSON?
@@ -22,7 +22,7 @@ struct Blame {
     private let connection: BusConnection
     private let store: String
     private let reader: HistoryReader
-    /// The revision after which the log was searched, once it has been.
+    /// The revision after which the log was searched, once the search is done.
     private(set) var floor = 0
 
     private static let firstWindow = 256
@@ -63,8 +63,8 @@ struct Blame {
         return findings
     }
 
-    /// Looks at the state before the commits and after each, and notes for every open finding the last one that
-    /// changed it.
+    /// Compares the state before the commits and after each, and records for every open finding
+    /// the last one that changed it.
     private func search(
         _ commits: [JSON], after start: Int, select path: JSONPointer?, for findings: inout [Finding]
     ) throws {
@@ -72,7 +72,7 @@ struct Blame {
         let open = findings.indices.filter { findings[$0].commit == nil }
         let search = Search(open.map { findings[$0].path })
         let pipeline = RequestPipeline(session, connection, window: 64)
-        // Before the first commit there is nothing to be asked for.
+        // Before the first commit there is no state to read.
         if start > 0 {
             try pipeline.send(read(at: start, select: path)) { try search.begin(with: self.state(in: $0)) }
         }

@@ -1,8 +1,8 @@
 import BusJSON
 
-/// Which commits are wanted, beside what the bus itself can choose by.
+/// Selects commits, beside the filters of the bus itself.
 package struct CommitFilter {
-    /// Whose: a uid, a pid, a token's name, `daemon`, or a part of a unit's name.
+    /// The principal: a uid, a pid, a token's name, `daemon`, or a part of a unit's name.
     package var by: String?
     /// An action's name, or `create`, `drop`, `revert`, `reload`.
     package var action: String?

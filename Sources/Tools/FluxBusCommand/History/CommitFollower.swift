@@ -3,9 +3,9 @@ import FluxBus
 
 /// Shows each commit as it comes, every one once and in order.
 ///
-/// The log itself is what is shown; subscriptions only tell that there is more to read. One of them wants the actions,
-/// because a commit may change nothing, the other one the changes, because a commit may be no dispatch. So nothing hangs
-/// on whether events were merged or lost: a bus that cuts us off as too slow is connected to again.
+/// The log itself is shown; subscriptions only notify that there is more to read. One of them wants the actions,
+/// because a commit may change nothing, the other one the changes, because a commit may be no dispatch. So it does not
+/// matter whether events were merged or lost: after a bus disconnects us as too slow, we connect again.
 final class CommitFollower {
     private let session: CommandSession
     private let log: CommitLog
@@ -20,7 +20,7 @@ final class CommitFollower {
         shown = revision
     }
 
-    /// Follows until the output, the bus or the wanted number ends.
+    /// Follows until the output, the bus or the requested number ends.
     func run(over first: BusConnection) throws {
         var connection = first
         let epoch = try epoch(of: connection)
@@ -66,8 +66,8 @@ final class CommitFollower {
         }
     }
 
-    /// Shows what the log has after `shown`. When an event said that the bus was at `revision`, all up to it is in the
-    /// log by now, so whatever concerns other stores than ours need not be looked at again.
+    /// Shows what the log has after `shown`. When an event said that the bus was at `revision`, everything up to it is
+    /// in the log by now, so commits to other stores need not be looked at again.
     private func showNews(_ reader: HistoryReader, at revision: Int?) throws {
         let start = shown
         try reader.forEach(after: start) { commit in

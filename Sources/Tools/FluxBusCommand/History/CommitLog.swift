@@ -1,7 +1,7 @@
 import BusJSON
 import FluxBus
 
-/// Shows commits of the log: those of the past, and what a follower gives it.
+/// Shows commits of the log: those of the past, and those from a follower.
 final class CommitLog {
     private let session: CommandSession
     private let filter: CommitFilter
@@ -9,7 +9,7 @@ final class CommitLog {
     /// How many more commits may be shown; nil for any number.
     private var remaining: Int?
 
-    /// As many commits as were asked for have been shown.
+    /// As many commits as requested have been shown.
     var isComplete: Bool { remaining == 0 }
 
     /// Commits that are shown together, so that their columns agree.
@@ -22,7 +22,7 @@ final class CommitLog {
         text = LogText(style: session.console.style)
     }
 
-    /// Shows the commits after `since`. Where the log does not reach back so far, it begins with what there is, and
+    /// Shows the commits after `since`. Where the log does not reach back that far, it begins with what there is, and
     /// says so when a revision was named.
     func show(after since: Int, through last: Int, from reader: HistoryReader) throws {
         var page: [JSON] = []
@@ -53,7 +53,7 @@ final class CommitLog {
         try show(commits)
     }
 
-    /// Shows one commit if it is wanted.
+    /// Shows one commit if the filter selects it.
     func take(_ commit: JSON) throws {
         if filter.takes(commit) { try show([commit]) }
     }

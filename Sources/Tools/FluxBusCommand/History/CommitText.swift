@@ -1,14 +1,14 @@
 import BusJSON
 
-/// What a commit of the action log says, in words. Actions read `TARGET NAME PAYLOAD`, and so do the commits that are
-/// no dispatches, by the names of their requests: `create`, `drop`, `revert`, `reload`.
+/// A commit of the action log in words. Actions read `TARGET NAME PAYLOAD`, and so do the commits that are no
+/// dispatches, by the names of their requests: `create`, `drop`, `revert`, `reload`.
 package enum CommitText {
-    /// One step of a commit: what was done, to what.
+    /// One step of a commit: its target and what was done to it.
     struct Step {
         /// A store, a type or `*`; empty for a reload.
         let target: String
         let name: String
-        /// Behind the name, for people; empty where there is nothing to say.
+        /// The text after the name, for people; empty where there is none.
         let detail: String
 
         var text: String {

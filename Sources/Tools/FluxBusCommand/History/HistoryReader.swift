@@ -5,9 +5,9 @@ import FluxBus
 final class HistoryReader {
     private let session: CommandSession
     private let connection: BusConnection
-    /// The member of `history` that says which commits are wanted; nil for all.
+    /// The member of `history` that filters commits; nil for all.
     private let filter: (name: String, value: JSON)?
-    /// Commits asked for at a time; fewer once a reply with so many was too long for a line.
+    /// Commits requested at a time; fewer once a reply with this many was too long for a line.
     private var pageSize = 1000
 
     /// Reads all commits, or those that concern a type or store.
@@ -36,7 +36,7 @@ final class HistoryReader {
         }
     }
 
-    /// Gives each commit after `since`, through `until` or the newest, to `body`, until that gives false.
+    /// Passes each commit after `since`, through `until` or the newest, to `body`, until that returns false.
     func forEach(after since: Int, through until: Int? = nil, _ body: (JSON) throws -> Bool) throws {
         var since = since
         while true {
@@ -51,7 +51,7 @@ final class HistoryReader {
                 guard try body(commit) else { return }
             }
             guard let next = reply["next"]?.int else { return }
-            // A page that leads nowhere would be read for ever.
+            // A page that does not advance would be read for ever.
             guard next > since else { throw Self.strange("history") }
             since = next
         }
@@ -64,8 +64,9 @@ final class HistoryReader {
         return request
     }
 
-    /// Gives the newest `count` commits through `last` that `isWanted`, oldest first. Reads backwards in windows that
-    /// double, so that it costs little when they are many, and no more than the whole log when they are few.
+    /// Returns the newest `count` commits through `last` that `isWanted` selects, oldest first. Reads
+    /// backwards in windows that double, so that it costs little when they are many, and no more than the
+    /// whole log when they are few.
     func newest(_ count: Int, through last: Int, where isWanted: (JSON) -> Bool) throws -> [JSON] {
         var found: [JSON] = []
         var windows = HistoryWindows(endingWith: last, width: max(count, 64))
@@ -88,7 +89,7 @@ final class HistoryReader {
         return found
     }
 
-    /// Where history begins, when an error says that it does not reach back as far as asked.
+    /// Where history begins, when an error says that it does not reach back as far as requested.
     static func oldest(in error: BusError) -> Int? {
         error.code == .conflict ? error.details["oldest"]?.int : nil
     }

@@ -1,5 +1,5 @@
-/// Windows over revisions, from the newest backwards, each twice as wide as the one before; together they leave
-/// nothing out and hold nothing twice.
+/// Windows over revisions, from the newest backwards, each twice as wide as the previous one; together they cover
+/// every revision exactly once.
 struct HistoryWindows {
     private var end: Int
     private var width: Int
@@ -23,8 +23,8 @@ struct HistoryWindows {
         width *= 2
     }
 
-    /// History begins after `oldest` only; false when that is no news, so that reading the same window again would
-    /// end the same way.
+    /// History begins only after `oldest`; false when that was known already, so that reading the same window
+    /// again would end the same way.
     mutating func raise(to oldest: Int) -> Bool {
         guard let window = next, oldest > window.lowerBound else { return false }
         floor = oldest

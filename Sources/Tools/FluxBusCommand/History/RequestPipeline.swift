@@ -1,8 +1,8 @@
 import BusJSON
 import FluxBus
 
-/// Sends requests one behind the other without waiting for each reply. Replies come in request order, and each goes to
-/// its own closure.
+/// Sends requests one after the other without waiting for each reply. Replies come in request order, and
+/// each goes to its own closure.
 ///
 /// At most `window` requests are unanswered and few bytes unsent, so memory stays small however slow the bus is.
 final class RequestPipeline {
@@ -26,7 +26,7 @@ final class RequestPipeline {
 
     private var unanswered: Int { pending.count - settled }
 
-    /// Sends a request. What `settle` throws ends the sending, here or in a later call.
+    /// Sends a request. An error thrown by `settle` ends the sending, here or in a later call.
     func send(_ request: BusRequest, _ settle: @escaping Settle) throws {
         pending.append((connection.queue(request), settle))
         if unanswered >= window {
@@ -39,7 +39,7 @@ final class RequestPipeline {
     /// Waits until everything has been answered.
     func finish() throws { try takeReplies(leaving: 0) }
 
-    /// Forgets who waits for replies: those closures may hold whoever holds this.
+    /// Releases the closures that wait for replies: they may hold the owner of this object.
     func abandon() {
         pending = []
         settled = 0

@@ -11,7 +11,7 @@ final class StateReader {
     private var page: ArraySlice<JSONObject.Member> = []
     private var after: JSON?
     private var isLastPage = false
-    /// States asked for at a time; nil lets the bus decide.
+    /// States requested at a time; nil lets the bus decide.
     private var pageSize: Int?
 
     /// Reads the states that `selector` names, at `revision` or now; with pointers in `select` only these parts.
@@ -42,7 +42,7 @@ final class StateReader {
             after = reply["next"]
             isLastPage = after?.string == nil
         } catch let error as BusError where error.code == .tooLarge && pageSize != 1 {
-            // So many states are longer than a line: fewer may fit.
+            // This many states are longer than a line: fewer may fit.
             if case .store = selector { throw error }
             pageSize = max(1, (pageSize ?? 1000) / 4)
         }
@@ -60,7 +60,7 @@ final class StateReader {
             ])
     }
 
-    /// Prints everything that follows: one object per line for programs; for people a table, or the one store asked for.
+    /// Prints all remaining states: one object per line for programs; for people a table, or the one store requested.
     func printAll(to console: Console) throws {
         var table = Table("STORE", "STATE")
         while let (address, state) = try next() {

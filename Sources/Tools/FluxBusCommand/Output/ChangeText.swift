@@ -7,7 +7,7 @@ import FluxBus
 ///                                    even true → false
 ///                   counter/hall     dropped
 ///
-/// The time stands once per event, the address once per store, and each changed part has its own line.
+/// The time is shown once per event, the address once per store, and each changed part has its own line.
 package struct ChangeText {
     private let style: Style
     /// Columns of the terminal; it may be resized.
@@ -63,7 +63,7 @@ package struct ChangeText {
             return differences.isEmpty
                 ? [style.paint("replaced by an equal state", .faint)] : differences.map(part.text)
         case (_, nil):
-            // The mirror can't know the whole state: the change itself says what it says.
+            // The mirror can't know the whole state: the change itself is shown.
             return [style.paint("changed ", .note) + cut(ScreenText.value(store.patch ?? .null), used: 8)]
         }
     }
@@ -101,7 +101,7 @@ package struct ChangeText {
         row(ClockText.time(milliseconds: time), "", style.paint("· " + ScreenText.safe(text), .note))
     }
 
-    /// Who caused something, from an event's `by`.
+    /// The principal that caused something, from an event's `by`.
     package static func identity(_ by: JSON) -> String {
         if by["daemon"]?.bool == true { return "the daemon" }
         if let token = by["token"]?.string {
@@ -128,7 +128,7 @@ package struct ChangeText {
         return stamp + "  " + style.paint(address, .address) + gap + text
     }
 
-    /// What stands behind the address has the columns that are left.
+    /// The text after the address has the columns that are left.
     private var part: DifferenceText {
         DifferenceText(style: style, room: width.map { $0 - Self.timeWidth - 2 - addressWidth - 2 })
     }

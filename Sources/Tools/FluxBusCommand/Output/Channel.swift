@@ -6,16 +6,16 @@ import BusJSON
     import Darwin
 #endif
 
-/// Where output goes: a descriptor, or memory for tests. Bytes are gathered and leave in large pieces.
+/// A destination of output: a descriptor, or memory for tests. Bytes are collected and written in large pieces.
 package final class Channel {
     /// The descriptor written to; nil in memory.
     package let descriptor: Int32?
     package let isTerminal: Bool
-    /// Columns of the terminal; nil when there is none or it does not say.
+    /// Columns of the terminal; nil when there is none or its width is unknown.
     private let fixedWidth: Int?
     private let gathered = ByteWriter(capacity: 4096)
 
-    /// How much is gathered before it is written without being asked to.
+    /// How much is collected before it is written without a flush.
     private static let largePiece = 65536
 
     package init(descriptor: Int32) {
@@ -64,7 +64,7 @@ package final class Channel {
         if gathered.count >= Self.largePiece { try flush() }
     }
 
-    /// Writes everything gathered. A reader that has gone ends the command quietly.
+    /// Writes everything collected. A reader that has closed the pipe ends the command quietly.
     package func flush() throws {
         guard let descriptor else { return }
         defer { gathered.clear() }
@@ -75,7 +75,7 @@ package final class Channel {
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                // Somebody made the descriptor non-blocking: wait for it.
+                // The descriptor is non-blocking: wait for it.
                 var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&entry, 1, -1)
             } else if errno == EPIPE {

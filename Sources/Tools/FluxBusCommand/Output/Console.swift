@@ -1,7 +1,7 @@
 import BusJSON
 import FluxBus
 
-/// Where a command's results, notes and errors go, and in which form.
+/// The destination and form of a command's results, notes and errors.
 package struct Console {
     package enum Form: Sendable {
         /// Tables and sentences for people.
@@ -54,7 +54,7 @@ package struct Console {
         try messages.flush()
     }
 
-    /// Why the command fails, on standard error. There is nowhere to report that this fails.
+    /// Reports why the command fails, on standard error. A failure of this can't be reported.
     package func report(_ failure: CommandFailure) {
         guard !failure.message.isEmpty else { return }
         let name = messageStyle.paint("fluxbus:", .failure)

@@ -41,7 +41,7 @@ struct DifferencePrinter {
         }
     }
 
-    /// A store that came or went is told as such, not as a value at no path.
+    /// A created or dropped store is shown as such, not as a value at an empty path.
     private static func line(_ difference: StateDifference, _ text: DifferenceText) -> String {
         switch (difference.path.isEmpty, difference.old, difference.new) {
         case (true, nil, let new?):

@@ -3,7 +3,7 @@ import BusJSON
 /// One difference of a state in a line: `count 2 → 3`, `log[1] + "x"`, `note − "old"`.
 struct DifferenceText {
     let style: Style
-    /// Columns there are for it; nil for any number.
+    /// The columns available; nil for any number.
     let room: Int?
 
     func text(of difference: StateDifference) -> String {
@@ -11,7 +11,7 @@ struct DifferenceText {
         let label = path.isEmpty ? "" : path + " "
         switch (difference.old, difference.new) {
         case (let old?, let new?):
-            // Half of what is left for each side, so that both can be seen.
+            // Half of the remaining columns for each side, so that both can be seen.
             let side = room.map { max(8, ($0 - label.count - 3) / 2) }
             let before = ScreenText.value(old)
             let after = ScreenText.value(new)
@@ -25,7 +25,7 @@ struct DifferenceText {
         }
     }
 
-    /// `text` cut to what is left behind `used` columns, unless that is too little to tell anything.
+    /// `text` cut to the columns left after `used`, unless that is too little to be useful.
     func cut(_ text: String, used: Int) -> String {
         guard let room, room - used >= 8 else { return text }
         return ScreenText.cut(text, to: room - used)

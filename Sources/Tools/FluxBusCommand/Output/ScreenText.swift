@@ -1,9 +1,9 @@
 import BusJSON
 
-/// Text from the bus made fit for a terminal: nothing in it can move the cursor or change colours, what is there can be
-/// seen, and it can be cut to a width.
+/// Text from the bus made safe for a terminal: nothing in it can move the cursor or change colours, all of it is
+/// visible, and it can be cut to a width.
 package enum ScreenText {
-    /// `text` with control characters, and those that nobody can see, written as escapes.
+    /// `text` with control characters and invisible characters written as escapes.
     package static func safe(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
         var result = ""
@@ -21,8 +21,8 @@ package enum ScreenText {
         return result
     }
 
-    /// Controls, separators of lines, and what fonts show nothing for: marks that reverse the direction of writing, spaces
-    /// without width, fillers, tags.
+    /// Controls, line separators, and characters that fonts don't show: marks that reverse the direction of writing,
+    /// spaces without width, fillers, tags.
     private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7f...0x9f: return true
@@ -33,7 +33,8 @@ package enum ScreenText {
         }
     }
 
-    /// What makes one sign of two, or chooses a form of the one before: behind one beyond ASCII it belongs to the writing.
+    /// Characters that join two, or choose a form of the previous one: after a character beyond
+    /// ASCII they belong to the script.
     private static func isJoiner(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x200c, 0x200d, 0xfe00...0xfe0f: true
@@ -50,7 +51,7 @@ package enum ScreenText {
         return String(text.prefix(max(0, width - 1))) + "…"
     }
 
-    /// A member's path as people write it, `items[2].name`; a name that would be ambiguous stands in quotes.
+    /// A member's path as people write it, `items[2].name`; an ambiguous name is in quotes.
     package static func path(_ segments: [PathSegment]) -> String {
         var result = ""
         for segment in segments {

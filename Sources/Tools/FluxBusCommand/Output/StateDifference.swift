@@ -1,8 +1,8 @@
 import BusJSON
 
-/// What differs between two values, as a list of the smallest parts that changed, for people to read.
+/// The differences between two values, as a list of the smallest parts that changed, for people to read.
 package struct StateDifference: Equatable, Sendable {
-    /// Where it is, from the state's root.
+    /// The place, from the state's root.
     package let path: [PathSegment]
     /// The part before; nil when it was not there.
     package let old: JSON?
@@ -15,7 +15,7 @@ package struct StateDifference: Equatable, Sendable {
         self.new = new
     }
 
-    /// Where it is, as a JSON Pointer.
+    /// The place, as a JSON Pointer.
     package var pointer: String {
         let tokens = path.map { segment in
             switch segment {
@@ -26,7 +26,7 @@ package struct StateDifference: Equatable, Sendable {
         return JSONPointer(tokens: tokens).description
     }
 
-    /// What differs between a store's states at two moments; nil where there was no store.
+    /// The differences between a store's states at two moments; nil where there was no store.
     package static func between(_ old: JSON?, _ new: JSON?) -> [StateDifference] {
         switch (old, new) {
         case (let old?, let new?): between(old, new)
@@ -76,8 +76,8 @@ package struct StateDifference: Equatable, Sendable {
         }
     }
 
-    /// Element by element only when most stand where they stood; a removal in the middle moves all behind it and
-    /// is told better by the whole array.
+    /// Element by element only when most are where they were; a removal in the middle moves all after it,
+    /// so the whole array is clearer.
     private static func isWorthComparing(_ before: [JSON], _ after: [JSON]) -> Bool {
         let pairs = zip(before, after)
         let equal = pairs.reduce(0) { $0 + ($1.0 == $1.1 ? 1 : 0) }

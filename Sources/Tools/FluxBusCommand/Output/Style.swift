@@ -1,4 +1,4 @@
-/// Colours of a terminal, or none. Restrained: an address stands out, what was recedes, what is comes forward.
+/// Colours of a terminal, or none. Restrained: addresses are emphasised, old values faint, new ones prominent.
 package struct Style: Sendable {
     package let isColoured: Bool
 
@@ -6,7 +6,7 @@ package struct Style: Sendable {
 
     package init(isColoured: Bool) { self.isColoured = isColoured }
 
-    /// Decides by the option, `$NO_COLOR`, `$TERM` and whether a terminal is there.
+    /// Decides by the option, `$NO_COLOR`, `$TERM` and whether output is a terminal.
     package init(mode: ColorMode, isTerminal: Bool, environment: [String: String]) {
         switch mode {
         case .always: isColoured = true

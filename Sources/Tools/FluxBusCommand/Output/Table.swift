@@ -45,7 +45,7 @@ package struct Table {
     }
 
     private func fit(_ text: String, after used: Int, width: Int?) -> String {
-        // A column too narrow to tell anything is not worth cutting for.
+        // A column too narrow to be useful is not worth cutting for.
         guard let width, width - used >= 8 else { return text }
         return ScreenText.cut(text, to: width - used)
     }

@@ -3,10 +3,10 @@ import BusLogic
 import BusMachine
 import BusProtocol
 
-/// A state machine that applies recorded commits again: at their times, under their numbers, by their users, so
-/// that expressions read what they read then.
+/// A state machine that applies recorded commits again: at their times, under their numbers, by their users, so that
+/// expressions read what they read then.
 final class ReplayBus {
-    /// Why something recorded could not be carried out.
+    /// Why a recorded commit could not be applied.
     struct Refusal: Equatable {
         let code: String
         let message: String
@@ -21,11 +21,11 @@ final class ReplayBus {
     private var types: [any StateType]
     private var principals: [Int: Principal] = [:]
 
-    /// Nobody chooses addresses of a recording, so their hashes need no secret.
+    /// No client chooses addresses of a recording, so their hashes need no secret.
     private static let hashSeed: UInt64 = 0x9e37_79b9_7f4a_7c15
 
-    /// A bus with these types, which must not wait for each other in a circle. What was committed once fitted the limits then;
-    /// here none is in the way.
+    /// A bus with these types, which must not wait for each other in a circle. Recorded commits fitted the
+    /// limits once; here there are none.
     init(types: [any StateType], epoch: String) {
         self.types = types
         machine = StateMachine(types: types, epoch: epoch, limits: .none, hashSeed: Self.hashSeed)
@@ -33,13 +33,13 @@ final class ReplayBus {
 
     // MARK: - What is applied
 
-    /// Makes a store as it was at the recording's base; gives why it does not fit its type.
+    /// Creates a store as it was at the recording's base; returns why it does not fit its type.
     func begin(with address: String, _ state: JSON) -> Refusal? {
         refusal { () throws(RequestError) in try create(address, state) }
     }
 
-    /// Applies a recorded commit, and gives why a part of it was refused, which then has changed nothing. Stores are
-    /// made as `created` has them, a revert brings back `revertedState`, and a reload brings in `definitions`.
+    /// Applies a recorded commit, and returns why a part of it was refused, which then has changed nothing. Stores are
+    /// created as `created` has them, a revert restores `revertedState`, and a reload applies `definitions`.
     func carryOut(
         _ commit: RecordedCommit, created: JSONObject, revertedState: JSON?, definitions: [any StateType]?
     ) -> Refusal? {
@@ -105,7 +105,7 @@ final class ReplayBus {
         machine.commit(details)
     }
 
-    /// One principal for each user; whoever has no user id, as clients on TCP, shares one.
+    /// One principal for each user; clients without a user id, as those on TCP, share one.
     private func principal(_ uid: Int?) -> Principal {
         if let known = principals[uid ?? -1] { return known }
         let principal =
@@ -115,7 +115,7 @@ final class ReplayBus {
         return principal
     }
 
-    // MARK: - What can be seen
+    // MARK: - Reading
 
     func state(at address: String) -> JSON? { machine.state(at: address).map(JSON.object) }
 

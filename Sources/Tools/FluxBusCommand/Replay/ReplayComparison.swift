@@ -1,10 +1,10 @@
 import BusJSON
 import BusLogic
 
-/// Carries a recorded history out twice, with the definitions that it had and with others, and tells after each commit
-/// what has come out differently.
+/// Replays a recorded history twice, with its own definitions and with others, and reports after each
+/// commit which results differ.
 final class ReplayComparison {
-    /// What one commit, or the beginning, made different from what was recorded.
+    /// The differences that one commit, or the beginning, made from what was recorded.
     struct Deviation {
         /// Nil at the beginning.
         let commit: RecordedCommit?
@@ -28,17 +28,17 @@ final class ReplayComparison {
 
     /// The stores that differ now, ascending.
     var differingStores: [String] { differing.keys.sorted(by: UTF8Order.precedes) }
-    /// Nothing has come out differently at any time.
+    /// No result has differed at any time.
     var isEqual: Bool { deviating == 0 }
 
-    /// Compares with what `types` give. `reverts` names the old states that will be wanted again.
+    /// Compares with the results of `types`. `reverts` names the old states needed for reverts.
     init(_ header: Recording.Header, types: [DeclaredType], reverts: RevertedStates) {
         self.header = header
         self.reverts = reverts
         candidate = ReplayBus(types: types, epoch: header.epoch)
     }
 
-    /// Takes the file's next line; gives what it made different, if it did.
+    /// Handles the file's next line; returns the difference it made, if any.
     func take(_ entry: Recording.Entry) throws -> Deviation? {
         switch entry {
         case .definition(let definition):
@@ -108,15 +108,15 @@ final class ReplayComparison {
 
     // MARK: - States of the recorded definitions
 
-    /// A recorded state without what its type computes, which is the other definition's to compute.
+    /// A recorded state without the values its type computes, which the other definition computes itself.
     private func plain(_ state: JSONObject, at address: String) -> JSONObject {
         var state = state
         for name in type(of: address)?.definition["computed"]?.object?.keys ?? [] { state[name] = nil }
         return state
     }
 
-    /// The states that stores were asked to begin with. The log has whole states; members that are as the type's own
-    /// initial state has them count as not asked for, so that another initial state takes effect.
+    /// The states requested for new stores. The log has whole states; members equal to the type's own initial state
+    /// count as not requested, so that another initial state takes effect.
     private func wanted(_ created: JSONObject) -> JSONObject {
         var wanted: JSONObject = [:]
         for member in created {

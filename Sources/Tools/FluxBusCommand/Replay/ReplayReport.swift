@@ -1,6 +1,6 @@
 import BusJSON
 
-/// Shows what a replay found: the first deviations, and a summary.
+/// Shows the results of a replay: the first deviations, and a summary.
 struct ReplayReport {
     private let console: Console
     /// How many deviations are still to be shown; nil for all.

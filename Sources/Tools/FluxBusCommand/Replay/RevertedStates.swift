@@ -1,13 +1,13 @@
 import BusJSON
 
-/// The old states that reverts of a recording go back to. With other definitions they may have been other ones, so they
-/// are kept as the replay comes by.
+/// The old states that reverts of a recording restore. With other definitions they may differ, so they are
+/// kept as the replay reaches them.
 final class RevertedStates {
-    /// Stores that are wanted, by the revision at which they are.
+    /// Stores needed, by the revision at which they are.
     private var wanted: [Int: Set<String>] = [:]
     private var states: [Int: [String: JSON]] = [:]
 
-    /// Reads a whole recording to learn what will be wanted.
+    /// Reads a whole recording to learn which states will be needed.
     init(_ reader: inout RecordingReader) throws {
         while let entry = try reader.next() {
             guard case .commit(let commit) = entry, let (store, revision) = commit.reverted else { continue }
@@ -15,13 +15,13 @@ final class RevertedStates {
         }
     }
 
-    /// Keeps what is wanted of a revision that has just been reached.
+    /// Keeps the states needed of a revision that has just been reached.
     func note(at revision: Int, in bus: ReplayBus) {
         guard let stores = wanted[revision] else { return }
         note(Array(stores), at: revision, in: bus)
     }
 
-    /// The same, of some stores only.
+    /// The same, for some stores only.
     func note(_ stores: [String], at revision: Int, in bus: ReplayBus) {
         for store in stores where wanted[revision]?.contains(store) ?? false {
             states[revision, default: [:]][store] = bus.state(at: store)

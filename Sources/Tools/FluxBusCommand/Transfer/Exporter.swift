@@ -1,13 +1,13 @@
 import BusJSON
 import FluxBus
 
-/// Writes what a bus was at a revision, and every commit from there to the one that is newest when it begins.
+/// Writes the state of a bus at a revision, and every commit from there to the newest at the beginning of the export.
 struct Exporter {
     let session: CommandSession
     let connection: BusConnection
     let output: Channel
 
-    /// Exports from `since`, or from as far back as the log reaches. Gives what was exported.
+    /// Exports from `since`, or from as far back as the log reaches. Returns the header of the export.
     func export(since: RevisionArgument?) throws -> Recording.Header {
         let reader = HistoryReader(session, connection)
         let hello = try connection.hello(client: "fluxbus", until: session.replyDeadline)
@@ -29,7 +29,7 @@ struct Exporter {
     }
 
     private func write(_ header: Recording.Header) throws {
-        // In this order, so that `head -1` and `file` show first what it is.
+        // In this order, so that `head -1` and `file` first show what it is.
         let epoch = JSON.string(header.epoch).encoded
         try output.write(
             "{\"fluxbus\":\"export\",\"form\":\(Recording.form),\"epoch\":\(epoch),\"revision\":\(header.base),"

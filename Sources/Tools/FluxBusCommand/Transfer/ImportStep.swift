@@ -1,9 +1,9 @@
 import BusJSON
 import FluxBus
 
-/// One request of an import, with the place that it has in the file.
+/// One request of an import, with its place in the file.
 struct ImportStep {
-    /// Where in an import a request stands: the recorded commit's revision, and which of its requests it is. The same
+    /// The place of a request in an import: the recorded commit's revision, and which of its requests it is. The same
     /// file, and any other export of the same history, gives the same places.
     struct Place: Comparable {
         let revision: Int
@@ -13,10 +13,10 @@ struct ImportStep {
             (left.revision, left.part) < (right.revision, right.part)
         }
 
-        /// The key that a request has at this place.
+        /// The key of a request at this place.
         func key(in epoch: String) -> String { "\(Self.prefix(epoch))\(revision).\(part)" }
 
-        /// What the keys of every import of one history begin with.
+        /// The prefix of the keys of every import of one history.
         static func prefix(_ epoch: String) -> String { "import:\(epoch):" }
 
         init(revision: Int, part: Int) {
@@ -24,7 +24,7 @@ struct ImportStep {
             self.part = part
         }
 
-        /// The place that a key stands for; nil for a key that is none of an import of this history.
+        /// The place in a key; nil for a key that is none of an import of this history.
         init?(key: String, epoch: String) {
             let prefix = Self.prefix(epoch)
             guard key.hasPrefix(prefix) else { return nil }
@@ -37,10 +37,11 @@ struct ImportStep {
     let place: Place
     var request: BusRequest
 
-    /// What a recorded commit becomes: its actions as one batch, then stores that it made, dropped or gave an old state.
+    /// The requests of a recorded commit: its actions as one batch, then the stores that it
+    /// created, dropped or reverted.
     ///
-    /// A revert is carried out as a drop and a new creation with that state: the revision that it went back to has
-    /// another number here, or lies before the file.
+    /// A revert is imported as a drop and a new creation with that state: the revision that it reverted to has another
+    /// number here, or lies before the file.
     static func steps(of commit: RecordedCommit, epoch: String) -> [ImportStep] {
         var requests: [BusRequest] = []
         if !commit.actions.isEmpty {
@@ -48,7 +49,7 @@ struct ImportStep {
         }
         for member in commit.created {
             var request = create(member.key, member.value)
-            // What the configuration listed there, it may list here.
+            // A store that the configuration listed there may be listed here, too.
             if commit.isByDaemon { request.set("ifMissing", true) }
             requests.append(request)
         }
@@ -62,7 +63,7 @@ struct ImportStep {
         }
     }
 
-    /// The creation of the file's store number `index`, as it was at the file's base. One that is there is left alone.
+    /// The creation of the file's store number `index`, as it was at the file's base. An existing store is left alone.
     static func base(_ index: Int, _ address: String, _ state: JSONObject, in header: Recording.Header)
         -> ImportStep
     {

@@ -1,11 +1,11 @@
 import BusJSON
 import FluxBus
 
-/// Carries an exported file out on a running bus, as new commits.
+/// Applies an exported file on a running bus, as new commits.
 ///
-/// Every request has a key made of the recorded epoch and revision, so that an import which was cut off can be repeated:
-/// what was committed is not committed again. Where the bus has a log, the log tells how far an earlier import came,
-/// however long ago, and only what lies behind is sent.
+/// Every request has a key made of the recorded epoch and revision, so that an interrupted import can be repeated: what
+/// was committed is not committed again. Where the bus has a log, the log shows how far an earlier import came, however
+/// long ago, and only what follows is sent.
 final class Importer {
     private let session: CommandSession
     private let connection: BusConnection
@@ -27,7 +27,7 @@ final class Importer {
         pipeline = RequestPipeline(session, connection)
     }
 
-    /// Reads the file to its end and sends what it says.
+    /// Reads the file to its end and sends its requests.
     func run(_ reader: inout RecordingReader) throws {
         defer { pipeline.abandon() }
         try refuseOwnHistory()
@@ -58,8 +58,8 @@ final class Importer {
         }
     }
 
-    /// Asks the log of the bus how far an earlier import came. Without a log the keys alone have to do, of which a bus
-    /// remembers the newest hundred thousand.
+    /// Queries the log of the bus for how far an earlier import came. Without a log there are only the keys, of which a
+    /// bus remembers the newest hundred thousand.
     private func findProgress() throws {
         let history = HistoryReader(session, connection)
         let epoch = header.epoch
@@ -78,7 +78,7 @@ final class Importer {
         }
     }
 
-    /// Every type that is needed is there, or it goes no further: without it everything would be refused.
+    /// Stops unless every needed type exists: without it everything would be refused.
     private func check(_ definitions: [JSON], of revision: Int) throws {
         let missing = definitions.compactMap { $0["type"]?.string }.filter { present[$0] == nil }
         guard missing.isEmpty else {
@@ -98,7 +98,7 @@ final class Importer {
 
     // MARK: - Stores and commits
 
-    /// Creates a store that is missing. One that is there keeps its state, and it is said when that is another one.
+    /// Creates a missing store. An existing one keeps its state, and a difference is reported.
     private func takeStore(_ address: String, _ state: JSONObject) throws {
         let step = ImportStep.base(tally.stores, address, state, in: header)
         tally.stores += 1
@@ -146,7 +146,8 @@ final class Importer {
         }
     }
 
-    /// Says what was refused, and goes on: what follows may not hang on it. But for a bus that can take nothing now.
+    /// Reports a refusal, and continues: what follows may not depend on it. It stops at a bus
+    /// that can commit nothing now.
     private func report(_ error: BusError, of step: ImportStep) throws {
         if error.code == .unavailable {
             throw CommandFailure(

@@ -4,11 +4,11 @@
     import Darwin
 #endif
 
-/// A file in the making.
+/// A file being written.
 ///
-/// A regular file, or one that is not there yet, stands beside its place until it is whole, so that whoever finds a file
-/// there finds all of it, and a failure leaves what was there before. A link to one stays: the file that it leads to is
-/// replaced. What is no regular file, a pipe or a device, is written to as it is: a rename would put a file in its place.
+/// A regular file, or one that does not exist yet, is written beside its place until it is complete, so that a reader
+/// always finds all of it, and a failure leaves the previous file. A link stays: the file that it leads to is replaced.
+/// A pipe or a device is written to directly: a rename would put a file in its place.
 struct NewFile: ~Copyable {
     let descriptor: Int32
     private let path: String
@@ -16,10 +16,10 @@ struct NewFile: ~Copyable {
     private let draft: String?
     private var isFinished = false
 
-    /// Begins a file that only its owner may read, for states may hold what is nobody else's concern.
+    /// Begins a file that only its owner may read, because states may be confidential.
     init(_ path: String) throws {
         let (place, draft) = try Self.place(path)
-        // In place, by the name that was given: standard output has no other when it is a pipe.
+        // In place, under the given name: standard output has no other when it is a pipe.
         let descriptor =
             draft.map { open($0, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
             ?? open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_APPEND)
@@ -29,7 +29,7 @@ struct NewFile: ~Copyable {
         self.draft = draft
     }
 
-    /// Where the file will be, and where it stands until then; nil when it is written in place.
+    /// The final place of the file, and its draft until then; nil when it is written in place.
     private static func place(_ path: String) throws -> (place: String, draft: String?) {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -53,14 +53,14 @@ struct NewFile: ~Copyable {
         if let draft, !isFinished { unlink(draft) }
     }
 
-    /// Puts the file into its place, when everything of it is on the disk.
+    /// Moves the file to its place, once all of it is on disk.
     mutating func finish() throws {
         guard let draft else { return }
         guard fsync(descriptor) == 0, rename(draft, path) == 0 else { throw Self.failure(path) }
         isFinished = true
     }
 
-    /// Whether a new file takes its place; throws for what nothing of this kind may be written to.
+    /// Whether a new file replaces it; throws for kinds of files that can't be written to.
     private static func isReplaced(_ path: String, _ status: stat) throws -> Bool {
         switch status.st_mode & S_IFMT {
         case S_IFREG: return !isOutput(status)
@@ -73,7 +73,8 @@ struct NewFile: ~Copyable {
         }
     }
 
-    /// Standard output or the messages under another name, such as /dev/stdout: whoever opened it would keep the old file.
+    /// Standard output or the messages under another name, such as /dev/stdout: a process that
+    /// opened it would keep the old file.
     private static func isOutput(_ status: stat) -> Bool {
         [STDOUT_FILENO, STDERR_FILENO].contains { descriptor in
             var open = stat()

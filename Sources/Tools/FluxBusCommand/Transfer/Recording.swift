@@ -15,7 +15,7 @@ package enum Recording {
     package struct Header: Equatable {
         /// The history that the revisions belong to.
         package var epoch: String
-        /// The revision at which the definitions and states stood.
+        /// The revision of the definitions and states.
         package var base: Int
         /// The last commit's revision; the base's when there are no commits.
         package var last: Int
@@ -30,7 +30,7 @@ package enum Recording {
         }
     }
 
-    /// One line behind the first.
+    /// One line after the first.
     package enum Entry {
         case definition(JSON)
         case store(address: String, state: JSONObject)

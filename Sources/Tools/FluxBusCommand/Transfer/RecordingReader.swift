@@ -6,9 +6,9 @@ import BusJSON
     import Darwin
 #endif
 
-/// Reads an exported file line by line, and refuses one that is no export, damaged or cut short: nothing that it gives
-/// is out of order or given twice, and no commit is missing between two that it gives. So input without an end is refused
-/// early, whatever it repeats.
+/// Reads an exported file line by line, and refuses one that is no export, damaged or cut short: nothing that it
+/// returns is out of order or repeated, and no commit is missing between two that it returns. So endless input is
+/// refused early, whatever it repeats.
 package struct RecordingReader: ~Copyable {
     package let header: Recording.Header
     private let descriptor: Int32
@@ -18,12 +18,12 @@ package struct RecordingReader: ~Copyable {
     private var lineNumber = 1
     private var revision: Int
     private var commitsBegan = false
-    /// The types and stores that were given.
+    /// The types and stores returned so far.
     private var given: Set<String> = []
 
-    /// The first line is short, and what has none within this is no export.
+    /// The first line is short; a file without one within this length is no export.
     private static let longestHeader = 64 << 10
-    /// An export holds no empty lines at all; a few may have come by hand.
+    /// An export holds no empty lines at all; a few may have been added by hand.
     private static let mostBlank = 64 << 10
 
     /// Opens `path`, or takes `input` for `-`, and reads the first line.
@@ -115,7 +115,7 @@ package struct RecordingReader: ~Copyable {
 }
 
 extension InputLines {
-    /// The next line, waiting for it; nil at the end.
+    /// The next line, awaited; nil at the end.
     fileprivate mutating func line(from descriptor: Int32) throws -> [UInt8]? {
         while true {
             if let line = try next() { return line }

@@ -1,7 +1,7 @@
 import FluxBus
 
 extension BusConnection {
-    /// How many requests are on their way at once: enough that waiting costs nothing.
+    /// How many requests are in flight at once: enough that waiting costs nothing.
     private static let requestsPerPiece = 1024
 
     /// Sends that many requests, pipelined, and takes their replies. Throws the first error among them.

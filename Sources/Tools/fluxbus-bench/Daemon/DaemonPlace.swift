@@ -1,14 +1,14 @@
 import FluxBus
 import Glibc
 
-/// A directory with all that a daemon of this program's own needs; it goes with this object.
+/// A directory with everything that a daemon of this program's own needs; it is removed with this object.
 final class DaemonPlace {
     let path: String
 
     var socket: String { path + "/s" }
     var configuration: String { path + "/fluxbusd.yaml" }
     var log: String { path + "/bus.sqlite" }
-    /// So far above what is measured that they play no part.
+    /// So far above the measured loads that they play no part.
     static let limits = "connections: 20000, memory: 16GiB, stores: 2000000"
 
     private var types: String { path + "/types" }
@@ -41,7 +41,7 @@ final class DaemonPlace {
         Leftovers.remove(place: path)
     }
 
-    /// Removes the directory and what a daemon has put into it.
+    /// Removes the directory and a daemon's files in it.
     static func clear(_ path: String) {
         for directory in [path + "/types", path] {
             for name in names(in: directory) { unlink(directory + "/" + name) }
@@ -49,7 +49,7 @@ final class DaemonPlace {
         }
     }
 
-    /// Writes the configuration. Nothing of a log is ever taken away, so that it can be carried out from its beginning.
+    /// Writes the configuration. The log is never trimmed, so that it can be replayed from its beginning.
     func write(sync: OwnDaemon.Sync?, limits: String) throws(BusError) {
         var text = """
             listen:

@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// What has to go when somebody interrupts this program: daemons and directories of its own.
+/// What has to be removed when this program is interrupted: its own daemons and directories.
 enum Leftovers {
     private struct Lists {
         var daemons: Set<Int32> = []
@@ -10,7 +10,7 @@ enum Leftovers {
     }
 
     private static let lists = Mutex(Lists())
-    /// Watched from the first use on, and never let go.
+    /// Watched from the first use on, and never released.
     // Never changed after it was made.
     private nonisolated(unsafe) static let watches: [any DispatchSourceSignal] = [SIGINT, SIGTERM, SIGHUP].map
     { number in

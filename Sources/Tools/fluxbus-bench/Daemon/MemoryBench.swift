@@ -7,7 +7,7 @@ struct MemoryBench {
     let directory: String
     let subscribers: Int
     let stores: Int
-    /// How long the subscribers are idle before the second look.
+    /// How long the subscribers are idle before the second measurement.
     let idle: Duration
 
     private static let patience = Duration.seconds(60)
@@ -27,7 +27,7 @@ struct MemoryBench {
         }
         let before = try resident(daemon)
         let name = "idle subscriber, of \(Figure.rate(Double(subscribers)))"
-        // Held in a list, as letting go of one would end it.
+        // Held in a list, because releasing one would end it.
         var held: [BusConnection] = []
         held.reserveCapacity(subscribers)
         for _ in 0..<subscribers {
@@ -41,7 +41,7 @@ struct MemoryBench {
         let deadline = Deadline(after: idle)
         while !deadline.hasPassed { _ = try control.wait(until: deadline) }
         tell(measurement(name + ", when idle", try resident(daemon) - before, subscribers))
-        // All are there still, or the figure means nothing.
+        // All must be there still, or the figure means nothing.
         for connection in held {
             try connection.request(BusRequest("ping"), until: Deadline(after: Self.patience))
         }

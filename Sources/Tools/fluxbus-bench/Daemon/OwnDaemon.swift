@@ -16,14 +16,14 @@ final class OwnDaemon {
     private let messages: Int32
     private var isRunning = true
 
-    /// A start that carries out a log of a million commits, on a slow machine.
+    /// Enough for a start that replays a log of a million commits, on a slow machine.
     private static let patience = Duration.seconds(300)
     /// Below this are the descriptors with which a program is started.
     private static let firstDescriptors: Int32 = 256
     private static let listening = Array("listening on".utf8)
 
-    /// Starts one, with these limits and variables (`NAME=VALUE`), and returns when it answers. Throws `unreachable` with
-    /// its last words when it does not.
+    /// Starts one, with these limits and variables (`NAME=VALUE`), and returns when it answers. Throws `unreachable`
+    /// with its last output when it does not.
     init(
         program: String, in place: DaemonPlace, sync: Sync? = nil, limits: String = DaemonPlace.limits,
         variables: [String] = []
@@ -51,7 +51,7 @@ final class OwnDaemon {
         try BusConnection(to: address, client: "fluxbus-bench", until: Deadline(after: Self.patience))
     }
 
-    /// Ends it as a service manager does, and waits until it has gone. Let go of its connections before.
+    /// Ends it as a service manager does, and waits until it has exited. Close its connections before.
     func stop() { end(SIGTERM) }
 
     /// Ends it at once, whatever it does.
@@ -73,7 +73,7 @@ final class OwnDaemon {
         Leftovers.remove(daemon: pid)
     }
 
-    /// Waits until it says where it listens.
+    /// Waits until it prints its addresses.
     private func awaitWords() throws {
         let deadline = Deadline(after: Self.patience)
         var said: [UInt8] = []
@@ -92,7 +92,7 @@ final class OwnDaemon {
         }
     }
 
-    /// Reads on what it says, so that it never waits for a reader, and closes the pipe at its end.
+    /// Keeps reading its output, so that it never waits for a reader, and closes the pipe at its end.
     private static func drain(_ descriptor: Int32) {
         DispatchQueue.global().async {
             var buffer = [UInt8](repeating: 0, count: 4096)
@@ -108,8 +108,8 @@ final class OwnDaemon {
         guard pipe(&ends) == 0 else {
             throw BusError(.internal, "There is no descriptor left; end other programs first.")
         }
-        // The daemon must not hold open what somebody waits to see closed: neither this pipe nor what this program was
-        // started with.
+        // The daemon must not hold open descriptors that others wait to see closed: neither this pipe nor
+        // those inherited by this program.
         for descriptor in STDERR_FILENO + 1..<firstDescriptors { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         defer { close(ends[1]) }
@@ -120,7 +120,7 @@ final class OwnDaemon {
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
-        // Of the surroundings only what finds libraries: FLUXBUS_… would change what is measured.
+        // Of the environment only the path of libraries: FLUXBUS_… would change what is measured.
         let libraries = getenv("LD_LIBRARY_PATH").map { "LD_LIBRARY_PATH=" + String(cString: $0) }
         var variables: [UnsafeMutablePointer<CChar>?] =
             ((libraries.map { [$0] } ?? []) + more).map { strdup($0) } + [nil]

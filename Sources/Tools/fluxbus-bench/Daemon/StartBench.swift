@@ -1,7 +1,7 @@
 import CSQLite
 import FluxBus
 
-/// How long a daemon takes to start on a long log: from its newest snapshot, and by carrying out all of it.
+/// How long a daemon takes to start on a long log: from its newest snapshot, and by replaying all of it.
 struct StartBench {
     let program: String
     let directory: String
@@ -10,7 +10,7 @@ struct StartBench {
 
     private static let patience = Duration.seconds(300)
 
-    /// What the commits are. Neighbours that are equal are one line in the log, so the two differ much.
+    /// The kind of commits. Equal neighbours are one line in the log, so the two differ much.
     private enum Past: CaseIterable {
         case equal, different
 
@@ -38,7 +38,7 @@ struct StartBench {
         tell(try start(place, "start by carrying out \(name)", revision))
     }
 
-    /// Commits all of it and ends the daemon; gives the last revision.
+    /// Makes the commits and ends the daemon; returns the last revision.
     private func fill(_ place: DaemonPlace, _ past: Past) throws -> Int {
         let daemon = try OwnDaemon(program: program, in: place, sync: .interval)
         defer { daemon.stop() }
@@ -78,7 +78,7 @@ struct StartBench {
             ?? 0
     }
 
-    /// Leaves only the snapshot with which the log began, so that a start has to carry out all that followed.
+    /// Leaves only the snapshot with which the log began, so that a start has to replay everything after it.
     private func takeSnapshotsAway(_ place: DaemonPlace) throws {
         var handle: OpaquePointer?
         defer { sqlite3_close_v2(handle) }

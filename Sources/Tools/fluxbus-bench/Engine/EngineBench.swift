@@ -1,7 +1,7 @@
 import BusJSON
 import BusWork
 
-/// What the parts of the daemon cost without sockets, in this process: nanoseconds of CPU for one thing each.
+/// The cost of the daemon's parts without sockets, in this process: nanoseconds of CPU for one thing each.
 struct EngineBench {
     /// How long each part is measured, in seconds.
     let duration: Double
@@ -86,8 +86,8 @@ struct EngineBench {
         ]
     }
 
-    /// The cost of dispatches in turns of 64, or of so many, divided by `parts`. So many `rounds` of different requests follow
-    /// one another.
+    /// The cost of dispatches in turns of 64, or of `turns`, divided by `parts`. The different requests of
+    /// `rounds` rounds follow one another.
     func engine(
         _ name: String, per parts: Int = 1, _ unit: String = "dispatch", turns: Int = requestsPerTurn,
         rounds: Int = 1, commitsBefore: Int = 0, _ furnish: (inout MemoryLoad.Setting) -> Void = { _ in }
@@ -105,7 +105,7 @@ struct EngineBench {
         return Figures(name: name, nanoseconds: nanoseconds / Double(turns * parts), unit: unit)
     }
 
-    /// The CPU time of one call in nanoseconds: the best of five series, since whatever disturbs makes it longer.
+    /// The CPU time of one call in nanoseconds: the best of five series, since any disturbance makes it longer.
     private func measure<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) -> Double {
         var calls = 1
         var best = Double.infinity

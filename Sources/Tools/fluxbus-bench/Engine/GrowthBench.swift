@@ -1,7 +1,7 @@
 import BusJSON
 import BusWork
 
-/// How the cost of a commit to one store grows with what the commit does not touch: it should not.
+/// How the cost of a commit to one store grows with things that the commit does not touch: it should not.
 struct GrowthBench {
     let duration: Double
 

@@ -2,7 +2,7 @@
 struct GrowthPicture {
     private static let (width, height) = (640.0, 320.0)
     private static let (left, right, top, bottom) = (70.0, 180.0, 20.0, 50.0)
-    /// Told apart by people with any colour vision.
+    /// Distinguishable with any colour vision.
     private static let colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]
 
     let curves: [GrowthBench.Curve]

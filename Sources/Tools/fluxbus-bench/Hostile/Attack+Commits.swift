@@ -30,7 +30,7 @@ extension Attack {
         Attack(
             name: "wills",
             summary: "100 clients with wills of 950 actions to 2 stores, which vanish at once",
-            // As much as a will may.
+            // The most that a will may hold.
             setUp: HostileSetUp(stores: [.init(type: "counter", count: 2)]), forms: [1, 100],
             scripts: each { _ in
                 let line = AttackLines.line(

@@ -1,4 +1,4 @@
-/// Much of what is cheap alone: requests, lines, connections.
+/// Large numbers of cheap things: requests, lines, connections.
 extension Attack {
     static let floods = [
         Attack(
@@ -19,7 +19,7 @@ extension Attack {
         Attack(
             name: "keys", summary: "dispatches with a fresh key of 128 bytes each",
             setUp: HostileSetUp(stores: [.init(type: "counter")]),
-            // The keys of 100,000 commits are remembered by contract, each with what its reply was.
+            // The keys of 100,000 commits are remembered by contract, each with its reply.
             keeps: 96 << 20,
             scripts: each { _ in
                 let key = String(repeating: "k", count: 128 - AttackLines.numberDigits)

@@ -1,4 +1,4 @@
-/// Questions whose answers are long, or long in finding.
+/// Requests whose answers are long, or slow to find.
 extension Attack {
     static let reading = [
         Attack(

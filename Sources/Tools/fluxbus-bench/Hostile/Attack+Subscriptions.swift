@@ -1,4 +1,4 @@
-/// Much that has to be told, and those who do not listen.
+/// Large deliveries, and subscribers that do not read.
 extension Attack {
     static let subscriptions = [
         Attack(
@@ -82,7 +82,7 @@ extension Attack {
         #"{"op":"subscribe","store":"\#(Innocent.type)/s0","select":["/count","/none\#($0 % 512)"]}"#
     }
 
-    /// So many states of 900 kB, which one action changes: nearly as much as one commit may.
+    /// States of 900 kB, which one action changes: nearly as much as one commit may.
     private static let large = HostileSetUp(stores: [.init(type: "blob", count: 16)])
 
     private static func flooding(_ line: String) -> AttackScript {
@@ -103,7 +103,7 @@ extension Attack {
         return AttackScript(opening: { _ in lines }, reads: reads)
     }
 
-    /// Twice a second all of them, each time to another letter.
+    /// Changes all of them twice a second, each time to another letter.
     private static var changingAll: AttackScript {
         let lines = (0..<2).map { number in
             let text = String(repeating: number == 0 ? "a" : "b", count: 900_000)

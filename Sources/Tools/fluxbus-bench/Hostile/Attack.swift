@@ -1,27 +1,27 @@
-/// One way to harm a bus: what there must be before, and what hostile connections do.
+/// One way to harm a bus: its setup, and what hostile connections do.
 struct Attack: Sendable {
     let name: String
     let summary: String
     /// What the bus holds before it begins.
     var setUp = HostileSetUp()
-    /// With how many hostile connections it is carried out, one after the other.
+    /// With how many hostile connections it is run, one after the other.
     var forms = [1, 50]
     /// What the bus may rightly hold afterwards because of it, in bytes.
     var keeps = 0
-    /// Whether its connections do all that a client should, so that none of them may be cut off.
+    /// Whether its connections do all that a client should, so that none of them may be closed.
     var isWellBehaved = false
-    /// What the bus should answer.
+    /// The expected answer of the bus.
     var outcome = Outcome.success
     /// What each connection does, for this many of them.
     let scripts: @Sendable (_ connections: Int, _ world: HostileWorld) -> [AttackScript]
 
-    /// What the bus answers to an attack.
+    /// The answer of the bus to an attack.
     enum Outcome {
-        /// It carries out what is asked: a refusal means that the attack did no harm because it did nothing.
+        /// It executes the requests: a refusal means that the attack did no harm because it did nothing.
         case success
-        /// It refuses what is asked.
+        /// It refuses the requests.
         case refusal
-        /// It carries out what is asked until there is no memory for more.
+        /// It executes the requests until there is no memory for more.
         case successUntilFull
     }
 
@@ -50,21 +50,21 @@ struct HostileSetUp: Sendable {
     struct Stores: Sendable {
         let type: String
         var count = 1
-        /// What their names begin with.
+        /// The prefix of their names.
         var prefix = ""
     }
 
     var stores: [Stores] = []
-    /// Commits to the stores of `counter`, for attacks on what was; they also have a log.
+    /// Commits to the stores of `counter`, for attacks on the past; they also have a log.
     var commits = 0
     var hasLog = false
     /// Whether there are types whose definitions nearly fill a line.
     var hasWideTypes = false
 }
 
-/// What scripts may know of the bus that they attack.
+/// What scripts know of the bus that they attack.
 struct HostileWorld: Sendable {
-    /// The most stores that an attack has, as the options say.
+    /// The most stores that an attack has, according to the options.
     let stores: Int
     let epoch: String
     /// After everything was set up.

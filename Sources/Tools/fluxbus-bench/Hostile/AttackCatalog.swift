@@ -4,12 +4,13 @@ import FluxBus
 enum AttackCatalog {
     static let all = [calm] + Attack.floods + Attack.reading + Attack.commits + Attack.subscriptions
 
-    /// Nobody: what the innocent see on this machine at best. Whatever else is measured is to be read beside it.
+    /// No attack: what the innocent client sees on this machine at best, for comparison with all other results.
     private static let calm = Attack(
         name: "nobody", summary: "no attack: what there is to compare with", forms: [0],
         scripts: { _, _ in [] })
 
-    /// Those of these names, in the catalog's order; all without names. Throws `invalidRequest` for a name that is none.
+    /// The attacks with these names, in the catalog's order; all without names. Throws
+    /// `invalidRequest` for an unknown name.
     static func named(_ names: [String]) throws(BusError) -> [Attack] {
         for name in names where !all.contains(where: { $0.name == name }) {
             throw BusError(.invalidRequest, "There is no attack \(name); --list tells which there are.")

@@ -1,11 +1,11 @@
 extension AttackForce.Tally {
     private static let reply = Array(#""ok":"#.utf8)
     private static let refusal = Array(#""ok":false"#.utf8)
-    /// How far into what came is looked, and how much is shown of what is found.
+    /// How much of the received bytes is searched, and how much of a match is shown.
     private static let looked = 512
     private static let shown = 160
 
-    /// Looks whether there is a reply near the beginning of what came, and whether it refuses something.
+    /// Searches the beginning of the received bytes for a reply, and checks whether it is a refusal.
     mutating func look(at bytes: UnsafeRawBufferPointer) {
         let start = bytes.prefix(Self.looked)
         guard Self.place(of: Self.reply, in: start) != nil else { return }

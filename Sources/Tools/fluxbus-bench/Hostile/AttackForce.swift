@@ -5,23 +5,23 @@ import Synchronization
 /// All hostile connections of an attack, on one thread with one epoll: bytes made ahead of time, sockets that never
 /// block, so that the attackers take as little of the machine from the bus as they can.
 final class AttackForce {
-    /// What came of it.
+    /// The result.
     struct Tally: Sendable {
         var bytes = 0
         var connections = 0
-        /// Connections that the bus ended.
+        /// Connections that the bus closed.
         var cutOff = 0
         var lines = 0
         /// Replies that were looked at, one of each piece that came, and how many of them were refusals.
         var replies = 0
         var refusals = 0
-        /// The beginning of the first line that refused something, to see whether an attack does what it should.
+        /// The beginning of the first refusal, to see whether an attack does what it should.
         var firstRefusal: String?
     }
 
-    /// Between two tries to come back after the bus has ended a connection, or takes none.
+    /// Between two attempts to reconnect after the bus has closed a connection, or accepts none.
     private static let comeBackPause: UInt64 = 10_000_000
-    /// Between two moments at which all connections go together.
+    /// Between two moments at which all connections close together.
     private static let togetherPause: UInt64 = 500_000_000
     /// Moved on one connection before others have their turn.
     private static let bytesPerTurn = 256 << 10
@@ -49,7 +49,7 @@ final class AttackForce {
         space.deallocate()
     }
 
-    /// Attacks until it is told to stop, and lets go of all connections.
+    /// Attacks until it is stopped, and closes all connections.
     func run(until stop: StopFlag) -> Tally {
         var events = [linux_epoll_event](repeating: linux_epoll_event(), count: 512)
         while !stop.isSet {
@@ -103,7 +103,7 @@ final class AttackForce {
         links[index].comesBackAt = time
     }
 
-    /// Where all go in one moment, they do once the last of them has what it waits for.
+    /// Connections that close together do so once the last of them has what it waits for.
     private func goTogether(_ now: UInt64) {
         guard now >= wentTogether + Self.togetherPause, links.contains(where: \.goesTogether) else { return }
         guard links.allSatisfy({ !$0.goesTogether || $0.isSatisfied }) else { return }
@@ -182,7 +182,7 @@ final class AttackForce {
     }
 }
 
-/// Tells threads to end.
+/// Signals threads to end.
 final class StopFlag: Sendable {
     private let flag = Atomic<Bool>(false)
 

@@ -1,16 +1,16 @@
 import CLinux
 
-/// One hostile connection: where it stands in its script.
+/// One hostile connection: its position in its script.
 struct AttackLink {
     let script: AttackScript
-    /// -1 while it is away.
+    /// -1 while it is closed.
     var descriptor: Int32 = -1
     /// What is left of the piece that is being sent.
     var rest: ArraySlice<UInt8> = []
-    /// Pieces taken, and lines that have come, since it came.
+    /// Pieces taken, and lines received, since it was opened.
     var pieces = 0
     var lines = 0
-    /// What epoll waits for on its behalf.
+    /// The events that epoll waits for.
     var asked: UInt32 = 0
     var comesBackAt: UInt64 = 0
     var nextPieceAt: UInt64 = 0
@@ -26,7 +26,7 @@ struct AttackLink {
         asked = interest
     }
 
-    /// Whether its pieces go out by the clock.
+    /// Whether its pieces are sent by the clock.
     var isPaced: Bool { if case .every = script.pace { true } else { false } }
 
     /// Between two pieces, in nanoseconds.
@@ -34,7 +34,7 @@ struct AttackLink {
         if case .every(let milliseconds) = script.pace { UInt64(milliseconds) * 1_000_000 } else { 0 }
     }
 
-    /// Whether the next piece may go out as soon as there is room.
+    /// Whether the next piece may be sent as soon as there is room.
     var wantsPiece: Bool {
         switch script.pace {
         case .atOnce: script.piece != nil
@@ -50,7 +50,7 @@ struct AttackLink {
 
     var goesTogether: Bool { if case .together = script.leaving { true } else { false } }
 
-    /// Whether it has what it waits for before it goes.
+    /// Whether it has what it waits for before it closes.
     var isSatisfied: Bool {
         switch script.leaving {
         case .never, .whenSent: false

@@ -1,27 +1,28 @@
-/// What one hostile connection does: bytes made ahead of time, when they go out, and whether it reads and stays.
+/// The behaviour of one hostile connection: bytes made ahead of time, when they are sent,
+/// and whether it reads and stays.
 struct AttackScript: Sendable {
-    /// When the next piece goes out.
+    /// When the next piece is sent.
     enum Pace: Sendable {
-        /// As soon as the socket takes it.
+        /// As soon as the socket accepts it.
         case atOnce
-        /// So many milliseconds after the one before.
+        /// This many milliseconds after the previous one.
         case every(Int)
-        /// When as many lines have come as pieces have gone.
+        /// When as many lines have come as pieces were sent.
         case afterAnswer
     }
 
-    /// When the connection goes, to come back at once.
+    /// When the connection closes, to reconnect at once.
     enum Leaving: Sendable {
         case never
-        /// When all its pieces are on their way, without waiting for any answer.
+        /// When all its pieces are sent, without waiting for any answer.
         case whenSent
-        /// When so many lines have come.
+        /// When this many lines have come.
         case whenAnswered(lines: Int)
-        /// When all connections of the attack have had so many lines, and then all of them in one moment.
+        /// When all connections of the attack have received this many lines, and then all of them in one moment.
         case together(lines: Int)
     }
 
-    /// Counts pieces: of all connections, and of this one since it came.
+    /// Counts pieces: of all connections, and of this one since it was opened.
     struct Turn: Sendable {
         let number: Int
         let own: Int
@@ -29,7 +30,7 @@ struct AttackScript: Sendable {
 
     /// Sent once, by the connection's number among all that were ever made.
     var opening: @Sendable (Int) -> [UInt8] = { _ in [] }
-    /// What goes out next, over and over; nil for nothing more.
+    /// The next piece, over and over; nil for nothing more.
     var piece: (@Sendable (Turn) -> [UInt8])?
     var reads = true
     var pace = Pace.atOnce
@@ -41,7 +42,7 @@ enum AttackLines {
     /// About how many bytes a piece has that consists of short lines.
     static let pieceBytes = 64 << 10
 
-    /// The same line, so often that it makes a piece.
+    /// The same line, repeated until it makes a piece.
     static func piece(_ line: String, bytes: Int = pieceBytes) -> [UInt8] {
         let line = Array((line + "\n").utf8)
         return Array(repeatElement(line, count: max(1, bytes / line.count)).joined())
@@ -58,7 +59,7 @@ enum AttackLines {
 
     static func line(_ text: String) -> [UInt8] { Array((text + "\n").utf8) }
 
-    /// So many pieces, made ahead of time and sent in turn: making them meanwhile would take from the bus what it needs.
+    /// This many pieces, made ahead of time and sent in turn: making them meanwhile would take CPU from the bus.
     static func prepared(
         _ count: Int = 64, _ piece: (Int) -> [UInt8]
     ) -> @Sendable (Int) -> [UInt8] {
@@ -68,14 +69,14 @@ enum AttackLines {
 
     static let numberDigits = 12
 
-    /// Lines that are the same but for one number each. Only its digits are written anew, so that making them costs less
-    /// than taking them.
+    /// Lines that are the same but for one number each. Only its digits are rewritten, so that making them
+    /// costs less than reading them.
     struct Numbered: Sendable {
         private let count: Int
         private let template: [UInt8]
         private let places: [Int]
 
-        /// So many of this line, whose last `#` is where the number stands.
+        /// `count` copies of this line, whose last `#` is the place of the number.
         init(_ count: Int, _ line: String) {
             self.count = count
             let bytes = Array((line + "\n").utf8)
@@ -99,7 +100,7 @@ enum AttackLines {
         }
     }
 
-    /// A batch of so many actions.
+    /// A batch of this many actions.
     static func batch(_ count: Int, op: String = "dispatch", _ action: (Int) -> String) -> String {
         let actions = (0..<count).map(action).joined(separator: ",")
         return #"{"op":"\#(op)","actions":[\#(actions)]}"#

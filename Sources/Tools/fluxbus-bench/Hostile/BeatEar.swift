@@ -2,9 +2,9 @@ import CLinux
 import FluxBus
 import Glibc
 
-/// Stands in for the service manager: hears the beats of the daemon's watchdog, and when they came.
+/// Stands in for the service manager: receives the beats of the daemon's watchdog, and records when they came.
 final class BeatEar {
-    /// How often the daemon must be heard, and so how far apart two beats may be.
+    /// How far apart two beats may be.
     static let interval: UInt64 = 2_000_000_000
 
     private let path: String
@@ -33,7 +33,7 @@ final class BeatEar {
 
     deinit { close(descriptor) }
 
-    /// Forgets what was: from here on it counts.
+    /// Discards earlier beats and starts counting.
     func begin() {
         hear()
         last = nanoseconds()
@@ -41,7 +41,7 @@ final class BeatEar {
         beats = 0
     }
 
-    /// Listens for so many milliseconds, or until something was said.
+    /// Listens for this many milliseconds, or until a notification comes.
     func listen(milliseconds: Int32) {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&entry, 1, milliseconds) > 0 { hear() }
@@ -56,7 +56,7 @@ final class BeatEar {
     private func hear() {
         var bytes = [UInt8](repeating: 0, count: 8192)
         while true {
-            // Descriptors that come along are closed by the kernel, as there is no room for them.
+            // Descriptors that come along are closed by the kernel, because there is no room for them.
             let count = recv(descriptor, &bytes, bytes.count, 0)
             guard count >= 0 else { return }
             let lines = bytes[..<count].split(separator: 0x0a)

@@ -1,18 +1,18 @@
 import Glibc
 import Synchronization
 
-/// A thread of its own that gives one result. What it works with is made inside its body, so nothing is shared but what
-/// the body says.
+/// A thread that returns one result. It works with objects made inside its body, so nothing is
+/// shared but what the body captures.
 struct BenchThread<Outcome: Sendable> {
     private let thread: pthread_t
     private let box: OutcomeBox<Outcome>
 
-    /// Starts it, by so much nicer than this thread; negative: less nice, where that is allowed.
+    /// Starts it, nicer than this thread by `niceness`; negative: less nice, where that is allowed.
     init(niceness: Int32, _ body: @escaping @Sendable () -> Outcome) {
         let box = OutcomeBox<Outcome>()
         self.box = box
         thread = ThreadBody.start {
-            // On Linux this is the calling thread's own; where it may not be raised it stays as it is.
+            // On Linux this affects the calling thread only; where the priority may not be raised it stays as it is.
             let own = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
             setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, own + niceness)
             box.fill(body())
@@ -26,7 +26,7 @@ struct BenchThread<Outcome: Sendable> {
     }
 }
 
-/// What a thread runs, on its way through a call of C.
+/// The body of a thread, passed through a C call.
 private final class ThreadBody: Sendable {
     private let body: @Sendable () -> Void
 
@@ -47,7 +47,7 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// Where a thread leaves what it found out.
+/// Holds the result of a thread.
 private final class OutcomeBox<Outcome: Sendable>: Sendable {
     private let outcome = Mutex<Outcome?>(nil)
 

@@ -1,6 +1,6 @@
 import FluxBus
 
-/// Carries out attacks, each on a daemon of its own, beside a client that does nothing wrong.
+/// Runs attacks, each on a daemon of its own, beside a well-behaved client.
 struct HostileBench {
     let program: String
     let directory: String
@@ -11,11 +11,11 @@ struct HostileBench {
     let memory: Int
 
     private static let patience = Duration.seconds(60)
-    /// How long the innocent go on after the attackers have gone: what these leave behind is work too.
+    /// How long the innocent client continues after the attackers have closed: cleaning up after them is work too.
     private static let tail: UInt64 = 500_000_000
-    /// How often the daemon's memory is looked at, in milliseconds.
+    /// How often the daemon's memory is measured, in milliseconds.
     private static let lookInterval: Int32 = 20
-    /// The daemon is ended when it takes more than this: the machine has others on it.
+    /// The daemon is ended when it takes more than this: other programs need the machine.
     private var fatalBytes: Int { 4 * memory + 1 << 30 }
 
     func run(_ attacks: [Attack], _ tell: (HostileResult) -> Void) throws {
@@ -78,7 +78,7 @@ struct HostileBench {
         return result
     }
 
-    /// Ends a daemon that takes so much that the machine would suffer; what it died of, if it did.
+    /// Ends a daemon that takes so much memory that the machine would suffer; returns why it ended, if it did.
     private func check(_ daemon: OwnDaemon) -> String? {
         if daemon.hasEnded { return "the daemon ended" }
         guard let bytes = ProcessUsage.roughResidentBytes(of: daemon.pid), bytes > fatalBytes else {
@@ -88,7 +88,7 @@ struct HostileBench {
         return "ended at \(Figure.decimal(Double(bytes) / 1e6, 0)) MB to save the machine"
     }
 
-    /// What is in memory once it has been given back, or when the time for that is over.
+    /// The resident memory once it has been returned, or when the time for that is over.
     private func residentAfter(_ daemon: OwnDaemon, _ ear: BeatEar, wanted: Int) -> Int? {
         let end = nanoseconds() + HostileBars.givingBack
         while let bytes = ProcessUsage.residentBytes(of: daemon.pid) {

@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What one form of one attack did to the innocent and to the daemon.
+/// The effect of one form of one attack on the innocent client and on the daemon.
 struct HostileResult {
     let attack: Attack
     let connections: Int
@@ -8,7 +8,7 @@ struct HostileResult {
     let limit: Int
     let innocent: InnocentTally
     let hostile: AttackForce.Tally
-    /// Why the daemon ended before it should, if it did.
+    /// Why the daemon ended too early, if it did.
     var ending: String?
     var cpuShare: Double?
     var residentBefore: Int?
@@ -24,7 +24,7 @@ struct HostileResult {
     private var silence: Double { Double(innocent.silence) / 1e6 }
     private var deliverySilence: Double { Double(innocent.deliverySilence) / 1e6 }
 
-    /// What is worse than it may be; empty when the attack did no harm.
+    /// Values beyond their bounds; empty when the attack did no harm.
     var faults: [String] {
         var faults: [String] = []
         func fault(_ isOne: Bool, _ text: @autoclosure () -> String) { if isOne { faults.append(text()) } }
@@ -128,18 +128,18 @@ struct HostileResult {
     }
 }
 
-/// What an innocent client may see beside hostile ones, and what a bus may take.
+/// Bounds for an innocent client beside hostile ones, and for the resources of a bus.
 enum HostileBars {
-    /// The reply that 99 of 100 are not later than, in milliseconds: beside one hostile connection, and beside many.
+    /// The latency of the 99th percentile, in milliseconds: beside one hostile connection, and beside many.
     static func latest(beside connections: Int) -> Double { connections > 1 ? 20 : 5 }
     /// The longest silence while something was due, in milliseconds.
     static let silence = 100.0
-    /// What the process may take beside its memory limit: 1.25 times that, and this for itself.
+    /// The most memory of the process: 1.25 times its memory limit, and this for itself.
     static func peak(limit: Int) -> Int { limit + limit / 4 + ownBytes }
-    /// What it may keep afterwards beside what it holds.
+    /// The memory it may keep afterwards beside what it holds.
     static let ownBytes = 32 << 20
-    /// Of a hundred requests of an attack that is to succeed, how many may be refused.
+    /// How many of a hundred requests may be refused in an attack that is to succeed.
     static let refused = 10
-    /// How long it may take to give memory back, in nanoseconds.
+    /// How long it may take to return memory, in nanoseconds.
     static let givingBack: UInt64 = 5_000_000_000
 }

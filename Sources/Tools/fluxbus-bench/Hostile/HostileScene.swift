@@ -1,8 +1,8 @@
 import FluxBus
 
-/// The innocent's stores and connections, made before an attack begins.
+/// The innocent client's stores and connections, made before an attack begins.
 final class HostileScene: @unchecked Sendable {
-    // The connections are made on one thread and handed to another, which alone uses them from then on.
+    // The connections are made on one thread and passed to another, which alone uses them from then on.
     private let dispatcher: BusConnection
     private let subscriber: BusConnection
     private let revision: Int
@@ -23,7 +23,7 @@ final class HostileScene: @unchecked Sendable {
         self.revision = revision
     }
 
-    /// For the thread that it then belongs to.
+    /// For the thread that owns it from then on.
     func innocent() -> Innocent {
         Innocent(dispatcher: dispatcher.descriptor, subscriber: subscriber.descriptor, revision: revision)
     }

@@ -18,7 +18,7 @@ enum HostileTypes {
             ), ("bomb.yaml", bomb),
         ]
 
-    /// Some whose definitions together nearly fill a line.
+    /// Types whose definitions together nearly fill a line.
     static let wide: [(file: String, text: String)] = (0..<30).map { ("wide\($0).yaml", wide($0)) }
 
     private static func counter(_ name: String) -> String {

@@ -2,17 +2,17 @@ import BusJSON
 import FluxBus
 import Glibc
 
-/// The client that does nothing wrong: it dispatches at fixed times, whatever the bus does, and subscribes to a few stores.
+/// The well-behaved client: it dispatches at fixed times, whatever the bus does, and subscribes to a few stores.
 ///
-/// Requests leave when they are due and not when the one before was answered, and their time runs from when they were
-/// due: a bus that stands still for a second is late for a thousand requests, and not for one.
+/// Requests are sent when they are due and not when the previous one was answered, and their time runs from when they
+/// were due: a bus that stalls for a second is late for a thousand requests, and not for one.
 final class Innocent {
     /// Its stores' type, which no attack dispatches to.
     static let type = "calm"
     static let stores = 4
     /// Between two requests.
     private static let interval: UInt64 = 1_000_000
-    /// How long it waits in the end for what is missing.
+    /// How long it waits in the end for missing replies.
     private static let patience: UInt64 = 15_000_000_000
 
     private let dispatcher: InnocentLink
@@ -23,14 +23,14 @@ final class Innocent {
     /// When each request was due, in order; those answered are taken from the front.
     private var due: [UInt64] = []
     private var answered = 0
-    /// Commits that were answered and have not been told to the subscriber: revision, and when its request was due.
+    /// Commits that were answered and not yet delivered to the subscriber: revision, and when the request was due.
     private var untold: [(revision: Int, due: UInt64)] = []
     private var told = 0
     private var subscriberRevision: Int
     private var replySilence = SilenceMeter()
     private var deliverySilence = SilenceMeter()
 
-    /// On two connections that have no answers outstanding; the subscriber was told all up to `revision`.
+    /// Uses two connections without outstanding answers; the subscriber has received everything up to `revision`.
     init(dispatcher: Int32, subscriber: Int32, revision: Int) {
         self.dispatcher = InnocentLink(dispatcher)
         self.subscriber = InnocentLink(subscriber)
@@ -40,7 +40,7 @@ final class Innocent {
         }
     }
 
-    /// Sends for so long, and waits for all answers.
+    /// Sends for this long, and waits for all answers.
     func run(nanoseconds length: UInt64) -> InnocentTally {
         let start = nanoseconds()
         let count = max(1, Int(length / Self.interval))
@@ -111,7 +111,7 @@ final class Innocent {
         }
     }
 
-    /// What never came has taken as long as it was waited for.
+    /// A reply that never came counts with the time spent waiting for it.
     private func finish(_ count: Int) {
         let now = nanoseconds()
         if dispatcher.hasEnded { tally.fail("the connection was ended", times: count - answered) }
@@ -138,7 +138,7 @@ package struct SilenceMeter {
 
     package init() {}
 
-    /// Something came; the oldest that was awaited had been due since then.
+    /// Something came; the oldest awaited item had been due since `oldestDue`.
     package mutating func arrived(at now: UInt64, oldestDue: UInt64) {
         let since = max(last, oldestDue)
         if now > since { longest = max(longest, now - since) }
@@ -146,9 +146,10 @@ package struct SilenceMeter {
     }
 }
 
-/// What became of the innocent's requests.
+/// The results of the innocent client's requests.
 struct InnocentTally: @unchecked Sendable {
-    // Handed from the thread that filled it to the one that reads it, never used by both: so the histograms may be classes.
+    // Passed from the thread that filled it to the one that reads it, never used by both: so
+    // the histograms may be classes.
     let replyTimes = Histogram()
     let deliveryTimes = Histogram()
     var requests = 0
@@ -156,7 +157,7 @@ struct InnocentTally: @unchecked Sendable {
     var silence: UInt64 = 0
     /// …and without an event for the subscriber while one was due.
     var deliverySilence: UInt64 = 0
-    /// How often what went wrong.
+    /// How often each failure happened.
     private(set) var failures: [String: Int] = [:]
 
     mutating func fail(_ reason: String, times: Int = 1) {

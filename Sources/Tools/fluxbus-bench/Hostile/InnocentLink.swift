@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// One non-blocking connection of the innocent: lines out, lines in.
+/// One non-blocking connection of the innocent client: lines out, lines in.
 final class InnocentLink {
     private let descriptor: Int32
     private var outgoing: [UInt8] = []
@@ -20,7 +20,7 @@ final class InnocentLink {
 
     func queue(_ line: [UInt8]) { outgoing += line }
 
-    /// Sends what the socket takes.
+    /// Sends what the socket accepts.
     func flush() {
         while sent < outgoing.count, !hasEnded {
             let count = outgoing.withUnsafeBytes {
@@ -28,7 +28,7 @@ final class InnocentLink {
             }
             if count < 0 {
                 if errno == EINTR { continue }
-                // What the bus said before it went is still to be read.
+                // Lines that the bus sent before it closed are still to be read.
                 return
             }
             sent += count
@@ -37,7 +37,7 @@ final class InnocentLink {
         sent = 0
     }
 
-    /// Waits until one of them has something to read, or can send what waits; or so long.
+    /// Waits until one of them has something to read, or can send what waits; or for this long.
     static func wait(_ first: InnocentLink, _ second: InnocentLink, nanoseconds: UInt64) {
         func entry(_ link: InnocentLink) -> pollfd {
             let wanted = link.outgoing.isEmpty ? POLLIN : POLLIN | POLLOUT
@@ -47,7 +47,7 @@ final class InnocentLink {
         _ = linux_poll(&entries, entries.count, Int64(nanoseconds))
     }
 
-    /// Reads what is there, and hands over its whole lines.
+    /// Reads available bytes, and passes their whole lines.
     func takeLines(_ body: ([UInt8]) -> Void) {
         while !hasEnded {
             let count = recv(descriptor, space.baseAddress, space.count, 0)
