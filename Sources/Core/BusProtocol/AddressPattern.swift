@@ -1,4 +1,4 @@
-/// Which stores a request speaks of: a glob for the type and one for the name.
+/// The stores that a request names: a glob for the type and one for the name.
 package struct AddressPattern: Sendable, Hashable {
     package let type: Glob
     package let name: Glob
@@ -9,7 +9,7 @@ package struct AddressPattern: Sendable, Hashable {
         name = Glob([UInt8(ascii: "*")])
     }
 
-    /// Reads `type/name` with wildcards; nil unless there is exactly one slash, with something on both sides.
+    /// Parses `type/name` with wildcards; nil unless there is exactly one slash, with something on both sides.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         let halves = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard halves.count == 2, !halves[0].isEmpty, !halves[1].isEmpty,

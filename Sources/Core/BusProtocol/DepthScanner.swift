@@ -4,12 +4,12 @@ struct DepthScanner {
     private var inString = false
     private var escaped = false
 
-    /// Reads on; true once the nesting passes `limit`.
+    /// Scans further bytes; true once the nesting passes `limit`.
     mutating func passes(_ limit: Int, in bytes: UnsafeRawBufferPointer) -> Bool {
         var place = 0
         while place < bytes.count {
             if !escaped, bytes.count - place >= 8 {
-                // Most words hold nothing that counts.
+                // Most words hold no byte that matters.
                 let word = bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
                 if inString ? !Self.mayEndString(word) : !Self.mayNest(word) {
                     place += 8

@@ -6,8 +6,8 @@
 
 /// Cuts a stream of bytes into lines, in place where a read brought whole ones.
 ///
-/// Holds at most one unfinished line, or the lines that came behind one after which the taker asked to stop.
-/// A line over the length or depth limit is reported as soon as it passes it, and skipped up to its end.
+/// Holds at most one unfinished line, or the lines behind one after which `take` returned false. A line over the length
+/// or depth limit is reported as soon as it passes it, and skipped up to its end.
 package struct LineBuffer {
     package enum Piece {
         /// A line without its end, never empty.
@@ -19,7 +19,7 @@ package struct LineBuffer {
     private var longest: Int
     private var deepest: Int
     private var held: [UInt8] = []
-    /// How many of the held bytes are done with: taking lines one at a time must not move the rest each time.
+    /// How many of the held bytes are consumed: taking lines one at a time must not move the rest each time.
     private var done = 0
     /// How many of the held bytes are known to hold no line end.
     private var scanned = 0
@@ -32,18 +32,19 @@ package struct LineBuffer {
         self.deepest = deepest
     }
 
-    /// Other limits, for lines of which nothing has come yet, and what comes of the present one.
+    /// Sets other limits, which apply to the lines from here on and the rest of the present one.
     package mutating func limit(longest: Int, deepest: Int) {
         self.longest = longest
         self.deepest = deepest
     }
 
-    /// How many bytes wait here. It stands by itself, as a call that works it out would copy the buffer, references and all.
+    /// How many bytes wait here. A stored property, because a call that works it out would copy
+    /// the buffer, references and all.
     package private(set) var heldBytes = 0
 
     private mutating func noteHeld() { heldBytes = held.count - done }
 
-    /// Takes in new bytes and hands on what is complete, until `take` gives false; then the rest is kept.
+    /// Adds new bytes and passes on complete lines, until `take` returns false; then the rest is kept.
     package mutating func feed(_ bytes: UnsafeRawBufferPointer, _ take: (Piece) -> Bool) {
         if held.isEmpty {
             let used = cut(bytes, take)
@@ -61,7 +62,7 @@ package struct LineBuffer {
         noteHeld()
     }
 
-    /// Goes on with what was kept.
+    /// Continues with what was kept.
     package mutating func resume(_ take: (Piece) -> Bool) {
         var bytes: [UInt8] = []
         swap(&bytes, &held)
@@ -79,17 +80,17 @@ package struct LineBuffer {
         swap(&bytes, &held)
     }
 
-    /// What is held, and whether it goes on with a line that is being skipped; for whoever takes the stream over.
+    /// The held bytes, and whether they continue a line that is being skipped; for a hand-over.
     package var rest: (bytes: ArraySlice<UInt8>, isSkipping: Bool) { (held[done...], skipping) }
 
-    /// Goes on where another buffer stopped.
+    /// Continues where another buffer stopped.
     package mutating func takeOver(_ bytes: UnsafeRawBufferPointer, isSkipping: Bool) {
         held = Array(bytes)
         (done, scanned, skipping, depth) = (0, 0, isSkipping, DepthScanner())
         noteHeld()
     }
 
-    /// Forgets what is held.
+    /// Discards the held bytes.
     package mutating func clear() {
         held = []
         done = 0
@@ -97,7 +98,7 @@ package struct LineBuffer {
         heldBytes = 0
     }
 
-    /// Hands on the complete lines of `bytes` and gives how many bytes are done with.
+    /// Passes on the complete lines of `bytes` and returns how many bytes are consumed.
     private mutating func cut(_ bytes: UnsafeRawBufferPointer, _ take: (Piece) -> Bool) -> Int {
         guard let base = bytes.baseAddress else { return 0 }
         var start = 0

@@ -1,14 +1,14 @@
-/// How much is in a line, counted before it is read: what it will take to make values of it.
+/// How many values a line holds, counted before it is parsed: an estimate of the cost of parsing it.
 package struct LineWeight {
     /// Arrays and objects.
     package private(set) var containers = 0
-    /// What separates values.
+    /// Separators of values.
     package private(set) var commas = 0
 
-    /// Counts the bytes that open a container or separate values; those inside of texts count, too.
+    /// Counts the bytes that open a container or separate values; those inside strings count, too.
     package init(_ line: UnsafeRawBufferPointer) {
         var place = 0
-        // Eight bytes at a time; each byte of the two sums counts what stood in its place.
+        // Eight bytes at a time; each byte of the two sums counts the matches in its place.
         while place + 8 <= line.count {
             let end = min(line.count - 7, place + 8 * 255)
             var (opening, separating): (UInt64, UInt64) = (0, 0)

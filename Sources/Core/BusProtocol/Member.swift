@@ -33,13 +33,13 @@ public struct MemberSet: Sendable {
     }
 }
 
-/// What a request asks for.
+/// The operation of a request.
 package enum Operation: String, CaseIterable, Sendable {
     case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history,
         revert
     case will, stats, reload
 
-    /// Whether it changes nothing that outlives its connection: once nobody hears the answer, it is as well not to ask.
+    /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {
         switch self {
         case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping: true

@@ -1,4 +1,4 @@
-/// The rules for the names that stand in addresses.
+/// The rules for the names in addresses.
 package enum Names {
     package static let longestType = 64
     package static let longestStore = 128
@@ -9,7 +9,7 @@ package enum Names {
         return bytes.allSatisfy { isAlphanumeric($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
     }
 
-    /// The same of a text.
+    /// The same for a string.
     package static func isTypeName(_ text: String) -> Bool {
         text.utf8Span.span.withUnsafeBytes { isTypeName($0) }
     }

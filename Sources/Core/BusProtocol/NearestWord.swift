@@ -1,4 +1,4 @@
-/// Finds what somebody probably meant by a word that is not valid.
+/// Finds the valid word that was probably meant by an invalid one.
 
 /// The valid word with the fewest slips of the pen from `word`, or else one that it abbreviates; nil when none
 /// is near enough to be meant. Of several equally near ones the first counts.

@@ -1,14 +1,14 @@
 import BusJSON
 
-/// Which payload an action takes. A payload is checked once per dispatch, before any store sees it.
+/// The payload that an action accepts. It is checked once per dispatch, before it reaches a store.
 ///
-/// Declared and compiled types both have one, so that on the wire nothing tells them apart. It never changes.
+/// Declared and compiled types both have one, so that they can't be told apart on the wire. It never changes.
 package final class PayloadSchema: Sendable {
     package struct Member: Sendable {
         package let name: String
         package let type: PayloadType
         package let isOptional: Bool
-        /// What stands in for an absent member.
+        /// The default for an absent member.
         package let fallback: JSON?
 
         package init(name: String, type: PayloadType, isOptional: Bool, fallback: JSON?) {
@@ -32,7 +32,7 @@ package final class PayloadSchema: Sendable {
 
     package func member(_ name: String) -> Member? { members.first { UTF8Order.equal($0.name, name) } }
 
-    /// Checks a payload and fills in what is absent; one that is complete comes back as it is.
+    /// Checks a payload and fills in absent members; a complete one is returned unchanged.
     package func accept(_ payload: JSONObject, by action: String) throws(PayloadFailure) -> JSONObject {
         if isComplete(payload) { return payload }
         let given = payload.members
@@ -40,7 +40,7 @@ package final class PayloadSchema: Sendable {
         var filled = false
         for member in members {
             guard place < given.count, UTF8Order.equal(given[place].key, member.name) else {
-                // What stands here comes later in the schema, or nowhere: then it is left over at the end.
+                // This member comes later in the schema, or nowhere: then it is left over at the end.
                 if place < given.count, UTF8Order.precedes(given[place].key, member.name) {
                     throw undeclared(given[place].key, action)
                 }
@@ -104,7 +104,7 @@ package final class PayloadSchema: Sendable {
 }
 
 extension JSON {
-    /// What kind of value this is, with its article.
+    /// The kind of this value, with its article.
     package var phrase: String {
         switch self {
         case .null: "null"

@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What a payload member may be.
+/// The types of payload members.
 package enum PayloadType: String, CaseIterable, Sendable {
     case any, boolean, integer, number, string, array, object
 

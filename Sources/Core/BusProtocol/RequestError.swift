@@ -1,6 +1,6 @@
 import BusJSON
 
-/// Why a request was not carried out, as its reply says it.
+/// Why a request was not executed, as in its reply.
 package struct RequestError: Error, Sendable {
     package let code: ErrorCode
     /// One sentence that says what to do.

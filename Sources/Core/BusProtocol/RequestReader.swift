@@ -6,13 +6,13 @@ import BusJSON
     import Darwin
 #endif
 
-/// Reads one line into a request: one pass over the bytes, nothing allocated for the members that every
-/// dispatch has. One reader serves all lines, one after the other; what it gives is valid until the next line.
+/// Parses one line into a request: one pass over the bytes, nothing allocated for the members that every dispatch has.
+/// One reader parses all lines, one after the other; its results are valid until the next line.
 public final class RequestReader {
     /// Text of a request, in place: bytes of the line, or of a copy where escapes had to be undone.
     public typealias Text = UnsafeRawBufferPointer
 
-    /// What a plain dispatch says without its `id` and its payload.
+    /// The members of a plain dispatch without its `id` and its payload.
     @usableFromInline
     struct Names {
         @usableFromInline var present = MemberSet()
@@ -51,8 +51,8 @@ public final class RequestReader {
     @inlinable public var action: Text { parts.pointee.names.action }
     @inlinable public var payload: JSONObject { parts.pointee.payload }
 
-    /// Hands the payload on, for as long as the request is carried out; `returnPayload` gives back its storage, in which
-    /// the next payload is read.
+    /// Passes the payload on, while the request is executed; `returnPayload` returns its storage, into
+    /// which the next payload is parsed.
     @inlinable @inline(__always)
     public func takePayload() -> JSONObject {
         var payload = JSONObject()
@@ -63,7 +63,7 @@ public final class RequestReader {
     @inlinable @inline(__always)
     public func returnPayload(_ payload: consuming JSONObject) { parts.pointee.payload = payload }
 
-    /// Where it is kept what the names of the request stand for, if it is like one before; it lasts as long as the request.
+    /// The resolved dispatch in the request's template, if it matches one; valid as long as the request.
     @inlinable public var resolved: UnsafeMutablePointer<ResolvedDispatch>? {
         parts.pointee.familiar?.pointer(to: \.resolved)
     }
@@ -75,10 +75,10 @@ public final class RequestReader {
     /// The names of members that no request has, to find one that comes twice.
     @exclusivity(unchecked) private var unknown: Set<[UInt8]> = []
     @exclusivity(unchecked) private var copies: [UnsafeMutableRawBufferPointer] = []
-    /// Where the payload stands in the line.
+    /// The payload's place in the line.
     private var payloadText = Text(start: nil, count: 0)
     private var depth: Int
-    /// Counts limits: a template that was kept under others is none.
+    /// Counts changes of limits: a template kept under earlier ones is invalid.
     @exclusivity(unchecked) private var generation = 0
 
     package init(depth: Int) {
@@ -121,7 +121,7 @@ public final class RequestReader {
         }
     }
 
-    /// Reads a line like the one before of its sender; false for any other line.
+    /// Parses a line like the previous one of its sender; false for any other line.
     @inline(__always)
     private func readByTemplate(
         _ line: UnsafeRawBufferPointer, _ familiar: UnsafeMutablePointer<RequestTemplate>
@@ -138,7 +138,7 @@ public final class RequestReader {
         return true
     }
 
-    /// Reads what stands in a gap of a familiar line; false where it is none of the usual kind.
+    /// Parses a gap of a template; false where its contents are not of the usual kind.
     @inline(__always)
     private func fill(_ gap: RequestTemplate.Gap, _ reader: inout JSONReader) -> Bool {
         switch gap {
@@ -207,7 +207,7 @@ public final class RequestReader {
     /// Whether the request is known to be a dispatch without a mistake in its members.
     @inlinable public var matchesTemplate: Bool { parts.pointee.familiar != nil }
 
-    /// What the request asks for, once its members have proved to be those it may have.
+    /// The operation of the request, once its members have proved to be those it may have.
     package func operation() throws(RequestError) -> Operation {
         if matchesTemplate { return .dispatch }
         if let complaint { throw complaint }
@@ -348,8 +348,8 @@ public final class RequestReader {
         text.count == word.utf8CodeUnitCount && memcmp(text.baseAddress!, word.utf8Start, text.count) == 0
     }
 
-    /// The members of a plain dispatch and how long their names are, told by the eight bytes behind the opening quote
-    /// of the name: none of them is longer.
+    /// The members of a plain dispatch and the lengths of their names, recognised by the eight bytes after the opening
+    /// quote of the name: none of them is longer.
     @inline(__always)
     private static func plainMember(_ word: UInt64) -> (Member, length: Int)? {
         if starts(word, "op\"") { return (.op, 2) }

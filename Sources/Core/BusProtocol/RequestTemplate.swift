@@ -1,32 +1,32 @@
-/// A plain dispatch as its sender writes it, so that the next one like it is known again.
+/// A plain dispatch as its sender writes it, so that the next one like it is recognised.
 ///
-/// The dispatches of a client look alike but for the `id` and for what stands in the payload. So all other bytes of
-/// one are kept, with what was read from them. A line that has the same bytes, and between them an `id` and a payload
-/// that are valid, says the same, whatever its names, their order and its white space: reading all of it again could
-/// give nothing else. Any other line is read the general way, also one that is familiar up to a mistake, so that
-/// errors are always those of the general way.
+/// The dispatches of a client are alike except for the `id` and the contents of the payload. So all other bytes of
+/// one are kept, with what was parsed from them. A line that has the same bytes, and between them a valid `id` and a
+/// valid payload, means the same, whatever its names, their order and its white space: parsing all of it again would
+/// give the same. Any other line is parsed the general way, also one that matches up to a mistake, so that errors are
+/// always those of the general way.
 @usableFromInline
 struct RequestTemplate {
-    /// What stands between the bytes that are the same.
+    /// The kinds of gaps between the bytes that are the same.
     enum Gap { case none, id, payload }
 
     /// How many bytes are kept of a line at most. Names of ordinary length leave room.
     static let longest = 256
-    /// Of the lines that were not familiar one in so many is kept: who sends another kind each time should not pay for
-    /// memories of no use.
+    /// Of the lines without a match one in so many is kept: a client that sends another kind each time should
+    /// not pay for useless templates.
     private static let missesPerTemplate = 8
 
-    /// What the line says, as far as it is the same each time; the texts lie among the bytes that are kept.
+    /// The members that are the same each time; their bytes lie among those kept.
     private(set) var names = RequestReader.Names()
-    /// What the names stand for, once somebody has found out.
+    /// What the names stand for, once they were resolved.
     @usableFromInline var resolved = ResolvedDispatch()
     /// The limits it was kept under, as the reader counts them.
     var generation = 0
     private(set) var first = Gap.none
     private(set) var second = Gap.none
 
-    /// The bytes that are the same: those before the first gap, between the two, and behind them. Without any before
-    /// nothing is kept.
+    /// The bytes that are the same: those before the first gap, between the two, and after them.
+    /// Without any before nothing is kept.
     private let text: UnsafeMutableRawPointer
     private var lengths = (before: 0, between: 0, behind: 0)
     private var misses = 0
@@ -48,8 +48,8 @@ struct RequestTemplate {
         resolved = ResolvedDispatch()
     }
 
-    /// A plain dispatch was read that was not familiar; true if it is kept from now on. `id` and `payload` are where
-    /// those stand in the line, empty if they don't.
+    /// A plain dispatch was parsed that did not match; true if it is kept from now on. `id` and `payload` are their
+    /// places in the line, empty if they are absent.
     mutating func meet(
         _ line: UnsafeRawBufferPointer, _ names: RequestReader.Names, id: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer
@@ -60,7 +60,7 @@ struct RequestTemplate {
         else { return false }
         forget()
         let end = start + line.count
-        // A gap that is not there is an empty one at the end.
+        // A missing gap is an empty one at the end.
         var gaps = (Self.gap(.id, id, end), Self.gap(.payload, payload, end))
         if gaps.1.bytes.lowerBound < gaps.0.bytes.lowerBound { gaps = (gaps.1, gaps.0) }
         (first, second) = (gaps.0.kind, gaps.1.kind)
@@ -87,13 +87,14 @@ struct RequestTemplate {
     }
 }
 
-/// What the names of a dispatch stand for, as whoever resolved them numbers it. The reader only keeps it.
+/// What the names of a dispatch stand for, as numbered by the state machine. The reader only keeps it.
 public struct ResolvedDispatch: Sendable {
     public let type: Int32
     public let action: Int32
     /// -1 for all stores of the type.
     public let store: Int32
-    /// Which definition of the type it was, and the state of all names it was found out in: it holds while both do.
+    /// The definition of the type, and the state of all names when they were resolved: it is
+    /// valid while both are unchanged.
     public let definition: Int
     public let names: Int
 
@@ -102,14 +103,14 @@ public struct ResolvedDispatch: Sendable {
         (self.definition, self.names) = (definition, names)
     }
 
-    /// Nothing has been found out.
+    /// Nothing is resolved.
     init() { self.init(type: -1, action: -1, store: -1, definition: -1, names: -1) }
 }
 
-/// What is remembered of one sender's lines: nothing before its first plain dispatch. Each sender has its own, so nobody
-/// can tell from how long a line takes what another has sent.
+/// What is remembered of one sender's lines: nothing before its first plain dispatch. Each sender has its own, so the
+/// parsing time of a line reveals nothing about another client's lines.
 package struct SenderMemory: ~Copyable {
-    /// Behind it, in the same block, stand the bytes that it keeps.
+    /// The bytes that it keeps follow it in the same block.
     fileprivate(set) var template: UnsafeMutablePointer<RequestTemplate>?
 
     package init() {}

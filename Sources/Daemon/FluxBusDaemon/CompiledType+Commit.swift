@@ -6,15 +6,15 @@ import BusTypes
 import Flux
 
 extension CompiledType {
-    /// What reading and writing a state costs of the commit's operations: one for so many bytes of it, as a power
-    /// of two. A simple action over a million small stores fits; one over thousands of large ones does not.
+    /// The cost of reading and writing a state, of the commit's operations: one for so many of its bytes, as a power of
+    /// two. A simple action over a million small stores fits; one over thousands of large ones does not.
     private static var bytesPerOperation: Int { 3 }
 
     package func commit(
         _ action: Int, payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
         context.budget.operations &-= draft.size >> Self.bytesPerOperation
-        // The engine refuses a commit that has spent too much, so there is no use in going on.
+        // The engine refuses a commit that has spent too much, so there is no use in continuing.
         if context.budget.operations < 0 { return true }
         draft.become(try changed(draft.current, by: action, payload, in: context))
         return true
@@ -57,9 +57,9 @@ extension CompiledType {
     }
 }
 
-/// Errors of user code in the sentences of the bus.
+/// Errors of user code, worded as sentences of the bus.
 enum CompiledTypeText {
-    /// What the error says of itself.
+    /// The error's own description.
     static func reason(_ error: any Error) -> String {
         let text = "\(error)"
         return text.isEmpty ? "its mutation failed" : text
@@ -67,6 +67,6 @@ enum CompiledTypeText {
 
     static func sentence(_ error: any Error) -> String { reason(error) + end(of: reason(error)) }
 
-    /// What a sentence lacks at its end.
+    /// The full stop that a sentence lacks.
     static func end(of text: String) -> String { text.last.map { ".!?".contains($0) } == true ? "" : "." }
 }

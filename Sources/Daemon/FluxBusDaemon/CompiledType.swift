@@ -111,7 +111,7 @@ package final class CompiledType<State: SharedState>: StateType {
 
     // MARK: Definition
 
-    /// The type in the words of a declared one. What it publishes is named, without the code that works it out.
+    /// The type in the form of a declared one. Published values are named, without the code that computes them.
     private static func definition(_ plain: JSONObject) -> JSON {
         var actions = JSONObject()
         for form in State.actions.usable {

@@ -106,7 +106,7 @@ struct DaemonCommand: ParsableCommand {
             valueName: "copy"))
     var restore: String?
 
-    /// Neither looks through the configuration nor starts a daemon.
+    /// Whether it starts a daemon, and does not only check the configuration, verify a log or restore one.
     private var isDaemon: Bool { !check && !verify && restore == nil }
 
     func validate() throws {
@@ -190,7 +190,7 @@ struct DaemonCommand: ParsableCommand {
         if service.logsToJournal {
             logger.notice("\(summary)", metadata: LogKind.ready.metadata)
         } else {
-            // Whoever starts it by hand wants to know this at every level.
+            // An operator who starts it by hand wants to see this at every level.
             FileStream.stderr.write("\(ProgramName.text) \(summary)")
         }
         server.waitUntilStopped()
@@ -208,7 +208,7 @@ struct DaemonCommand: ParsableCommand {
         return Logger(label: ProgramName.text) { _ in LineLogHandler(level: level) }
     }
 
-    /// Tells why it does not start, wherever somebody may look.
+    /// Reports why it does not start, wherever an operator may look.
     private func report(_ failure: StartFailure, to service: Service) {
         service.tellFailure(failure)
         guard service.logsToJournal, isDaemon else {
@@ -231,7 +231,7 @@ struct DaemonCommand: ParsableCommand {
     }
 }
 
-/// What this program is called, for its help and its messages: a custom daemon is known by its own name.
+/// The name of this program, for its help and its messages: a custom daemon has its own name.
 enum ProgramName {
     static let text: String = {
         let path = CommandLine.arguments.first ?? ""
@@ -239,7 +239,7 @@ enum ProgramName {
         return name.isEmpty ? standard : name
     }()
 
-    /// What it is called when nobody says otherwise.
+    /// The name where the process has none.
     static let standard = "fluxbusd"
 }
 

@@ -1,4 +1,4 @@
-// Who writes a custom daemon imports this module alone: states and their mutations come from Flux, what the wire
-// needs to know of them from BusTypes.
+// A custom daemon imports this module alone: states and their mutations come from Flux, their
+// form on the wire from BusTypes.
 @_exported import BusTypes
 @_exported import Flux

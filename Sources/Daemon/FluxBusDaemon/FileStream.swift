@@ -1,14 +1,14 @@
 import Glibc
 
-/// Whole lines to the standard streams. Whoever reads them may have stopped reading: nobody waits longer for that than
-/// people do, and a daemon that can't tell why it ends must end all the same.
+/// Whole lines to the standard streams. The reader may have stopped reading: the daemon waits no longer for it than
+/// people do, and must end even if it can't report why.
 enum FileStream: Int32 {
     case stdout = 1
     case stderr = 2
 
     /// How long a line waits for room, in milliseconds.
     private static let patience: Int32 = 1000
-    /// As many bytes as a pipe that has room takes without waiting: `PIPE_BUF`.
+    /// As many bytes as a pipe with room accepts without blocking: `PIPE_BUF`.
     private static let piece = 4096
 
     func write(_ text: String) {
@@ -23,7 +23,7 @@ enum FileStream: Int32 {
                 let piece = UnsafeBufferPointer(rebasing: rest.prefix(Self.piece))
                 let count = Glibc.write(rawValue, piece.baseAddress, piece.count)
                 if count < 0, errno == EINTR { continue }
-                // Nobody reads: there is no one to tell.
+                // The stream has no reader.
                 if count <= 0 { return }
                 rest = rest.dropFirst(count)
             }

@@ -23,7 +23,7 @@ public enum FluxBusDaemon {
     /// A state that can't be served, and a file that declares a type of the same name, is a start error: exit code
     /// 78, and a sentence for each that says what to do. A reload reads the files anew; these types stay.
     public static func main(serving types: any SharedState.Type...) -> Never {
-        // First of all, before there are threads: what the service manager says is for this process alone.
+        // First of all, before there are threads: the service manager's variables are for this process alone.
         let service = Result { () throws(StartFailure) in try Service.take() }
         do {
             var command = try parse(service)
@@ -42,13 +42,13 @@ public enum FluxBusDaemon {
         do {
             return try DaemonCommand.parseAsRoot()
         } catch {
-            // The manager does not try a wrong command line again, so nobody may wait for that.
+            // The manager does not retry a wrong command line, so no client may wait for that.
             if DaemonCommand.exitCode(for: error) != .success { try? service.get().turnAway() }
             throw error
         }
     }
 
-    /// The types as the engine knows them; all that is wrong with any of them.
+    /// The types for the engine; throws all mistakes in them.
     package static func compile(_ types: [any SharedState.Type]) throws(StartFailure) -> [any StateType] {
         var compiled: [any StateType] = []
         var mistakes: [String] = []

@@ -1,15 +1,16 @@
 import BusJSON
 
-/// Why the daemon ends a connection.
+/// Why the daemon closes a connection.
 package enum GoodbyeCode: String, Sendable {
     case shutdown, restart
     case slowConsumer = "slow_consumer"
     case limit, `protocol`
 }
 
-/// Events as they stand on the wire, one per line.
+/// Events as written to the wire, one per line.
 extension BytePen {
-    /// How a change begins: `{"event":"change","sub":1,"from":42,"revision":43`. Later parts of one have no `from`.
+    /// The beginning of a change: `{"event":"change","sub":1,"from":42,"revision":43`. Later
+    /// parts of one have no `from`.
     @inlinable @inline(__always)
     public mutating func append(
         changeFor subscription: Int, from: Int?, _ fromDigits: KeptDecimal, revision: Int,
@@ -40,7 +41,7 @@ extension BytePen {
     }
 }
 
-/// What a change says of stores.
+/// The members of a change about stores.
 public enum ChangeMember {
     case changes, states, dropped
 }
@@ -82,7 +83,7 @@ extension ByteWriter {
         append(decimal: commits)
     }
 
-    /// `,"cause":{…}` around actions, each an object, with commas between them; `by` and `time` as they stand there.
+    /// `,"cause":{…}` around actions, each an object, with commas between them; `by` and `time` are written unchanged.
     package func append(causeBy by: [UInt8], _ actions: (ByteWriter) -> Void, time: (ByteWriter) -> Void) {
         append(",\"cause\":{\"actions\":[")
         actions(self)
@@ -100,7 +101,7 @@ extension ByteWriter {
         append("}\n")
     }
 
-    /// How the shared part of an action event begins; the action follows. `index` is its place in a batch.
+    /// The beginning of the shared part of an action event; the action follows. `index` is its place in a batch.
     public func append(actionAt revision: Int, index: Int?) {
         append(revision: revision)
         if let index {
@@ -110,7 +111,7 @@ extension ByteWriter {
         append(UInt8(ascii: ","))
     }
 
-    /// `,"by":{…}`, as it stands there.
+    /// `,"by":{…}`, written unchanged.
     package func append(by: [UInt8]) {
         append(",\"by\":")
         by.withUnsafeBytes { append($0) }
@@ -140,7 +141,7 @@ extension ByteWriter {
         append(json: value)
     }
 
-    /// A whole gap: actions up to a revision can't be told any more.
+    /// A whole gap: actions up to a revision can't be delivered any more.
     package func append(gapOf subscription: Int, revision: Int) {
         append("{\"event\":\"gap\",\"sub\":")
         append(decimal: subscription)

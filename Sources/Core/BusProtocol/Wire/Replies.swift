@@ -1,8 +1,8 @@
 import BusJSON
 
-/// Replies as they stand on the wire: `{"id":…,"ok":true,…}`, one per line.
+/// Replies as written to the wire: `{"id":…,"ok":true,…}`, one per line.
 extension BytePen {
-    /// How every reply begins: `{`, and the `id` of its request as it stood there, with a comma, if it had one.
+    /// The beginning of every reply: `{`, and the `id` of its request, byte for byte, with a comma, if it had one.
     @inlinable @inline(__always)
     public mutating func append(headOfReplyTo id: UnsafeRawBufferPointer) {
         append(UInt8(ascii: "{"))
@@ -14,7 +14,7 @@ extension BytePen {
 }
 
 extension ByteWriter {
-    /// How a reply to a request begins that was done; members follow, each with a comma before it.
+    /// The beginning of the reply to a request that was executed; members follow, each with a comma before it.
     public func append(successOf id: UnsafeRawBufferPointer) {
         write(atMost: 24 + id.count) { pen in
             pen.append(headOfReplyTo: id)
@@ -41,8 +41,8 @@ extension ByteWriter {
         }
     }
 
-    /// The whole reply to a request that was refused. `room` bounds its message and each of its details, which may quote what
-    /// the client sent.
+    /// The whole reply to a request that was refused. `room` bounds its message and each of its details, which
+    /// may quote what the client sent.
     package func append(
         refusalOf id: UnsafeRawBufferPointer, _ error: RequestError, message room: Int, detail: Int
     ) {
