@@ -13,10 +13,10 @@ public struct Journal: Sendable {
     /// - Parameter identifier: The name that `journalctl` shows before each message (SYSLOG_IDENTIFIER).
     public init(identifier: String) { self.identifier = identifier }
 
-    /// Writes one entry (`sd_journal_sendv`): whole or not at all, of whatever size. It waits while the journal does not
-    /// keep up; a queue that must not stand still has a ``NonblockingJournal``.
+    /// Writes one entry (`sd_journal_sendv`): whole or not at all, of any size. It waits while the journal does not
+    /// keep up; a queue that must not stall has a ``NonblockingJournal``.
     ///
-    /// - Throws: `system` if it can't be written. That there is no journal is no failure: nobody would read the entry.
+    /// - Throws: `system` if it can't be written. A missing journal is no failure: nobody would read the entry.
     public func send(_ entry: JournalEntry) throws(SystemdError) {
         let fields = entry.fields(of: identifier)
         let bytes = fields.flatMap(\.self)
@@ -34,7 +34,7 @@ public struct Journal: Sendable {
     }
 
     /// True if `JOURNAL_STREAM` names what standard error is connected to, so that messages go to the journal anyway.
-    /// Somebody who redirected it to a file or a terminal wants them there, although the variable is still set.
+    /// An operator who redirected it to a file or a terminal wants them there, although the variable is still set.
     ///
     /// libsystemd has no call for it.
     public static func isStandardError(descriptor: Int32 = STDERR_FILENO) -> Bool {

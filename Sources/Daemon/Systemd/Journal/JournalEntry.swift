@@ -28,7 +28,7 @@ public struct JournalEntry: Sendable {
         fields.append(Array("\(field)=".utf8) + value)
     }
 
-    /// All fields of an entry by somebody of this name.
+    /// All fields of an entry, with this name as its sender.
     func fields(of identifier: String) -> [[UInt8]] {
         [Array("\(JournalField.syslogIdentifier)=\(identifier)".utf8)] + fields
     }

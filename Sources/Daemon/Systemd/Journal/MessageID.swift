@@ -1,5 +1,5 @@
-/// What kind of entry this is, for machines: 128 bits in 32 hexadecimal digits, drawn once (`systemd-id128 new`) and
-/// never changed. The message catalog explains it to people, and `journalctl MESSAGE_ID=…` finds all of it.
+/// The kind of an entry, for machines: 128 bits in 32 hexadecimal digits, drawn once (`systemd-id128 new`) and never
+/// changed. The message catalog explains it to people, and `journalctl MESSAGE_ID=…` finds all entries of the kind.
 ///
 /// ```swift
 /// extension MessageID { static let ready: MessageID = "8b1c3f6f0a4e4a2f9a58f2f1f1b6a1f0" }

@@ -1,14 +1,14 @@
 import CSystemd
 import Glibc
 
-/// The system's journal for those who may not wait: an entry that it has no room for is refused.
+/// The system's journal for callers that may not wait: an entry that it has no room for is refused.
 ///
-/// Why its own code and not `sd_journal_sendv`: that one always waits while the journal does not keep up, and a queue that
-/// commits must not stand still because the journal does. Waiting on a queue beside it would lose the last entries of a
-/// process that crashes, which are the ones that somebody reads.
+/// Why its own code and not `sd_journal_sendv`: that one always waits while the journal does not keep up, and a queue
+/// that commits must not stall because the journal does. Waiting on a queue beside it would lose the last entries of a
+/// process that crashes, which are the ones that matter.
 ///
-/// What it guarantees: an entry arrives whole or not at all, of whatever size (what does not fit into a message goes in
-/// a sealed file in memory); and a journal that was started anew is reached again.
+/// Guarantees: an entry arrives whole or not at all, of any size (what does not fit into a message goes in a sealed
+/// file in memory); and a journal that was restarted is reached again.
 public final class NonblockingJournal: Sendable {
     /// Where journald listens.
     public static let defaultPath = "/run/systemd/journal/socket"
@@ -18,7 +18,7 @@ public final class NonblockingJournal: Sendable {
     private let identifier: String
 
     /// - Parameters:
-    ///   - path: The socket, another one in tests. It need not exist yet.
+    ///   - path: The socket, a different one in tests. It need not exist yet.
     ///   - identifier: The name that `journalctl` shows before each message (SYSLOG_IDENTIFIER).
     public init(path: String = NonblockingJournal.defaultPath, identifier: String) throws(SystemdError) {
         var address = sockaddr_un()
@@ -32,7 +32,7 @@ public final class NonblockingJournal: Sendable {
         self.identifier = identifier
         descriptor = socket(AF_UNIX, systemd_datagram | systemd_close_on_exec, 0)
         guard descriptor >= 0 else { throw SystemdError.failed("socket") }
-        // As libsystemd asks for: most entries then fit into a message. The kernel may give less.
+        // The size that libsystemd requests: most entries then fit into a message. The kernel may give less.
         var size: Int32 = 8 << 20
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
@@ -41,8 +41,8 @@ public final class NonblockingJournal: Sendable {
 
     /// Writes one entry.
     ///
-    /// - Throws: `busy` if the journal does not keep up: the caller counts what it could not tell; `system` if there is
-    ///   no journal.
+    /// - Throws: `busy` if the journal does not keep up: the caller counts the lost entries;
+    ///   `system` if there is no journal.
     public func send(_ entry: JournalEntry) throws(SystemdError) {
         let bytes = Self.message(entry.fields(of: identifier))
         switch pass(bytes, descriptors: []) {
@@ -82,7 +82,7 @@ public final class NonblockingJournal: Sendable {
         }
     }
 
-    /// The journal's native protocol: a line for each field; what holds a line's end has its length before it.
+    /// The journal's native protocol: a line for each field; a value with a line end has its length before it.
     private static func message(_ fields: [[UInt8]]) -> [UInt8] {
         let newline = UInt8(ascii: "\n")
         var message: [UInt8] = []

@@ -3,9 +3,9 @@ import Glibc
 
 /// The descriptors that the manager passed to this process: sockets of socket units, and stored descriptors.
 ///
-/// What it guarantees: each is closed on exec; each is taken once; nothing is closed behind the caller's back. What
-/// nobody took stays in `remaining`, to be logged and closed: a forgotten socket would accept connections for ever
-/// without anybody answering them.
+/// Guarantees: each is closed on exec; each is taken once; nothing is closed behind the caller's back.
+/// Descriptors not taken stay in `remaining`, to be logged and closed: a forgotten socket would accept
+/// connections for ever without answering them.
 ///
 /// ```swift
 /// var passed = try ListenDescriptors()
@@ -14,15 +14,15 @@ import Glibc
 /// for stranger in passed.remaining { close(stranger.descriptor) }
 /// ```
 public struct ListenDescriptors: Sendable {
-    /// What was not taken yet, in the manager's order.
+    /// Descriptors not taken yet, in the manager's order.
     public private(set) var remaining: [PassedDescriptor]
 
-    /// Asks libsystemd what was passed (`sd_listen_fds_with_names`): nothing if the variables are absent or meant for
-    /// another process. It removes them, so that children do not take them for theirs: call it once, before there are
-    /// threads.
+    /// Reads from libsystemd what was passed (`sd_listen_fds_with_names`): nothing if the variables are absent
+    /// or meant for another process. It removes them, so that children do not mistake them for theirs: call it
+    /// once, before there are threads.
     ///
-    /// - Throws: `environment` if the variables hold what no manager writes; `system` if a descriptor that should be there
-    ///   is not.
+    /// - Throws: `environment` if the variables hold what no manager writes; `system` if a descriptor
+    ///   that should be there is not.
     public init() throws(SystemdError) {
         let said = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"].compactMap { (name: String) in
             getenv(name).map { "\(name)=\(String(cString: $0))" }
@@ -50,7 +50,7 @@ public struct ListenDescriptors: Sendable {
             })
     }
 
-    /// These were passed.
+    /// Made from these descriptors.
     package init(_ passed: [PassedDescriptor]) { remaining = passed }
 
     /// Takes all of this name, in the manager's order.
@@ -78,7 +78,7 @@ public struct ListenDescriptors: Sendable {
 
 /// A descriptor that the manager passed to this process, with the name it goes by.
 public struct PassedDescriptor: Sendable, Hashable {
-    /// Open, and closed on exec. Who takes it owns it.
+    /// Open, and closed on exec. The caller that takes it owns it.
     public let descriptor: Int32
     /// The socket unit's `FileDescriptorName=`, or the name under which it was stored. Several may share one.
     public let name: String

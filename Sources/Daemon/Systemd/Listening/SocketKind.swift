@@ -1,10 +1,10 @@
 import CSystemd
 import Glibc
 
-/// What a passed descriptor should be. A socket unit that was written by hand can pass anything; a server that calls
-/// `accept` on a datagram socket fails late and unclearly.
+/// The expected kind of a passed descriptor. A socket unit that was written by hand can pass anything; a server that
+/// calls `accept` on a datagram socket fails late and unclearly.
 ///
-/// Asked of libsystemd (`sd_is_socket`), which knows all the kinds.
+/// libsystemd checks it (`sd_is_socket`), which knows all the kinds.
 public enum SocketKind: Sendable, Hashable, CustomStringConvertible {
     /// A Unix stream socket that listens.
     case unixListener

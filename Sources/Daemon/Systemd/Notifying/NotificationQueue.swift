@@ -1,15 +1,15 @@
 import Dispatch
 import Synchronization
 
-/// Notifications on their way to the service manager, sent by a queue of their own: who tells something never waits.
+/// Notifications to the service manager, sent by a queue of their own: the caller never waits.
 ///
-/// Why: libsystemd waits while the manager's queue is full, and what must not stand still (the queue that feeds the
+/// Why: libsystemd waits while the manager's queue is full, and what must not stall (the queue that feeds the
 /// watchdog) may not wait with it.
 ///
-/// What it guarantees: what is told is sent in that order, each as one notification. While the manager does not read, a
-/// newer beat or status takes the place of the one that still waits; of the rest ``mostWaiting`` are kept, the newest.
+/// Guarantees: notifications are sent in the order of the calls. While the manager does not read, a newer beat or
+/// status replaces the one that still waits; of the rest the newest ``mostWaiting`` are kept.
 public final class NotificationQueue: Sendable {
-    /// More than a manager that reads ever leaves waiting: what counts is what was told last.
+    /// More than a manager that reads ever leaves waiting: the latest notifications matter.
     public static let mostWaiting = 64
 
     public let notifier: Notifier
@@ -18,32 +18,32 @@ public final class NotificationQueue: Sendable {
 
     fileprivate struct State {
         var waiting: [[Notifier.Message]] = []
-        /// Told once; then again after one that got through.
+        /// Reported once; then again after one that got through.
         var isBroken = false
         var report: @Sendable (SystemdError) -> Void = { _ in }
     }
 
     public init(_ notifier: Notifier) { self.notifier = notifier }
 
-    /// Says whom to tell that a notification could not be sent: once, until one gets through again.
+    /// Sets the closure that reports a notification that could not be sent: once, until one gets through again.
     public func reportFailures(to report: @escaping @Sendable (SystemdError) -> Void) {
         state.withLock { $0.report = report }
     }
 
-    /// Tells something, and returns at once.
+    /// Sends a notification, and returns at once.
     public func tell(_ messages: Notifier.Message...) { tell(messages) }
 
-    /// Tells something as one notification, and returns at once.
+    /// Sends several messages as one notification, and returns at once.
     public func tell(_ messages: [Notifier.Message]) {
         guard notifier.isHeard else { return }
         let isAdded = state.withLock { $0.add(messages) }
         if isAdded { queue.async { self.sendNext() } }
     }
 
-    /// Does something with the notifier after all that was told before, and waits for it.
+    /// Runs `work` with the notifier after all earlier notifications, and waits for it.
     ///
-    /// - Parameter time: How long. The work is done even if that is not enough, once the manager reads again; so it owns
-    ///   what it uses.
+    /// - Parameter time: The time limit. The work is done even if it passes, once the manager reads
+    ///   again; so it owns what it uses.
     /// - Throws: what the work throws; `timeout`.
     public func perform(
         within time: Duration, _ work: @escaping @Sendable (Notifier) throws(SystemdError) -> Void
@@ -65,7 +65,7 @@ public final class NotificationQueue: Sendable {
         if let failure = outcome.failure.withLock({ $0 }) { throw failure }
     }
 
-    /// Waits until all that was told has been sent, or the time is over.
+    /// Waits until all notifications have been sent, or the time is over.
     public func flush(within time: Duration) {
         if notifier.isHeard { try? perform(within: time) { _ throws(SystemdError) in } }
     }
@@ -94,7 +94,7 @@ public final class NotificationQueue: Sendable {
 }
 
 extension NotificationQueue.State {
-    /// False if it took another one's place.
+    /// False if it replaced another one.
     fileprivate mutating func add(_ messages: [Notifier.Message]) -> Bool {
         let older = waiting.firstIndex { $0.map(\.name) == messages.map(\.name) && Self.areOfTheMoment($0) }
         if let older, Self.areOfTheMoment(messages) {

@@ -1,10 +1,10 @@
-/// What can be told to the manager (sd_notify(3)), as values.
+/// Messages to the manager (sd_notify(3)), as values.
 extension Notifier {
-    /// One thing to tell the manager: a line `NAME=value` of a notification. Several go out together.
+    /// One message to the manager: a line `NAME=value` of a notification. Several can be sent together.
     public struct Message: Sendable, Hashable {
         let name: String
         private let value: String
-        /// Tells of this moment only: a newer one says all that counts.
+        /// It is about this moment only: a newer one replaces it.
         private(set) var isOfTheMoment = false
 
         /// The line, without its end.
@@ -25,7 +25,7 @@ extension Notifier {
             return message
         }
 
-        /// The service is up (or has reloaded). Units that wait for it go on.
+        /// The service is up (or has reloaded). Units that wait for it continue.
         public static let ready = Message("READY", "1")
         /// The service is about to end.
         public static let stopping = Message("STOPPING", "1")

@@ -13,8 +13,8 @@ extension Notifier {
     ///
     /// - Parameters:
     ///   - name: At most 255 printable ASCII characters without `:`.
-    ///   - droppingDead: Whether the manager lets go of a descriptor by itself when its peer hangs up. False for what
-    ///     is complete without a peer, such as a ``DescriptorBundle``.
+    ///   - droppingDead: Whether the manager closes a descriptor by itself when its peer hangs up. False for
+    ///     descriptors that are complete without a peer, such as a ``DescriptorBundle``.
     public func store(
         _ descriptors: [Int32], name: String, droppingDead: Bool = true
     ) throws(SystemdError) {

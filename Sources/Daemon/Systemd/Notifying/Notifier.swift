@@ -1,15 +1,15 @@
 import CSystemd
 import Glibc
 
-/// Tells the service manager how the service is: ready, reloading, stopping, alive, and in words.
+/// Notifies the service manager of the service's state: ready, reloading, stopping, alive, and in words.
 ///
-/// What it guarantees: one call is one notification, which the manager sees whole or not at all, in the order of the
-/// calls. Without a manager every call does nothing and succeeds, so a daemon needs no second way.
+/// Guarantees: one call is one notification, which the manager sees whole or not at all, in the order of the calls.
+/// Without a manager every call does nothing and succeeds, so a daemon needs no separate path.
 ///
-/// libsystemd sends (`sd_pid_notify_with_fds`), and looks for `NOTIFY_SOCKET` each time. So the variable stays as long as
-/// there is something to tell, and children inherit it; what they say is ignored where the unit says
-/// `NotifyAccess=main`, which `Type=notify` implies. And a call waits while the manager's queue is full: what must not
-/// stand still has a ``NotificationQueue`` send.
+/// libsystemd sends (`sd_pid_notify_with_fds`), and reads `NOTIFY_SOCKET` each time. So the variable stays as long
+/// as notifications are sent, and children inherit it; theirs are ignored where the unit says `NotifyAccess=main`,
+/// which `Type=notify` implies. And a call waits while the manager's queue is full: code that must not stall sends
+/// through a ``NotificationQueue``.
 ///
 /// ```swift
 /// let notifier = Notifier()
@@ -22,21 +22,21 @@ public struct Notifier: Sendable {
     /// The most bytes the manager reads of one notification (its `PIPE_BUF`).
     public static let longestNotification = 4096
 
-    /// Tells nobody, whatever the environment says.
+    /// Notifies nobody, whatever the environment says.
     public static let silent = Notifier(isHeard: false)
 
-    /// Whether there is a manager that hears.
+    /// Whether there is a manager that receives notifications.
     public let isHeard: Bool
 
-    /// Speaks to the manager that `NOTIFY_SOCKET` names, if there is one.
+    /// Notifies the manager that `NOTIFY_SOCKET` names, if there is one.
     public init() { self.init(isHeard: getenv("NOTIFY_SOCKET").map { $0[0] != 0 } ?? false) }
 
     private init(isHeard: Bool) { self.isHeard = isHeard }
 
     /// Sends one notification.
     ///
-    /// - Throws: `tooLarge` if it is longer than the manager reads; `name` if `NOTIFY_SOCKET` is no address; `system` if
-    ///   nobody listens there.
+    /// - Throws: `tooLarge` if it is longer than the manager reads; `name` if `NOTIFY_SOCKET` is no address;
+    ///   `system` if nothing listens there.
     public func send(_ messages: Message...) throws(SystemdError) { try send(messages) }
 
     /// Sends one notification.
@@ -59,7 +59,7 @@ public struct Notifier: Sendable {
         }
     }
 
-    /// Tells that a reload begins, at a time of the monotonic clock (now, if none is given). `send(.ready)` ends it.
+    /// Notifies that a reload begins, at a time of the monotonic clock (now, if none is given). `send(.ready)` ends it.
     ///
     /// The manager wants both lines in one notification, so this is no message that could go out alone.
     public func reloading(at time: Duration? = nil) throws(SystemdError) {
@@ -72,12 +72,12 @@ public struct Notifier: Sendable {
         return [Message("RELOADING", "1"), Message("MONOTONIC_USEC", String(time.microseconds))]
     }
 
-    /// Returns when the manager has worked off every notification sent before. Without a manager at once.
+    /// Returns when the manager has processed every notification sent before. Without a manager at once.
     ///
-    /// A process that stores descriptors and ends needs it: what stands in the queue of a process that is gone may
-    /// not be believed.
+    /// A process that stores descriptors and ends needs it: queued notifications of a process
+    /// that is gone may not be trusted.
     ///
-    /// - Throws: `timeout` if the manager did not get there in time, counted from when it has room for the question.
+    /// - Throws: `timeout` if the manager did not get there in time, counted from when it has room for the request.
     public func settle(within time: Duration) throws(SystemdError) {
         guard isHeard else { return }
         let deadline = Duration.monotonicNow() + time

@@ -1,9 +1,9 @@
 import CSystemd
 
-/// How often the manager wants to hear that the service is alive, if it does.
+/// How often the manager wants a watchdog notification, if it does.
 ///
-/// Why it is no timer: a watchdog that is fed by a timer of its own tells that the timer works. Feed it from the work
-/// that must not stand still; this says only how often.
+/// Why it is no timer: a watchdog that is fed by a timer of its own only shows that the timer works. Feed it from the
+/// work that must not stall; this says only how often.
 ///
 /// ```swift
 /// if let watchdog = try Watchdog() {
@@ -17,8 +17,9 @@ public struct Watchdog: Sendable, Hashable {
     /// How often to feed it: half of the interval, as systemd advises, so that one beat may be late.
     public var beat: Duration { interval / 2 }
 
-    /// Asks libsystemd (`sd_watchdog_enabled`), which removes the variables, so that children do not take them for theirs:
-    /// call it once, before there are threads. Nil without a watchdog, or when it is another process's.
+    /// Reads it from libsystemd (`sd_watchdog_enabled`), which removes the variables, so that children do
+    /// not mistake them for theirs: call it once, before there are threads. Nil without a watchdog, or
+    /// when it is another process's.
     ///
     /// - Throws: `environment` if `WATCHDOG_USEC` or `WATCHDOG_PID` holds no number, or an interval of nothing.
     public init?() throws(SystemdError) {

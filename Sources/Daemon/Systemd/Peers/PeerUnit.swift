@@ -1,14 +1,14 @@
 import CSystemd
 import Glibc
 
-/// Which unit the process at the other end of a Unix socket belongs to.
+/// The unit of the process at the other end of a Unix socket.
 ///
-/// libsystemd does it (`sd_peer_get_unit`): the kernel tells the process that connected, and `/proc` its control group,
-/// whose path names the unit. So a sandbox must let the daemon see other processes: no `ProtectProc=invisible`
+/// libsystemd looks it up (`sd_peer_get_unit`): the kernel reports the process that connected, and `/proc` its control
+/// group, whose path names the unit. So a sandbox must let the daemon see other processes: no `ProtectProc=invisible`
 /// without the capability to look through it.
 ///
-/// Ask when the connection is accepted: a process that has ended belongs to none any more, and its number may be
-/// another's.
+/// Look it up when the connection is accepted: a process that has ended belongs to no unit any more, and
+/// its number may be another's.
 public struct PeerUnit: Sendable, Hashable {
     /// The unit of the system's manager: `ssh.service`, `user@1000.service`; nil outside of all units.
     public let system: String?
@@ -18,12 +18,12 @@ public struct PeerUnit: Sendable, Hashable {
     /// The most exact name: the user's unit if there is one.
     public var name: String? { user ?? system }
 
-    /// Asks for the peer of a connected Unix socket.
+    /// Looks up the peer of a connected Unix socket.
     ///
     /// - Throws: `system` if the socket is none of that kind, or `/proc` may not be read.
     public init(ofPeerOn socket: Int32) throws(SystemdError) {
         system = try Self.ask(socket, sd_peer_get_unit)
-        // Only what runs under a user's manager has one; each question reads a file of /proc.
+        // Only processes under a user's manager have one; each look-up reads a file of /proc.
         user = system?.hasPrefix("user@") == true ? try Self.ask(socket, sd_peer_get_user_unit) : nil
     }
 

@@ -1,14 +1,14 @@
 import CSystemd
 import Glibc
 
-/// Many descriptors behind one: sent into a socket pair, whose other end holds them until somebody receives them.
+/// Many descriptors behind one: sent into a socket pair, whose other end holds them until they are received.
 ///
 /// Why: the manager compares each descriptor that it stores with all the others, keeps no more than
 /// `FileDescriptorStoreMax=`, and passes all of them on one by one. A server with thousands of connections hands over
-/// one descriptor instead, and they come out in the order in which they went in, so that a list can tell which is which.
+/// one descriptor instead, and they come out in the order in which they went in, so that a list can identify them.
 ///
-/// What it guarantees: the descriptors stay open while the bundle exists, whatever happens to the process that packed it;
-/// when the bundle's last descriptor is closed, they are closed too.
+/// Guarantees: the descriptors stay open while the bundle exists, whatever happens to the process that packed it; when
+/// the bundle's last descriptor is closed, they are closed too.
 ///
 /// ```swift
 /// let bundle = try DescriptorBundle.pack(connections)
@@ -26,7 +26,7 @@ public enum DescriptorBundle {
     ///   ten thousand).
     public static func pack(_ descriptors: [Int32]) throws(SystemdError) -> Int32 {
         var ends: [Int32] = [-1, -1]
-        // A datagram pair would lose what is in it when the sending end goes; a sequenced one keeps it.
+        // A datagram pair would lose its contents when the sending end is closed; a sequenced one keeps them.
         let kind = Int32(systemd_sequenced) | systemd_close_on_exec
         guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw SystemdError.failed("socketpair") }
         defer { close(ends[0]) }
@@ -69,8 +69,8 @@ public enum DescriptorBundle {
     /// Takes all descriptors out, in order; each is closed on exec and belongs to the caller. The bundle is empty then,
     /// stays open, and may be closed.
     ///
-    /// - Throws: `descriptor` if it is no bundle, or this process may not have so many open; what was taken out until
-    ///   then is closed.
+    /// - Throws: `descriptor` if it is no bundle, or this process may not have so many open; those taken
+    ///   out until then are closed.
     public static func unpack(_ bundle: Int32) throws(SystemdError) -> [Int32] {
         var unpacked: [Int32] = []
         var room = [Int32](repeating: -1, count: mostPerMessage)

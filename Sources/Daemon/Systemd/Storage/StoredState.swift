@@ -1,10 +1,10 @@
 import CSystemd
 import Glibc
 
-/// Bytes that go from one process to its successor through the manager's descriptor store: a sealed file in memory.
+/// Bytes passed from one process to its successor through the manager's descriptor store: a sealed file in memory.
 ///
-/// What it guarantees: once written nobody can change, lengthen or shorten it, not even its writer; and only such a
-/// file is read back, so that what is read can't change meanwhile. It touches no disk, and ends with its last descriptor.
+/// Guarantees: once written nobody can change, lengthen or shorten it, not even its writer; and only such a file is
+/// read back, so that its bytes can't change meanwhile. It touches no disk, and ends with its last descriptor.
 ///
 /// ```swift
 /// let file = try StoredState.write(bytes, name: "fluxbus-state")
@@ -52,7 +52,7 @@ public enum StoredState {
         try withBytes(of: file, limit: limit) { Array($0) }
     }
 
-    /// Gives the bytes of a sealed file without copying them. They are good until `body` returns.
+    /// Passes the bytes of a sealed file without copying them. They are valid until `body` returns.
     ///
     /// Reading a mapped file is safe here because nobody can shorten a sealed one.
     public static func withBytes<Value>(
@@ -72,7 +72,7 @@ public enum StoredState {
                 .tooLarge,
                 "The stored state has \(size) bytes, more than the limit of \(limit); raise the limit.")
         }
-        // Nothing can't be mapped.
+        // An empty file can't be mapped.
         if size == 0 { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
         guard let start = mmap(nil, size, PROT_READ, MAP_PRIVATE, file, 0), start != MAP_FAILED else {
             throw SystemdError.failed("mmap")

@@ -1,13 +1,13 @@
-/// Why something between this process and systemd did not work.
+/// Why a call between this process and systemd failed.
 ///
-/// One type for the whole library: what a caller may want to tell apart is the `code`; the sentence says what to do
+/// One type for the whole library: callers distinguish failures by `code`; the sentence says what to do
 /// about it and is meant for a log.
 ///
 /// ```swift
 /// do { try journal.send(entry) } catch where error.code == .busy { left += 1 }
 /// ```
 public struct SystemdError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What kind of failure it is. New ones may be added, so a `switch` needs a default.
+    /// The kind of failure. New ones may be added, so a `switch` needs a default.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         public let description: String
 
@@ -21,7 +21,7 @@ public struct SystemdError: Error, Sendable, Equatable, CustomStringConvertible 
         public static let timeout = Code(description: "timeout")
         /// More than a message, or a file, can hold.
         public static let tooLarge = Code(description: "too large")
-        /// A descriptor is not of the kind that was asked for.
+        /// A descriptor is not of the requested kind.
         public static let descriptor = Code(description: "descriptor")
         /// The kernel refused a call; `systemCode` has its number.
         public static let system = Code(description: "system")
