@@ -105,8 +105,8 @@ public final class RequestReader {
         present.hasMembers(outside: Self.plainDispatch)
     }
 
-    /// Reads a line. Throws when it is no JSON object; errors about members wait for `operation`, so that
-    /// the reply can carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
+    /// Reads a line. Throws when it is no JSON object; errors about members wait for `operation`, so that the reply can
+    /// carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
     package func read(_ line: UnsafeRawBufferPointer, from sender: inout SenderMemory) throws(RequestError) {
         if let familiar = sender.template, readByTemplate(line, familiar) {
             return parts.pointee.familiar = familiar

@@ -3,8 +3,8 @@ import CSQLite
 /// Moves pages from the write-ahead log into the file, when there are enough to be worth it and before there are too
 /// many. SQLite's own way would do it after every thousand pages, in the commit that happens to be there.
 final class Checkpoints {
-    /// Pages after which a checkpoint is due: 8 MiB. Measured, with `always` more of them give no more throughput, and each doubling
-    /// doubles the longest stall (24, 43, 64, 96 ms at 4 KiB a group).
+    /// Pages after which a checkpoint is due: 8 MiB. Measured, with `always` more of them give no more throughput, and
+    /// each doubling doubles the longest stall (24, 43, 64, 96 ms at 4 KiB a group).
     var due: Int32 = 2048
     /// Pages that pass between two attempts, when a reader keeps the first from finishing.
     private var step: Int32 { due / 4 }
@@ -36,7 +36,8 @@ final class Checkpoints {
         pages.deallocate()
     }
 
-    /// A failure here costs nothing yet, since all is in the write-ahead log; it is thrown when that has grown too long.
+    /// A failure here costs nothing yet, since all is in the write-ahead log; it is thrown
+    /// when that has grown too long.
     func runIfDue() throws(LogFailure) {
         let count = pages.pointee
         if count < tried { tried = 0 }

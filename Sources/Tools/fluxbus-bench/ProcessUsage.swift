@@ -28,7 +28,8 @@ enum ProcessUsage {
         return nil
     }
 
-    /// The most bytes that were in memory since the process began, or since `forgetPeak`; nil when there is no such process.
+    /// The most bytes that were in memory since the process began, or since `forgetPeak`; nil
+    /// when there is no such process.
     static func peakBytes(of pid: Int32) -> Int? { statusBytes(of: pid, "VmHWM:") }
 
     /// Bytes in memory, some pages per core too late, but without walking them all.

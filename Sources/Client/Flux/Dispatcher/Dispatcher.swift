@@ -92,7 +92,8 @@ public final class Dispatcher: Sendable {
         try dispatch(outcome, result)
     }
 
-    /// Calls `handler` with each outcome of the kind, until unregistered; from the next dispatch on, if one is under way.
+    /// Calls `handler` with each outcome of the kind, until unregistered; from the next
+    /// dispatch on, if one is under way.
     @discardableResult
     public func register<Kind: Outcome>(
         _ outcome: Kind.Type,

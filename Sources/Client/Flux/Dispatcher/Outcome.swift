@@ -1,4 +1,5 @@
-/// A kind of event for a ``Dispatcher``: something that was tried, and ended well with a payload or badly with a failure.
+/// A kind of event for a ``Dispatcher``: something that was tried, and ended well with a
+/// payload or badly with a failure.
 ///
 /// ```swift
 /// enum FetchTodos: Outcome {

@@ -30,8 +30,8 @@ public final class ReduceStore<Value: Sendable>: SignalSource {
     /// The latest value, then every change; equal values are skipped if they can be compared.
     public var signal: Signal<Value> { Signal(emitter) }
 
-    /// Changes the value by `reduce` at each outcome of the kind, after the handlers of `tokens` have seen it. If `reduce`
-    /// throws, the value stays and the dispatch throws; if it dispatches, that is refused and an error, too.
+    /// Changes the value by `reduce` at each outcome of the kind, after the handlers of `tokens` have seen it. If
+    /// `reduce` throws, the value stays and the dispatch throws; if it dispatches, that is refused and an error, too.
     @discardableResult
     public func reduce<Kind: Outcome>(
         _ outcome: Kind.Type, after awaited: [DispatchToken] = [],

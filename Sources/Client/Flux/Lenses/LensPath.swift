@@ -1,7 +1,8 @@
 /// Where a lens looks, so that two lenses can be compared without a state at hand.
 ///
-/// A path is a row of segments. Each is what key paths reach from one value, followed by a step into an element, where
-/// the next segment begins. Stored members are compared by the bytes that they occupy, computed ones by their key paths.
+/// A path is a row of segments. Each is what key paths reach from one value, followed by a step into an
+/// element, where the next segment begins. Stored members are compared by the bytes that they occupy,
+/// computed ones by their key paths.
 struct LensPath: Sendable {
     enum Relation { case apart, same, contains, inside }
 

@@ -1,4 +1,5 @@
-/// A value that can be read and observed but not set: a view of a ``Variable``, of a ``Store``'s state or of a part of it.
+/// A value that can be read and observed but not set: a view of a ``Variable``, of a
+/// ``Store``'s state or of a part of it.
 ///
 /// ```swift
 /// let isHot: Constant<Bool> = temperature.constant.map { $0 > 30 }

@@ -45,8 +45,8 @@ extension Store {
         try await state(afterAtomically: [action])
     }
 
-    /// Dispatches a list of actions, one commit after another, and returns the state after the last. It throws the first
-    /// error, after all have been tried.
+    /// Dispatches a list of actions, one commit after another, and returns the state after the last. It throws the
+    /// first error, after all have been tried.
     @discardableResult
     public func state(after actions: [State.Action]) async throws -> State {
         guard let last = actions.last else { return state }
@@ -61,8 +61,8 @@ extension Store {
         return try result.get()
     }
 
-    /// Dispatches a list of actions as one commit and returns the state it left, or throws what the first failing mutation
-    /// threw.
+    /// Dispatches a list of actions as one commit and returns the state it left, or throws what the
+    /// first failing mutation threw.
     @discardableResult
     public func state(afterAtomically actions: [State.Action]) async throws -> State {
         try await core.outcome(of: .actions(actions)).get()

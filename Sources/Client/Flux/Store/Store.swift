@@ -10,8 +10,9 @@
 /// **Order.** All dispatches of one state type in a process, to one store or to all, have one total order; every store
 /// commits in it.
 ///
-/// **When.** The executor says where commits happen. With ``Executor/immediate`` the change is made and can be read when
-/// the dispatch returns, whatever other threads do. From a middleware or an observer it is made after that returns.
+/// **When.** The executor says where commits happen. With ``Executor/immediate`` the change is made and
+/// can be read when the dispatch returns, whatever other threads do. From a middleware or an observer
+/// it is made after that returns.
 ///
 /// **Observers.** They are called after the commit, outside all locks, by the thread that commits or one that
 /// is already delivering to them. Equal states are skipped if the state is `Equatable`, unless
@@ -23,8 +24,8 @@ public final class Store<State: Flux.State>: SignalSource {
     let core: StoreCore<State>
     let subscriptions = Subscriptions()
 
-    /// A store with `state`. `middleware` sees every action first, in the order listed; `initialAction` is committed before
-    /// anything else.
+    /// A store with `state`. `middleware` sees every action first, in the order listed; `initialAction` is
+    /// committed before anything else.
     public convenience init(
         state: State, mutations: State.Mutations = .init(), executor: Executor = .immediate,
         skipsEqualStates: Bool = true, middleware: [Middleware<State>] = [],
@@ -70,8 +71,8 @@ public final class Store<State: Flux.State>: SignalSource {
         }
     }
 
-    /// Dispatches to every living store of the state type in this process, in the order of their creation. While a relay is
-    /// attached (see ``attach(_:)``), to the relay only.
+    /// Dispatches to every living store of the state type in this process, in the order of their creation. While a
+    /// relay is attached (see ``attach(_:)``), to the relay only.
     public static var actions: Actions<State> {
         let lane = Lane<State>.shared
         return Actions { lane.placeInAll($0) }

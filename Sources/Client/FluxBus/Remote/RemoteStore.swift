@@ -11,8 +11,8 @@ import Flux
 /// for await count in kitchen.values(\.count) { … }        // the current one first, then each change
 /// ```
 ///
-/// It reads like a ``Store``: ``computed``, ``actions``, ``signal``, bindings. What differs is time. A dispatch travels to the
-/// bus and comes back as a commit, in the one order that all processes see.
+/// It reads like a ``Store``: ``computed``, ``actions``, ``signal``, bindings. What differs is time. A dispatch travels
+/// to the bus and comes back as a commit, in the one order that all processes see.
 ///
 /// **Optimistic.** With `isOptimistic`, an action dispatched here is applied here at once and shown; the commit then
 /// replaces it. If the bus refuses it, the shown state is rolled back and computed again without it. The shown state is
@@ -53,7 +53,8 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     /// The state as a value to read and observe, whole or in part.
     public var constant: Constant<State> { core.state.constant }
 
-    /// A part of the state as an asynchronous sequence: the current value first, then each change; equal ones are skipped.
+    /// A part of the state as an asynchronous sequence: the current value first, then each
+    /// change; equal ones are skipped.
     public func values<Part: Sendable>(
         _ part: KeyPath<State, Part> & Sendable, buffering: Buffering = .unbounded
     ) -> Values<Part> {

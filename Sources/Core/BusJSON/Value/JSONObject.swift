@@ -67,7 +67,8 @@ public struct JSONObject: Sendable {
         return found ? index : nil
     }
 
-    /// Whether `key` stands at `index`, as far as one look tells: false also where only a comparison of long keys would.
+    /// Whether `key` stands at `index`, as far as one look tells: false also where only a
+    /// comparison of long keys would.
     @inlinable @inline(__always)
     public func has(_ key: String, at index: Int) -> Bool {
         index < storage.count && UTF8Order.areSame(storage[index].key, key)

@@ -8,8 +8,8 @@
 /// for room at each costs more than writing it.
 ///
 /// Whoever takes the pen says how much is written at most, and `ByteWriter.write` stops the program if it was more; so
-/// only pieces of bounded length are written with it. Short ones are stored in whole words, which may reach behind their
-/// end, where the next piece begins: never further than `BytePen.spill`.
+/// only pieces of bounded length are written with it. Short ones are stored in whole words, which may reach behind
+/// their end, where the next piece begins: never further than `BytePen.spill`.
 @frozen
 public struct BytePen: ~Copyable {
     /// How far behind a piece's end its last word may reach.

@@ -48,9 +48,9 @@ enum DecimalDigits {
         return 8 &- unused &>> 3
     }
 
-    /// The digits of a number below 100,000,000, a byte each, the first one lowest. The number is halved into parts of
-    /// four, two and one digit, all of a kind in one multiplication: by 2^n/100 and 2^n/10, rounded up so that the parts'
-    /// quotients are exact.
+    /// The digits of a number below 100,000,000, a byte each, the first one lowest. The number is halved into parts
+    /// of four, two and one digit, all of a kind in one multiplication: by 2^n/100 and 2^n/10, rounded up so that
+    /// the parts' quotients are exact.
     @inline(__always)
     private static func digits(of magnitude: UInt) -> UInt64 {
         let number = UInt64(truncatingIfNeeded: magnitude)

@@ -2,8 +2,8 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Subscriptions to actions that begin in the past: the log's entries are delivered, a part at a time while the outbox has
-/// room, then what is still in memory, then live ones.
+/// Subscriptions to actions that begin in the past: the log's entries are delivered, a part at a time while the outbox
+/// has room, then what is still in memory, then live ones.
 extension SubscriptionHub {
     /// Begins to deliver the actions after a revision.
     func beginPast(_ subscription: Subscription, after revision: Int) {

@@ -7,7 +7,8 @@ import Glibc
 /// the past take memory of their own. None of that can be counted from inside, so it is measured. What the allocator
 /// keeps without need is returned to the kernel.
 final class MemoryMeter {
-    /// How old a figure may be, in milliseconds: within it a client can't make the process take more than a few megabytes.
+    /// How old a figure may be, in milliseconds: within it a client can't make the process
+    /// take more than a few megabytes.
     private static let interval = 4
 
     private let descriptor: Int32

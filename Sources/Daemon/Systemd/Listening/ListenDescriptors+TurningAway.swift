@@ -5,8 +5,9 @@ import Glibc
 extension ListenDescriptors {
     /// Accepts every connection that waits at a remaining listener, and closes it. Returns how many there were.
     ///
-    /// A service that was started by a connection and can't serve it must not leave it waiting: the manager would find it
-    /// still there, and start the service again and again, until it gives the socket up. Clients see their end at once.
+    /// A service that was started by a connection and can't serve it must not leave it waiting: the manager
+    /// would find it still there, and start the service again and again, until it gives the socket up.
+    /// Clients see their end at once.
     ///
     /// ```swift
     /// guard let setup = load() else {

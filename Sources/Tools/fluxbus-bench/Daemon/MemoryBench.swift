@@ -1,7 +1,7 @@
 import FluxBus
 
-/// How much memory a daemon takes for each of very many idle subscribers, and of very many stores: the growth of its resident
-/// pages, divided by their number. What the kernel keeps for sockets is not in it.
+/// How much memory a daemon takes for each of very many idle subscribers, and of very many stores: the growth of its
+/// resident pages, divided by their number. What the kernel keeps for sockets is not in it.
 struct MemoryBench {
     let program: String
     let directory: String
