@@ -13,7 +13,7 @@ extension ActionList {
         return try form.payload.accept(payload, by: form.name)
     }
 
-    /// The action with an accepted payload. What its own coding refuses is told by the member it stumbled over.
+    /// The action with an accepted payload. An error of its own decoding is reported with the member that caused it.
     package func action(_ index: Int, with payload: JSONObject) throws(PayloadFailure) -> State.Action {
         let form = usable[index]
         do {

@@ -18,7 +18,7 @@ package struct TypeCatalog: Sendable {
 
     /// Ascending by name.
     package let types: [DeclaredType]
-    /// What each file was compiled to, for whoever reads them again.
+    /// The compiled type of each file, for the next reload.
     private var compiled: [String: (bytes: [UInt8], type: DeclaredType)] = [:]
 
     /// Compiles files, one type each. `natives` are the types that the daemon has without a file.

@@ -16,7 +16,7 @@ import BusTypes
 /// ```
 ///
 /// It has the command line, configuration, signals and exit codes of `fluxbusd`, and serves its own states beside
-/// the declared ones. On the wire nothing tells the two apart.
+/// the declared ones. The two can't be told apart on the wire.
 public enum FluxBusDaemon {
     /// Runs the daemon with the process's arguments until a signal stops it, and ends the process.
     ///

@@ -15,7 +15,7 @@ struct Signals {
         // Threads that are started from now on inherit this; Dispatch takes the signals from a descriptor.
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signal(SIGPIPE, SIG_IGN)
-        // A log that may not grow any more is like a full disk: told to clients, and survived.
+        // A log that may not grow any more is like a full disk: reported to clients, and survived.
         signal(SIGXFSZ, SIG_IGN)
 
         let queue = DispatchQueue(label: "fluxbus.signals")
@@ -38,7 +38,7 @@ struct Signals {
         }
     }
 
-    /// The sources work as long as somebody holds them: until here.
+    /// The sources work as long as they are held: until here.
     func end() {
         for source in sources { source.cancel() }
     }

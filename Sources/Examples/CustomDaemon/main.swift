@@ -4,7 +4,7 @@
 //     fluxbus --address unix:/tmp/bus.sock dispatch parking/north enter plate=B-XY-42
 //     fluxbus --address unix:/tmp/bus.sock watch parking/north
 //
-// Types declared in files are served beside it, with --types DIR. On the wire nothing tells the two kinds apart.
+// Types declared in files are served beside it, with --types DIR. The two kinds can't be told apart on the wire.
 
 import FluxBusDaemon
 

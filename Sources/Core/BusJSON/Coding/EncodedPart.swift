@@ -1,4 +1,4 @@
-/// A value while it is encoded: finished, or a container that may still grow, because whoever asked for it
+/// A value while it is encoded: finished, or a container that may still grow, because the caller that requested it
 /// holds on to it.
 enum EncodedPart {
     case value(JSON)

@@ -80,7 +80,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
         notes?.noteMayBeAbsent(key.stringValue)
         guard let value = present(key) else {
-            // Trying on nothing tells what the type would have looked for.
+            // Decoding from nothing shows which members the type expects.
             if notes != nil { _ = try? decode(type, .null, key) }
             return nil
         }

@@ -7,9 +7,9 @@
 /// Writes several pieces into room that was made for all of them at once: an event or a reply has a dozen, and asking
 /// for room at each costs more than writing it.
 ///
-/// Whoever takes the pen says how much is written at most, and `ByteWriter.write` stops the program if it was more; so
-/// only pieces of bounded length are written with it. Short ones are stored in whole words, which may reach behind
-/// their end, where the next piece begins: never further than `BytePen.spill`.
+/// The caller says how much is written at most, and `ByteWriter.write` stops the program if it was more; so only
+/// pieces of bounded length are written with it. Short ones are stored in whole words, which may reach behind their
+/// end, where the next piece begins: never further than `BytePen.spill`.
 @frozen
 public struct BytePen: ~Copyable {
     /// How far behind a piece's end its last word may reach.

@@ -1,7 +1,7 @@
 /// An integer with its digits, for one that is written several times.
 ///
-/// Whoever writes an integer says which one, and the digits are taken if they are that one's: so they
-/// can't be wrong, only of no use.
+/// The caller passes the integer to write, and the digits are used if they are that integer's: so they can't be wrong,
+/// only useless.
 @frozen
 public struct KeptDecimal: Sendable {
     @usableFromInline let value: Int
