@@ -48,7 +48,7 @@ let package = Package(
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState"]),
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
         .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
-        // Who is told: connections, subscriptions, what waits for the log. Pure and synchronous.
+        // Who is notified: connections, subscriptions, what waits for the log. Pure and synchronous.
         .target(
             name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
