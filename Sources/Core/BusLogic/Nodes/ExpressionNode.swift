@@ -3,7 +3,7 @@ import BusJSON
 /// One operation of a compiled expression. Compiling makes a tree of these once; evaluating is one call per
 /// operation, without looking at the definition again.
 ///
-/// `@unchecked Sendable`: all subclasses are final and hold constants only; Swift can't see that through a
+/// `@unchecked Sendable`: all concrete subclasses are final and hold constants only; Swift can't see that through a
 /// class that may be inherited from.
 class ExpressionNode: @unchecked Sendable {
     /// The operation's value.
@@ -25,6 +25,13 @@ class ExpressionNode: @unchecked Sendable {
 
     /// The value, where it is a constant or stands in the payload, which is looked at where it stands.
     func plainValue(_ payload: UnsafePointer<JSONObject>) -> JSON { .null }
+}
+
+/// An operation that is true or false: a subclass says which.
+class PredicateNode: ExpressionNode, @unchecked Sendable {
+    final override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        .bool(try truth(&evaluation))
+    }
 }
 
 /// A value that does not depend on data.

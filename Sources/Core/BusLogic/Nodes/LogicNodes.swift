@@ -47,17 +47,13 @@ final class JunctionNode: ExpressionNode, @unchecked Sendable {
 }
 
 /// `!` and `!!`.
-final class TruthNode: ExpressionNode, @unchecked Sendable {
+final class TruthNode: PredicateNode, @unchecked Sendable {
     let operand: ExpressionNode
     let inverted: Bool
 
     init(_ operand: ExpressionNode, inverted: Bool) {
         self.operand = operand
         self.inverted = inverted
-    }
-
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
-        .bool(try truth(&evaluation))
     }
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
@@ -67,7 +63,7 @@ final class TruthNode: ExpressionNode, @unchecked Sendable {
 }
 
 /// `==`, `!=`, `===`, `!==`.
-final class EqualityNode: ExpressionNode, @unchecked Sendable {
+final class EqualityNode: PredicateNode, @unchecked Sendable {
     let left: ExpressionNode
     let right: ExpressionNode
     let strict: Bool
@@ -78,10 +74,6 @@ final class EqualityNode: ExpressionNode, @unchecked Sendable {
         self.right = right
         self.strict = strict
         self.inverted = inverted
-    }
-
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
-        .bool(try truth(&evaluation))
     }
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
@@ -103,7 +95,7 @@ extension EqualityNode {
 }
 
 /// `<`, `<=`, `>`, `>=`; with three operands they ask whether the middle one lies between.
-final class OrderNode: ExpressionNode, @unchecked Sendable {
+final class OrderNode: PredicateNode, @unchecked Sendable {
     enum Relation {
         case less, lessOrEqual, greater, greaterOrEqual
 
@@ -140,10 +132,6 @@ final class OrderNode: ExpressionNode, @unchecked Sendable {
         self.last = last
     }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
-        .bool(try truth(&evaluation))
-    }
-
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
         try evaluation.spend()
         let a = try left.value(&evaluation)
@@ -160,7 +148,7 @@ final class OrderNode: ExpressionNode, @unchecked Sendable {
 
 /// A comparison of more operands than the common ones take: it holds where it holds between each and the next.
 /// The first pair for which it does not ends it; what comes behind is not looked at.
-final class ChainNode: ExpressionNode, @unchecked Sendable {
+final class ChainNode: PredicateNode, @unchecked Sendable {
     enum Comparison {
         case order(OrderNode.Relation)
         case equality(strict: Bool, inverted: Bool)
@@ -172,10 +160,6 @@ final class ChainNode: ExpressionNode, @unchecked Sendable {
     init(_ comparison: Comparison, _ operands: [ExpressionNode]) {
         self.comparison = comparison
         self.operands = operands
-    }
-
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
-        .bool(try truth(&evaluation))
     }
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {

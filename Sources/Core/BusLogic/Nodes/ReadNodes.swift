@@ -230,14 +230,10 @@ final class IndexReadNode: ReadNode, @unchecked Sendable {
 }
 
 /// `exists`: whether anything stands at a place, null included.
-final class ExistenceNode: ExpressionNode, @unchecked Sendable {
+final class ExistenceNode: PredicateNode, @unchecked Sendable {
     let place: ReadNode
 
     init(_ place: ReadNode) { self.place = place }
-
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
-        .bool(try truth(&evaluation))
-    }
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
         try evaluation.spend()

@@ -59,17 +59,13 @@ final class SubstringNode: ExpressionNode, @unchecked Sendable {
 }
 
 /// `in`: whether an array has an equal element, or a text the other text in it.
-final class MembershipNode: ExpressionNode, @unchecked Sendable {
+final class MembershipNode: PredicateNode, @unchecked Sendable {
     let element: ExpressionNode
     let container: ExpressionNode
 
     init(_ element: ExpressionNode, _ container: ExpressionNode) {
         self.element = element
         self.container = container
-    }
-
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
-        .bool(try truth(&evaluation))
     }
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
