@@ -1,3 +1,4 @@
+import BusJSON
 import Flux
 
 /// A state that can live on a bus: in the daemon that hosts it, and mirrored in every process that looks at it.
@@ -35,8 +36,33 @@ public protocol SharedState: State, Codable where Action: Codable {
     /// Values derived from the state that a daemon publishes as further members of it; none by default.
     static var published: PublishedValues<Self> { get }
 
+    /// The version of the state's form, from 1 on; 1 by default. A daemon that is started on a log with states of an
+    /// earlier version migrates them; one with states of a later version is refused.
+    static var version: Int { get }
+
+    /// A state of an earlier version as the next version has it: a daemon calls it once for each version between that of
+    /// a stored state and ``version``. Published values are no part of the state.
+    ///
+    /// It has to be pure, as mutations are.
+    ///
+    /// - Parameters:
+    ///   - state: The state in the form of `version`, an object.
+    ///   - version: The version it comes from; what is returned has the form of the next one.
+    /// - Throws: Any error, where the state can't be migrated; then nothing is, and the daemon does not start.
+    static func migrate(_ state: JSON, from version: Int) throws -> JSON
+
     /// The state of a new store.
     init()
+}
+
+/// A state of an earlier version that the type does not know how to migrate.
+public struct MigrationMissing: Error, CustomStringConvertible {
+    let type: String
+    let version: Int
+
+    public var description: String {
+        "\(type).migrate does not take version \(version); write what leads from it to version \(version + 1)"
+    }
 }
 
 extension SharedState {
@@ -46,4 +72,10 @@ extension SharedState {
     }
 
     public static var published: PublishedValues<Self> { PublishedValues() }
+
+    public static var version: Int { 1 }
+
+    public static func migrate(_ state: JSON, from version: Int) throws -> JSON {
+        throw MigrationMissing(type: String(describing: Self.self), version: version)
+    }
 }

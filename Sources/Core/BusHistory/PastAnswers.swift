@@ -163,13 +163,13 @@ package final class PastAnswers<Source: PastSource> {
     }
 
     private func state(_ revision: Int, _ store: String) throws(PastFailure) -> LogAnswer {
-        guard let state = try machine(at: revision).state(at: store) else {
+        guard let past = try machine(at: revision).pastState(at: store) else {
             return .refused(
                 code: "unknown_store",
                 message:
                     "There was no store \(store) at revision \(revision); look for a revision in its history.",
                 details: [:])
         }
-        return .state(state)
+        return .state(past)
     }
 }

@@ -2,7 +2,7 @@
 public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
     case ack, actions, after, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision, initial
-    case key, limit, match, `protocol`, revision, select, since, state, sub, token, until
+    case key, limit, match, `protocol`, revision, select, since, state, sub, token, until, version
 
     package var name: String { "\(self)" }
 
@@ -56,7 +56,8 @@ package enum Operation: String, CaseIterable, Sendable {
                 .op, .id, .type, .store, .action, .payload, .actions, .ifRevision, .key, .after, .epoch,
                 .dryRun, .ack)
         case .create:
-            MemberSet(.op, .id, .store, .state, .ephemeral, .ifMissing, .key, .after, .epoch)
+            MemberSet(
+                .op, .id, .store, .state, .version, .ephemeral, .ifMissing, .key, .after, .epoch)
         case .drop: MemberSet(.op, .id, .store, .key, .after, .epoch)
         case .get: MemberSet(.op, .id, .store, .type, .match, .select, .revision, .limit, .after)
         case .stores: MemberSet(.op, .id, .match, .limit, .after)
@@ -68,7 +69,8 @@ package enum Operation: String, CaseIterable, Sendable {
         case .history: MemberSet(.op, .id, .since, .until, .limit, .type, .store)
         case .revert: MemberSet(.op, .id, .store, .revision, .ifRevision)
         case .will: MemberSet(.op, .id, .actions)
-        case .sync, .stats, .ping, .reload: MemberSet(.op, .id)
+        case .reload: MemberSet(.op, .id, .dryRun)
+        case .sync, .stats, .ping: MemberSet(.op, .id)
         }
     }
 }

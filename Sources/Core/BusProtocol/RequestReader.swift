@@ -391,7 +391,7 @@ public final class RequestReader {
         ("limit", .limit), ("match", .match), ("since", .since), ("state", .state), ("until", .until),
         ("cause", .cause), ("token", .token), ("client", .client), ("dryRun", .dryRun),
         ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),
-        ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
+        ("version", .version), ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
         ("ifMissing", .ifMissing), ("ifRevision", .ifRevision),
     ]
 }

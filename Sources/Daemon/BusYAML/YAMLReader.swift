@@ -54,7 +54,10 @@ struct YAMLReader: ~Copyable {
     }
 
     /// Reads the value that the current event starts; afterwards its last event is the current one.
-    private mutating func value(levelsLeft: Int) throws(SourceError) -> LocatedValue {
+    /// `hasNumberedKeys`: the keys of an object may be integers, and are taken as their texts.
+    private mutating func value(
+        levelsLeft: Int, hasNumberedKeys: Bool = false
+    ) throws(SourceError) -> LocatedValue {
         let place = here
         switch event.type {
         case YAML_ALIAS_EVENT:
@@ -69,7 +72,9 @@ struct YAMLReader: ~Copyable {
         case YAML_MAPPING_START_EVENT:
             try refuse(anchor: event.data.mapping_start.anchor, tag: event.data.mapping_start.tag)
             guard levelsLeft > 0 else { throw failure(LocatedValue.tooDeep) }
-            return LocatedValue(.object(try mapping(at: place, levelsLeft: levelsLeft - 1)), at: place)
+            let object = try mapping(
+                at: place, levelsLeft: levelsLeft - 1, hasNumberedKeys: hasNumberedKeys)
+            return LocatedValue(.object(object), at: place)
         default:
             throw failure("A value is missing here.")
         }
@@ -85,20 +90,25 @@ struct YAMLReader: ~Copyable {
         return elements
     }
 
-    private mutating func mapping(at place: Place, levelsLeft: Int) throws(SourceError) -> LocatedObject {
+    private mutating func mapping(
+        at place: Place, levelsLeft: Int, hasNumberedKeys: Bool
+    ) throws(SourceError) -> LocatedObject {
         var members: [LocatedObject.Member] = []
+        let isRoot = levelsLeft == depthLimit - 1
         try advance()
         while event.type != YAML_MAPPING_END_EVENT {
             let keyPlace = here
-            let key = try key()
+            let key = try key(mayBeNumber: hasNumberedKeys)
             try advance()
-            members.append(.init(key: key, place: keyPlace, value: try value(levelsLeft: levelsLeft)))
+            // The steps of a migration are called as the versions they start from.
+            let value = try value(levelsLeft: levelsLeft, hasNumberedKeys: isRoot && key == "migrate")
+            members.append(.init(key: key, place: keyPlace, value: value))
             try advance()
         }
         return try LocatedObject(members, at: place)
     }
 
-    private mutating func key() throws(SourceError) -> String {
+    private mutating func key(mayBeNumber: Bool) throws(SourceError) -> String {
         if event.type == YAML_ALIAS_EVENT { throw failure("Aliases are not taken; write the key out.") }
         guard event.type == YAML_SCALAR_EVENT else {
             throw failure("A key must be a string, not a list or an object.")
@@ -108,7 +118,9 @@ struct YAMLReader: ~Copyable {
         if plain && text() == "<<" {
             throw failure("Merge keys are not taken; write the members out.")
         }
-        if case .string(let key) = try scalar() { return key }
+        let value = try scalar()
+        if case .string(let key) = value { return key }
+        if mayBeNumber, case .int(let number) = value { return String(number) }
         let shown = text()
         throw failure(
             shown.isEmpty

@@ -92,6 +92,26 @@ package final class CompiledType<State: SharedState>: StateType {
         }
     }
 
+    package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
+        var state = state
+        for step in version..<max(version, State.version) {
+            let migrated: JSON
+            do {
+                migrated = try State.migrate(.object(state), from: step)
+            } catch {
+                throw PayloadFailure(
+                    "the step from version \(step) to \(step + 1) fails: \(CompiledTypeText.sentence(error))")
+            }
+            guard case .object(let object) = migrated else {
+                throw PayloadFailure(
+                    "the step from version \(step) to \(step + 1) makes \(migrated.phrase) of the state; return an object."
+                )
+            }
+            state = object
+        }
+        return state
+    }
+
     /// A state as the bus keeps it, published values included.
     static func object(of state: State) throws -> JSONObject {
         var object = try state.encodedMembers()
@@ -122,6 +142,7 @@ package final class CompiledType<State: SharedState>: StateType {
         var definition: JSONObject = [
             "type": .string(State.typeName), "initial": .object(plain), "actions": .object(actions),
         ]
+        if State.version != 1 { definition["version"] = .int(State.version) }
         if !State.published.isEmpty {
             var computed = JSONObject()
             for name in State.published.names { computed[name] = .null }

@@ -36,7 +36,7 @@ import Testing
         try file.endSnapshot()
         withExtendedLifetime(snapshot) {}
         engine.beginLogging()
-        engine.begin(with: setup.types)
+        try engine.begin(with: setup.types)
         try engine.createConfigured("stamp/main")
         while let group = engine.sealBatch() {
             try file.append(group.entries.bytes, first: group.first, last: group.last, time: group.time)

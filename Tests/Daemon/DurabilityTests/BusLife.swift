@@ -20,6 +20,10 @@ struct BusLife {
     private var now = 1_795_000_000_000
     private(set) var epochs = 0
 
+    /// The version of the type `age` that the daemon is started with; some starts bring the next one.
+    private var version = 1
+    private static let aging = (0..<5).map { "age/\($0)" }
+
     /// What the client knows: the epoch, the last revision it was told, its dispatches that were answered.
     private var epoch: String?
     private var seen = 0
@@ -80,7 +84,8 @@ struct BusLife {
         let configuration = EngineConfiguration(epoch: file.epoch ?? "epoch 0", ownUID: 0, version: "test")
         let reader = try LogReader(path: "log", vfs: disk.name)
         let isNew = try reader.snapshots().isEmpty
-        let types = try SampleTypes.load(and: [])
+        if Bool.random(using: &random) { version += 1 }
+        let types = try SampleTypes.load(and: [Self.definition(version)])
         let engine =
             isNew
             ? Engine(configuration, types: types)
@@ -95,13 +100,34 @@ struct BusLife {
         engine.beginTurn(at: now)
         engine.beginLogging()
         engine.endOrphanedSessions()
-        engine.begin(with: types)
+        try engine.begin(with: types)
         try engine.createConfigured("counter/main")
+        for store in Self.aging { try engine.createConfigured(store) }
+        checkVersions(engine)
         let client = engine.connect(.unix(uid: 1000, pid: 7))
         let bus = Bus(engine: engine, file: file, client: client)
         try write(bus)
         meet(engine)
         return bus
+    }
+
+    /// A type whose states say which steps led to them.
+    private static func definition(_ version: Int) -> String {
+        let steps = (1..<max(1, version)).map {
+            "  \($0): { increment: { version: 1 }, append: { steps: \($0) } }"
+        }
+        let migrate = steps.isEmpty ? "" : "\nmigrate:\n" + steps.joined(separator: "\n")
+        return "type: age\nversion: \(version)\ninitial: { version: \(version), steps: [] }" + migrate
+    }
+
+    /// Every store has the version that the daemon was started with, and each step between was taken once.
+    private func checkVersions(_ engine: Engine) {
+        for store in Self.aging {
+            let state = engine.state(at: store)
+            let steps = state?["steps"]?.array?.compactMap(\.int) ?? []
+            #expect(state?["version"]?.int == version, "seed \(seed)")
+            #expect(steps == Array((version - steps.count)..<version), "seed \(seed)")
+        }
     }
 
     /// The client connects: it knows the epoch from before, or begins anew.

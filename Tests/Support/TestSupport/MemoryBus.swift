@@ -56,7 +56,7 @@ package final class MemoryBus {
         if setup.log != nil {
             engine.beginLogging()
             engine.endOrphanedSessions()
-            engine.begin(with: types)
+            try engine.begin(with: types)
             replayer = Self.replayer(types)
         }
         for store in setup.stores { try engine.createConfigured(store) }
@@ -241,7 +241,7 @@ package final class MemoryBus {
         _ = follower.takeOutputs()
         follower.beginLogging()
         follower.endOrphanedSessions()
-        follower.begin(with: types)
+        try follower.begin(with: types)
         return follower
     }
 

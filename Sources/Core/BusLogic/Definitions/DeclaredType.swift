@@ -17,6 +17,7 @@ package final class DeclaredType: StateType {
     package let actionNames: [String]
 
     let actions: [DeclaredAction]
+    let migrations: Migrations
     let computed: ComputedValues
     /// `initial` as it was written, without computed values.
     let plain: JSONObject
@@ -46,6 +47,7 @@ package final class DeclaredType: StateType {
         waitFor = parts.waitFor
         waitForPlaces = parts.waitForPlaces
         actions = parts.actions
+        migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
         place = parts.place
     }
@@ -58,6 +60,10 @@ package final class DeclaredType: StateType {
     }
 
     package func payloadSchema(of action: Int) -> PayloadSchema? { actions[action].payload }
+
+    package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
+        try migrations.apply(to: state, from: version)
+    }
 
     package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
         var state = plain

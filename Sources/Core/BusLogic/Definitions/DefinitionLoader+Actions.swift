@@ -36,7 +36,7 @@ extension DefinitionLoader {
                 let bits = path.first.map { parts.computed.bits(of: $0) }
                 steps.append(WriteStep(kind, path, value: value, bits: bits))
             }
-            keepOrder(of: writes, kind, action: name)
+            keepOrder(of: writes, kind, in: "actions", name)
         }
         return DeclaredAction(
             name: name, payload: payload, requirements: requirements, condition: condition, steps: steps)
@@ -59,7 +59,7 @@ extension DefinitionLoader {
 
     // MARK: Writes
 
-    private struct Write {
+    struct Write {
         let path: String
         let place: Place
         let expression: LocatedValue?
@@ -67,7 +67,7 @@ extension DefinitionLoader {
 
     /// The writes of one kind, in written order: a list of paths, or an object of paths and expressions. Such
     /// objects may also stand in a list, which keeps their order where objects do not.
-    private static func writes(of kind: WriteKind, _ source: LocatedValue) throws(SourceError) -> [Write] {
+    static func writes(of kind: WriteKind, _ source: LocatedValue) throws(SourceError) -> [Write] {
         let name = kind.rawValue
         guard kind.takesValue else {
             var writes: [Write] = []
@@ -96,8 +96,8 @@ extension DefinitionLoader {
     }
 
     /// Objects lose the order of their members when a definition is passed on. Where it matters, the definition
-    /// that is passed on has a list instead.
-    private mutating func keepOrder(of writes: [Write], _ kind: WriteKind, action: String) {
+    /// that is passed on has a list instead: in the member `name` of `actions` or of `migrate`.
+    mutating func keepOrder(of writes: [Write], _ kind: WriteKind, in group: String, _ name: String) {
         guard kind.takesValue else { return }
         let isSorted = zip(writes, writes.dropFirst()).allSatisfy { UTF8Order.precedes($0.path, $1.path) }
         if isSorted { return }
@@ -111,11 +111,11 @@ extension DefinitionLoader {
         guard matters else { return }
         let list = writes.map { write in JSON.object([write.path: write.expression?.json ?? .null]) }
         guard case .object(var definition) = parts.definition,
-            case .object(var actions)? = definition["actions"], case .object(var body)? = actions[action]
+            case .object(var members)? = definition[group], case .object(var body)? = members[name]
         else { return }
         body[kind.rawValue] = .array(list)
-        actions[action] = .object(body)
-        definition["actions"] = .object(actions)
+        members[name] = .object(body)
+        definition[group] = .object(members)
         parts.definition = .object(definition)
     }
 

@@ -15,6 +15,7 @@ struct DefinitionLoader {
         var waitFor: [String] = []
         var waitForPlaces: [Place] = []
         var actions: [DeclaredAction] = []
+        var migrations = Migrations(steps: [])
         var place: Place
     }
 
@@ -25,7 +26,7 @@ struct DefinitionLoader {
     /// Names of the computed values.
     var computedNames: [String] = []
 
-    static let members = ["type", "summary", "initial", "computed", "waitFor", "actions"]
+    static let members = ["type", "summary", "version", "initial", "computed", "waitFor", "actions", "migrate"]
     static let longestName = 64
 
     init(_ source: LocatedValue) throws(SourceError) {
@@ -44,6 +45,7 @@ struct DefinitionLoader {
             try Self.check(name: member.key, of: "An action", at: member.place)
             parts.actions.append(try loadAction(member))
         }
+        parts.migrations = try loadMigrations()
         return parts
     }
 

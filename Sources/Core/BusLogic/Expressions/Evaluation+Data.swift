@@ -6,6 +6,8 @@ enum DataScope: Sendable {
     case action(waitFor: [String])
     /// The state itself: computed values.
     case state
+    /// `{state}`: the state that a migration starts from.
+    case migration
     /// The element of an iteration, the error of a `try`, or the data of a free-standing expression.
     case element
     /// `{current, accumulator}`.
@@ -33,6 +35,9 @@ extension Evaluation {
     mutating func find(_ keys: [ReadKey], in scope: DataScope) throws(EvaluationFailure) -> JSON? {
         switch scope {
         case .state: return state.find(keys)
+        case .migration:
+            guard let first = keys.first else { return .object(["state": .object(state)]) }
+            return first.name == "state" ? state.find(keys, from: 1) : nil
         case .element: return element.find(keys)
         case .reduction: return Self.find(keys, current: element, accumulator: accumulator)
         case .action(let waitFor):

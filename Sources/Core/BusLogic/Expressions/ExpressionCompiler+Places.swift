@@ -31,7 +31,7 @@ extension ExpressionCompiler {
         switch target {
         case .data(let data):
             if isKnown { return try read(known, in: data, steps: steps, operation) }
-            if steps > 0, !data.isAction, !data.isState {
+            if steps > 0, !data.isOutermost {
                 let start = try read(known, in: data, steps: steps, operation)
                 return SegmentsReadNode(start, rest, in: data.data)
             }
@@ -64,7 +64,7 @@ extension ExpressionCompiler {
         _ keys: [String], in scope: ExpressionScope, steps: Int, _ operation: Operation
     ) throws(SourceError) -> ReadNode {
         // State and payload are the same in every scope; an element has to be kept.
-        guard steps > 0, !scope.isAction, !scope.isState else {
+        guard steps > 0, !scope.isOutermost else {
             return try read(keys, nil, in: scope, at: operation.place)
         }
         climbs = true

@@ -51,7 +51,23 @@ extension ExpressionCompiler {
             default: return DataReadNode(keys.map { ReadKey($0) }, in: .reduction, fallback: fallback)
             }
         case .action: return try readAction(keys, fallback, in: scope, at: place)
+        case .migration: return try readMigration(keys, fallback, in: scope, at: place)
         }
+    }
+
+    /// The state that is migrated has the members of an earlier version, which no definition lists any more.
+    private func readMigration(
+        _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope, at place: Place
+    ) throws(SourceError) -> ReadNode {
+        guard let root = keys.first else { return DataReadNode([], in: scope.data, fallback: fallback) }
+        guard UTF8Order.equal(root, "state") else {
+            let hint =
+                ExpressionScope.actionNames.contains(root)
+                ? "leave it out." : "write state.\(root) for a member of it."
+            throw SourceError(
+                "\(root) is no data of a migration, which reads the old state alone; \(hint)", at: place)
+        }
+        return StateReadNode(keys.dropFirst().map { ReadKey($0) }, fallback: fallback)
     }
 
     private func readAction(

@@ -40,8 +40,41 @@ package protocol StateType: AnyObject, Sendable {
     /// The state of a new store with members of `initial` replaced: unknown ones are refused, computed ones
     /// ignored and worked out anew.
     func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject
+
+    /// A state of an earlier version, without computed values, as this version has it. What comes out is checked by
+    /// `initialState`.
+    func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject
 }
 
 extension StateType {
     package func payloadSchema(of action: Int) -> PayloadSchema? { nil }
+
+    /// The definition's version; 1 where it has none.
+    package var version: Int { definition.definedVersion }
+
+    /// The state that one of an earlier version, or of another definition of this version, becomes; computed values of
+    /// that definition are left out of it. The error says what is in the way, and where.
+    package func adopt(
+        _ state: JSONObject, of earlier: Int
+    ) throws(PayloadFailure) -> JSONObject {
+        guard earlier <= version else {
+            throw PayloadFailure(
+                "the state is of version \(earlier), and \(name) has version \(version): states do not go back to an earlier version."
+            )
+        }
+        return try initialState(
+            replacing: earlier < version ? migrate(state, from: earlier) : state)
+    }
+}
+
+extension JSON {
+    /// The version of a state type whose definition this is.
+    package var definedVersion: Int { self["version"]?.int ?? 1 }
+
+    /// A state without the values that a type with this definition computes.
+    package func withoutComputed(_ state: JSONObject) -> JSONObject {
+        var state = state
+        for name in self["computed"]?.object?.keys ?? [] { state[name] = nil }
+        return state
+    }
 }

@@ -115,6 +115,15 @@ extension StateMachine: StoreReader {
         find(address).map { stores.pointer($0).pointee.state }
     }
 
+    /// The state of a store and the version of its type, for a later machine.
+    package func pastState(at address: String) -> PastState? {
+        find(address).map { index in
+            let record = stores.pointer(index)
+            return PastState(
+                record.pointee.state, under: types[Int(record.pointee.type)].type.definition)
+        }
+    }
+
     package func addresses(ofType type: String) -> [String] {
         guard let entry = typesByName[type] else { return [] }
         return entry.inOrder.map { address(of: Int($0)) }

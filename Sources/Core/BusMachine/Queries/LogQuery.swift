@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 
 /// A question that only the log can answer, because the state machine holds the present only.
 package struct LogQuery: Sendable {
@@ -41,11 +42,23 @@ package struct LogQuery: Sendable {
 package enum LogAnswer: Sendable {
     /// Members of the reply, each with a comma before it.
     case members([UInt8])
-    case state(JSONObject)
+    case state(PastState)
     /// Entries, one per line, and the revision up to which they go.
     case entries([UInt8], through: Int)
     /// The entries do not go back that far, only to this revision.
     case gap(oldest: Int)
     /// The code, message and details of an error, as JSON.
     case refused(code: String, message: String, details: JSONObject)
+}
+
+/// A store's state in the past, without the values that its type computed then.
+package struct PastState: Sendable {
+    package let state: JSONObject
+    /// The version that its type had.
+    package let version: Int
+
+    package init(_ state: JSONObject, under definition: JSON) {
+        self.state = definition.withoutComputed(state)
+        version = definition.definedVersion
+    }
 }

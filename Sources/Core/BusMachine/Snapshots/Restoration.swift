@@ -176,9 +176,8 @@ package final class Restoration {
         guard let type else { return nil }
         var states: [JSONObject] = []
         for record in records {
-            var state = record.members["state"]?.object ?? [:]
-            for name in old["computed"]?.object?.keys ?? [] { state[name] = nil }
-            guard let fitting = try? type.initialState(replacing: state),
+            let state = old.withoutComputed(record.members["state"]?.object ?? [:])
+            guard let fitting = try? type.adopt(state, of: old.definedVersion),
                 fitting.encodedSize <= machine.limits.state
             else { return nil }
             states.append(fitting)

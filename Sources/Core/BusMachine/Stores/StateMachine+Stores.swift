@@ -4,17 +4,17 @@ import BusProtocol
 
 /// Stores are created and dropped.
 extension StateMachine {
-    /// The state of a new store: members of the type's first state are replaced by `members`. Throws where the bus, or
-    /// the session, has no room for one more.
+    /// The state of a new store: members of the type's first state are replaced by `members`, which may be a state of an
+    /// earlier version. Throws where the bus, or the session, has no room for one more.
     package func newState(
-        of entry: TypeEntry, replacing members: JSONObject?, in session: Session?
+        of entry: TypeEntry, replacing members: JSONObject?, of version: Int? = nil, in session: Session?
     ) throws(RequestError) -> JSONObject {
         guard stores.count < limits.stores else {
             throw RequestError(
                 .limit, "The bus has \(limits.stores) stores, its limit; drop what is not needed.")
         }
         if let session { try requireRoom(in: session.ephemeralStores.count) }
-        let state = try initialState(of: entry, replacing: members)
+        let state = try initialState(of: entry, replacing: members, of: version)
         let size = state.encodedSize
         guard size <= limits.state else {
             throw RequestError(
@@ -86,23 +86,23 @@ extension StateMachine {
     }
 
     private func initialState(
-        of entry: TypeEntry, replacing members: JSONObject?
+        of entry: TypeEntry, replacing members: JSONObject?, of version: Int?
     ) throws(RequestError) -> JSONObject {
         guard let members else { return entry.type.initial }
         do throws(PayloadFailure) {
-            return try entry.type.initialState(replacing: members)
+            return try entry.type.adopt(members, of: version ?? entry.type.version)
         } catch {
             throw .invalid("state", error.message)
         }
     }
 
-    /// A past state under the current type, without the values that it computes.
+    /// A past state as the current type has it: migrated, if it is of an earlier version, and its computed values anew.
     package func state(
-        _ old: JSONObject, of revision: Int, for index: Int32
+        _ old: PastState, of revision: Int, for index: Int32
     ) throws(RequestError) -> JSONObject {
         let entry = types[Int(stores.pointer(index).pointee.type)]
         do throws(PayloadFailure) {
-            return try entry.type.initialState(replacing: entry.withoutComputed(old))
+            return try entry.type.adopt(old.state, of: old.version)
         } catch {
             throw RequestError(
                 .rejected,

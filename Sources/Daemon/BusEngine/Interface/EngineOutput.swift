@@ -16,6 +16,8 @@ package struct ReloadRequest: Sendable {
     let number: Int
     /// The principal that requested it, also when its connection is gone.
     let principal: Principal
+    /// What it would do is wanted, and nothing done.
+    package let isDryRun: Bool
 }
 
 /// Why definitions could not be reloaded; the old ones stay.

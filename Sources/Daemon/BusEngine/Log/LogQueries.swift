@@ -27,9 +27,12 @@ final class LogQueries {
     }
 
     /// A connection requests a reload.
-    func askReload(id: [UInt8], _ connection: Connection, by principal: Principal) {
+    func askReload(id: [UInt8], _ connection: Connection, by principal: Principal, isDryRun: Bool) {
         let number = wait(for: .reload, id: id, connection)
-        outputs.add(.reload(ReloadRequest(connection: connection.id, number: number, principal: principal)))
+        outputs.add(
+            .reload(
+                ReloadRequest(
+                    connection: connection.id, number: number, principal: principal, isDryRun: isDryRun)))
     }
 
     private func wait(for purpose: PendingQuery.Purpose, id: [UInt8], _ connection: Connection) -> Int {

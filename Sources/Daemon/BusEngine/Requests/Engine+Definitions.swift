@@ -1,3 +1,4 @@
+import BusJSON
 import BusLogic
 import BusMachine
 import BusProtocol
@@ -6,30 +7,40 @@ import BusProtocol
 extension Engine {
     func reload(_ connection: Connection) throws(RequestError) {
         try admission.requireOperator(connection.principal!)
-        try admission.requireCommits()
+        let isDryRun = try request.flag(.dryRun, default: false)
+        if !isDryRun { try admission.requireCommits() }
         if mustWait(for: Work.reload, connection, currentLine) { return }
         clock.work += Work.reload
-        queries.askReload(id: Array(request.id), connection, by: connection.principal!)
+        queries.askReload(
+            id: Array(request.id), connection, by: connection.principal!, isDryRun: isDryRun)
     }
 
     /// Definitions and limits have been read, for a client that requested a reload, or (nil) for the daemon
-    /// itself: the types, and the limits, which apply once every store fits the types. True if that is so; after
-    /// a failure everything stays as it was.
+    /// itself: the types, and the limits, which apply once every store fits the types. True if they are in force; after
+    /// a failure, and after a dry run, everything stays as it was.
     package func finishReload(
         _ request: ReloadRequest?, _ loaded: Result<([any StateType], Limits), ReloadFailure>
     ) -> Bool {
         guard let request else { return (try? reload(loaded, by: .daemon)) != nil }
         guard let (connection, pending) = queries.take(request.number, of: request.connection) else {
-            return (try? reload(loaded, by: request.principal)) != nil
+            return !request.isDryRun && (try? reload(loaded, by: request.principal)) != nil
         }
         let start = clock.work
         var isDone = false
-        finish(pending.id, connection) { () throws(RequestError) in
-            do throws(ReloadFailure) {
-                try self.reload(loaded, by: connection.principal!)
-                isDone = true
+        pending.id.withUnsafeBytes { id in
+            do throws(RequestError) {
+                if request.isDryRun {
+                    try answer(id, connection, withRehearsalOf: loaded)
+                } else {
+                    let migrations = try reload(for: connection, loaded)
+                    isDone = true
+                    answer(connection, id: id) {
+                        $0.append(revision: machine.revision)
+                        Self.append(migrations, to: $0)
+                    }
+                }
             } catch {
-                throw RequestError(.rejected, error.message)
+                refuse(error, for: connection, id: id)
             }
         }
         // The cost is not known in advance.
@@ -42,43 +53,126 @@ extension Engine {
     }
 
     private func reload(
+        for connection: Connection, _ loaded: Result<([any StateType], Limits), ReloadFailure>
+    ) throws(RequestError) -> [Redefinition.Migration] {
+        do throws(ReloadFailure) {
+            return try reload(loaded, by: connection.principal!)
+        } catch {
+            throw RequestError(.rejected, error.message)
+        }
+    }
+
+    private func reload(
         _ loaded: Result<([any StateType], Limits), ReloadFailure>, by principal: Principal
-    ) throws(ReloadFailure) {
+    ) throws(ReloadFailure) -> [Redefinition.Migration] {
+        let migrations: [Redefinition.Migration]
         do throws(ReloadFailure) {
             if let reason = log.unavailableReason { throw ReloadFailure(message: reason) }
             let (types, limits) = try loaded.get()
-            let details: CommitDetails
-            do throws(RequestError) { details = try machine.redefine(types) } catch {
-                throw ReloadFailure(message: error.message)
-            }
+            let planned = try redefinition(with: types)
+            migrations = planned.migrations
             adopt(limits)
-            commit(details, by: principal)
+            commit(machine.redefine(by: planned), by: principal)
         } catch {
             outputs.report(
                 Diagnostic(
                     kind: .reloadRefused, level: .error, message: "Nothing was reloaded: \(error.message)"))
             throw error
         }
+        let migrated = migrations.map { ", \($0.type) went from version \($0.from) to \($0.to)" }.joined()
         outputs.report(
             Diagnostic(
-                kind: .reloaded, level: .notice, message: "Definitions and limits were reloaded.",
+                kind: .reloaded, level: .notice,
+                message: "Definitions and limits were reloaded\(migrated).",
                 revision: machine.revision))
+        return migrations
     }
 
-    /// The daemon begins with a log or a hand-over, whose definitions may be older than those it was started with. A
-    /// type whose stores do not fit the new definition keeps the old one, and the operator's log says so.
-    package func begin(with loaded: [any StateType]) {
-        let (details, kept) = machine.begin(with: loaded)
-        for type in kept { reportKept(type.type, " (\(type.reason))") }
-        if let details { commit(details, by: .daemon) }
+    private func redefinition(with types: [any StateType]) throws(ReloadFailure) -> Redefinition {
+        do throws(Redefinition.Refusal) {
+            let planned = try machine.redefinition(with: types)
+            clock.work += Work.reloadedStore * planned.looked
+            return planned
+        } catch {
+            throw ReloadFailure(message: "The old definitions stay. \(error.message)")
+        }
     }
 
-    func reportKept(_ type: String, _ reason: String = "") {
+    /// The reply to a dry run: what would be migrated, and the stores that would differ, as many as a line holds.
+    private func answer(
+        _ id: UnsafeRawBufferPointer, _ connection: Connection,
+        withRehearsalOf loaded: Result<([any StateType], Limits), ReloadFailure>
+    ) throws(RequestError) {
+        let planned: Redefinition
+        do throws(ReloadFailure) {
+            planned = try redefinition(with: loaded.get().0)
+        } catch {
+            throw RequestError(.rejected, error.message)
+        }
+        let room = limits.daemon.line - id.count - Self.restOfRehearsal
+        try answerWithinLine(connection, id: id) { writer in
+            writer.append(revision: machine.revision)
+            writer.append(",\"types\":")
+            writer.append(
+                jsonArray: planned.definitions.map { $0["type"] ?? .null } + planned.undefined.map(JSON.string))
+            Self.append(planned.migrations, to: writer)
+            writer.append(",\"changed\":")
+            writer.append(decimal: planned.states.count)
+            writer.append(",\"states\":{")
+            var shown = 0
+            for (store, state) in planned.states {
+                let mark = writer.count
+                if shown > 0 { writer.append(UInt8(ascii: ",")) }
+                writer.append(quoted: machine.address(of: Int(store)))
+                writer.append(UInt8(ascii: ":"))
+                writer.append(jsonObject: state)
+                guard writer.count <= room else {
+                    writer.truncate(to: mark)
+                    break
+                }
+                shown += 1
+            }
+            writer.append(UInt8(ascii: "}"))
+            if shown < planned.states.count { writer.append(",\"more\":true") }
+            return true
+        }
+    }
+
+    /// Beside the states and the `id`, what a reply to a dry run holds in bytes, with room for a few migrations.
+    private static let restOfRehearsal = 64
+
+    private static func append(_ migrations: [Redefinition.Migration], to writer: ByteWriter) {
+        if migrations.isEmpty { return }
+        writer.append(",\"migrated\":")
+        writer.append(
+            jsonArray: migrations.map {
+                [
+                    "type": .string($0.type), "from": .int($0.from), "to": .int($0.to),
+                    "stores": .int($0.stores),
+                ]
+            })
+    }
+
+    /// The daemon begins with a log, whose definitions may be older than those it was started with. Throws, with nothing
+    /// changed, where these do not fit.
+    package func begin(with loaded: [any StateType]) throws(Redefinition.Refusal) {
+        if let details = try machine.begin(with: loaded) { commit(details, by: .daemon) }
+    }
+
+    /// Throws why a start with these definitions is refused. `isWithEphemeral`: ephemeral stores stay, because their
+    /// connections do.
+    package func requireFit(
+        _ loaded: [any StateType], isWithEphemeral: Bool
+    ) throws(Redefinition.Refusal) {
+        _ = try machine.redefinition(with: loaded, isWithEphemeral: isWithEphemeral)
+    }
+
+    func reportKept(_ type: String) {
         outputs.report(
             Diagnostic(
                 kind: .definitionKept, level: .error,
-                message: "The definition of \(type) does not fit its stores, or is gone: the old one stays"
-                    + "\(reason).",
+                message:
+                    "The definition of \(type) does not fit its stores, or is gone: the old one stays until a reload brings one that fits.",
                 type: type))
     }
 

@@ -20,6 +20,10 @@ extension Engine {
         let parts = try machine.requireAddress(request.store)
         let entry = try machine.requireType(parts.type)
         let state = try request.object(.state)
+        let version = try request.integer(.version, least: 1)
+        guard version == nil || state != nil else {
+            throw .invalid("version", "`version` says which version `state` is of; give both, or neither.")
+        }
         let isEphemeral = try request.flag(.ephemeral, default: false)
         let ifMissing = try request.flag(.ifMissing, default: false)
         let principal = connection.principal!
@@ -33,7 +37,7 @@ extension Engine {
         try machine.requireFree(String(decoding: request.store, as: UTF8.self), parts, entry)
         try admission.requireCommits()
         try create(
-            parts, of: entry, state: state, by: principal, isEphemeral ? connection : nil,
+            parts, of: entry, state: state, version, by: principal, isEphemeral ? connection : nil,
             key: key)
         reportStore(
             .storeCreated, String(decoding: request.store, as: UTF8.self), isEphemeral: isEphemeral,
@@ -52,10 +56,10 @@ extension Engine {
 
     /// `owner`: the connection with whose session the store is dropped.
     private func create(
-        _ parts: AddressParts, of entry: TypeEntry, state members: JSONObject?, by principal: Principal,
-        _ owner: Connection?, key: KeyedRequest?
+        _ parts: AddressParts, of entry: TypeEntry, state members: JSONObject?, _ version: Int?,
+        by principal: Principal, _ owner: Connection?, key: KeyedRequest?
     ) throws(RequestError) {
-        let state = try machine.newState(of: entry, replacing: members, in: owner?.session)
+        let state = try machine.newState(of: entry, replacing: members, of: version, in: owner?.session)
         try admission.requireMemory(for: state.encodedSize)
         let session = owner.map { self.session(of: $0) }
         let details = CommitDetails()

@@ -1,5 +1,8 @@
 import BusEngine
+import BusHistory
 import BusLog
+import BusMachine
+import Glibc
 
 /// What a start needs of the machine, as far as it can be checked before anything is opened. `--check` and a start make
 /// the same checks, so what the one accepts the other does not refuse.
@@ -11,7 +14,29 @@ extension ServerSetup {
         var rehearsal = EngineConfiguration(epoch: "", ownUID: 0, version: Version.text)
         rehearsal.limits = configuration.limits
         createStores(in: Engine(rehearsal, types: types), &errors)
+        if errors.isEmpty { checkLog(&errors) }
         try errors.throwIfAny()
+    }
+
+    /// Checks that the types fit the stores in the log, as a start does.
+    private func checkLog(_ errors: inout ConfigurationErrors) {
+        guard let path = configuration.log?.path, access(path.value, F_OK) == 0 else { return }
+        do throws(PastFailure) {
+            let past = try LogPast(path: path.value)
+            // A log that was never used.
+            if try past.snapshots().isEmpty { return }
+            let machine = try Replayer(knowing: natives, hashSeed: .random(in: .min ... .max)).machine(
+                from: past)
+            machine.limits = configuration.limits.bus
+            do throws(Redefinition.Refusal) {
+                _ = try machine.redefinition(with: types, isWithEphemeral: false)
+            } catch {
+                errors.add(error, of: types, log: path.place)
+            }
+        } catch {
+            // What can't be read now may be readable when the daemon starts.
+            if error.kind == .damaged { errors.add(error.message, at: path.place) }
+        }
     }
 
     /// The same for sockets and log only: errors of stores are reported by the engine that creates them.

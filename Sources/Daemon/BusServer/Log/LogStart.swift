@@ -29,12 +29,44 @@ struct LogStart {
     }
 
     func open(_ inheritance: Inheritance?) throws(StartFailure) -> Outcome {
+        let (engine, start) = try located { () throws(LogFailure) in try prepare(inheritance) }
+        // Before anything changes. Without a hand-over ephemeral stores go, as their connections have gone.
+        try fitting { () throws(Redefinition.Refusal) in
+            try engine.requireFit(types, isWithEphemeral: start.hasTakenOver)
+        }
+        let outcome = try located { () throws(LogFailure) in try begin(engine, start) }
+        // The wills of clients that have gone may have changed states once more.
+        try fitting { () throws(Redefinition.Refusal) in try engine.begin(with: types) }
+        return outcome
+    }
+
+    private func fitting(_ body: () throws(Redefinition.Refusal) -> Void) throws(StartFailure) {
+        do throws(Redefinition.Refusal) {
+            try body()
+        } catch {
+            var errors = ConfigurationErrors()
+            errors.add(error, of: types, log: settings.path.place)
+            throw errors.failure
+        }
+    }
+
+    private func located<Value>(
+        _ body: () throws(LogFailure) -> Value
+    ) throws(StartFailure) -> Value {
         do throws(LogFailure) {
-            return try begin(inheritance)
+            return try body()
         } catch {
             throw StartFailure(
                 code(of: error), SourceError(error.message, at: settings.path.place).description)
         }
+    }
+
+    /// What was found out before anything was changed.
+    private struct Preparation {
+        let file: LogFile
+        let recipe: Snapshots.Recipe
+        let isNew: Bool
+        let hasTakenOver: Bool
     }
 
     private func code(of failure: LogFailure) -> StartFailure.Code {
@@ -45,7 +77,7 @@ struct LogStart {
         }
     }
 
-    private func begin(_ inheritance: Inheritance?) throws(LogFailure) -> Outcome {
+    private func prepare(_ inheritance: Inheritance?) throws(LogFailure) -> (Engine, Preparation) {
         let path = settings.path.value
         let file = try LogFile(path: path, sync: settings.sync, bootID: BootID.read())
         for notice in file.notices {
@@ -78,9 +110,12 @@ struct LogStart {
         } else {
             engine = Engine(configuration, try replay(replayer, file))
         }
-        return try begin(
-            engine, file, Snapshots.Recipe(replayer: replayer, ending: ending), isNew: isNew,
-            hasTakenOver: handedOver != nil)
+        return (
+            engine,
+            Preparation(
+                file: file, recipe: Snapshots.Recipe(replayer: replayer, ending: ending), isNew: isNew,
+                hasTakenOver: handedOver != nil)
+        )
     }
 
     /// Whether the file has nothing to begin with: it was never used, or the first start was
@@ -92,9 +127,8 @@ struct LogStart {
     }
 
     /// From here on everything goes into the log.
-    private func begin(
-        _ engine: Engine, _ file: LogFile, _ recipe: Snapshots.Recipe, isNew: Bool, hasTakenOver: Bool
-    ) throws(LogFailure) -> Outcome {
+    private func begin(_ engine: Engine, _ start: Preparation) throws(LogFailure) -> Outcome {
+        let (file, isNew, hasTakenOver) = (start.file, start.isNew, start.hasTakenOver)
         let mailbox = LogMailbox(bell)
         // Within a history time never goes back, so another one begins where it must: else, after a clock was once set
         // ahead, all commits would have the same time until the clock comes up with it.
@@ -123,9 +157,8 @@ struct LogStart {
         }
         engine.beginLogging()
         engine.endOrphanedSessions()
-        engine.begin(with: types)
         return Outcome(
-            engine: engine, writer: writer, mailbox: mailbox, recipe: recipe, lastSnapshot: lastSnapshot,
+            engine: engine, writer: writer, mailbox: mailbox, recipe: start.recipe, lastSnapshot: lastSnapshot,
             hasTakenOver: hasTakenOver)
     }
 

@@ -8,21 +8,51 @@ package struct ReloadCommand: BusCommand {
         commandName: "reload",
         abstract: "Make the daemon load its state types again.",
         discussion: """
-            Only root and the daemon's own user may. A definition that is wrong is refused, and the bus goes on \
-            with those it has.
+            Examples:
+              fluxbus reload
+              fluxbus reload --dry-run        what it would migrate, and how, changing nothing
+
+            Only root and the daemon's own user may. A definition that is wrong, or that does not fit the stores \
+            there are, is refused, and the bus goes on with those it has.
             """)
+
+    @Flag(help: "Show which types would be migrated and which states would change, and change nothing.")
+    package var dryRun = false
 
     @OptionGroup package var options: GlobalOptions
 
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let reply = try session.ask(BusRequest("reload"))
-        if session.console.form == .text {
-            try session.console.line("reloaded\(reply["revision"].map { ", revision \($0.encoded)" } ?? "")")
-        } else {
+        let reply = try session.ask(BusRequest("reload", dryRun ? ["dryRun": true] : [:]))
+        guard session.console.form == .text else {
             try session.console.line(.object(reply))
+            return .success
+        }
+        for migration in reply["migrated"]?.array ?? [] {
+            let (from, to) = (migration["from"]?.int ?? 0, migration["to"]?.int ?? 0)
+            let type = ScreenText.safe(migration["type"]?.string ?? "")
+            let stores = DispatchCommand.count(migration["stores"]?.int ?? 0, "store")
+            try session.console.line("\(type): version \(from) to \(to), \(stores)")
+        }
+        if dryRun {
+            try showRehearsal(reply, in: session)
+        } else {
+            try session.console.line("reloaded\(reply["revision"].map { ", revision \($0.encoded)" } ?? "")")
         }
         return .success
+    }
+
+    /// The states that would change, as they would be.
+    private func showRehearsal(_ reply: JSONObject, in session: CommandSession) throws {
+        let types = reply["types"]?.array?.compactMap(\.string) ?? []
+        let states = reply["states"]?.object?.members ?? []
+        for member in states {
+            try session.console.line("\(ScreenText.safe(member.key)) \(ScreenText.safe(member.value.encoded))")
+        }
+        if reply["more"]?.bool == true { try session.console.line("… and more") }
+        let changed = DispatchCommand.count(reply["changed"]?.int ?? 0, "store")
+        let what = types.isEmpty ? "no definition" : types.map(ScreenText.safe).joined(separator: ", ")
+        try session.console.line("dry run: \(what) would change, and \(changed); nothing was done")
     }
 }

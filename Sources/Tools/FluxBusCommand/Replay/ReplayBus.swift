@@ -7,7 +7,7 @@ import BusProtocol
 /// expressions read what they read then.
 final class ReplayBus {
     /// Why a recorded commit could not be applied.
-    struct Refusal: Equatable {
+    struct Refusal: Error, Equatable {
         let code: String
         let message: String
 
@@ -66,7 +66,11 @@ final class ReplayBus {
         }
         if let definitions {
             carryOut { () throws(RequestError) in
-                machine.commit(try machine.redefine(definitions))
+                do throws(Redefinition.Refusal) {
+                    machine.commit(try machine.redefine(definitions))
+                } catch {
+                    throw RequestError(.rejected, error.message)
+                }
                 types = definitions
             }
         }
@@ -114,6 +118,9 @@ final class ReplayBus {
         principals[uid ?? -1] = principal
         return principal
     }
+
+    /// The type with this name.
+    func type(named name: String) -> (any StateType)? { types.first { $0.name == name } }
 
     // MARK: - Reading
 

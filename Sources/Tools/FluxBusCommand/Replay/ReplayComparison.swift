@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusProtocol
 
 /// Replays a recorded history twice, with its own definitions and with others, and reports after each
 /// commit which results differ.
@@ -73,7 +74,11 @@ final class ReplayComparison {
         if let refusal = bus().begin(with: address, .object(state)) {
             throw damage(header.base, refusal)
         }
-        let refusal = candidate.begin(with: address, .object(plain(state, at: address)))
+        var refusal: ReplayBus.Refusal?
+        switch adopted(state, at: address) {
+        case .success(let state): refusal = candidate.begin(with: address, .object(state))
+        case .failure(let failure): refusal = failure
+        }
         reverts.note([address], at: header.base, in: candidate)
         return deviation(nil, refusal, at: [address])
     }
@@ -95,7 +100,7 @@ final class ReplayComparison {
         let own = recorded.carryOut(
             commit, created: commit.created, revertedState: then, definitions: reloaded)
         if let own { throw damage(commit.revision, own) }
-        let before = then?.object.map { JSON.object(plain($0, at: store)) }
+        let before = then?.object.map { JSON.object((try? adopted($0, at: store).get()) ?? plain($0, at: store)) }
         let refusal = candidate.carryOut(
             commit, created: wanted(commit.created),
             revertedState: target < header.base ? before : reverts.state(of: store, at: target),
@@ -115,12 +120,36 @@ final class ReplayComparison {
         return state
     }
 
+    /// A recorded state as the other definition has it: migrated, if that is of a later version.
+    private func adopted(
+        _ state: JSONObject, at address: String
+    ) -> Result<JSONObject, ReplayBus.Refusal> {
+        let plain = plain(state, at: address)
+        guard let recorded = type(of: address), let type = candidate.type(named: recorded.name),
+            recorded.version < type.version
+        else { return .success(plain) }
+        do throws(PayloadFailure) {
+            return .success(try type.migrate(plain, from: recorded.version))
+        } catch {
+            return .failure(
+                ReplayBus.Refusal(
+                    RequestError(.rejected, "\(address) can't be migrated: \(error.message)")))
+        }
+    }
+
     /// The states requested for new stores. The log has whole states; members equal to the type's own initial state
     /// count as not requested, so that another initial state takes effect.
     private func wanted(_ created: JSONObject) -> JSONObject {
         var wanted: JSONObject = [:]
         for member in created {
-            let initial = type(of: member.key)?.initial ?? [:]
+            let recorded = type(of: member.key)
+            if let recorded, recorded.version < candidate.type(named: recorded.name)?.version ?? 0,
+                let state = member.value.object, case .success(let migrated) = adopted(state, at: member.key)
+            {
+                wanted[member.key] = .object(migrated)
+                continue
+            }
+            let initial = recorded?.initial ?? [:]
             let state = plain(member.value.object ?? [:], at: member.key)
             let given = state.members.filter { initial[$0.key] != $0.value }
             wanted[member.key] = .object(JSONObject(sorted: given))

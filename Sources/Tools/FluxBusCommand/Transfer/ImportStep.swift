@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import FluxBus
 
 /// One request of an import, with its place in the file.
@@ -42,13 +43,15 @@ struct ImportStep {
     ///
     /// A revert is imported as a drop and a new creation with that state: the revision that it reverted to has another
     /// number here, or lies before the file.
-    static func steps(of commit: RecordedCommit, epoch: String) -> [ImportStep] {
+    static func steps(
+        of commit: RecordedCommit, under definitions: RecordedDefinitions, epoch: String
+    ) -> [ImportStep] {
         var requests: [BusRequest] = []
         if !commit.actions.isEmpty {
             requests.append(BusRequest("dispatch", ["actions": .array(commit.actions)]))
         }
         for member in commit.created {
-            var request = create(member.key, member.value)
+            var request = create(member.key, member.value, definitions)
             // A store that the configuration listed there may be listed here, too.
             if commit.isByDaemon { request.set("ifMissing", true) }
             requests.append(request)
@@ -56,7 +59,7 @@ struct ImportStep {
         for address in commit.dropped { requests.append(BusRequest("drop", ["store": .string(address)])) }
         if let (store, _) = commit.reverted, let state = commit.states[store] {
             requests.append(BusRequest("drop", ["store": .string(store)]))
-            requests.append(create(store, state))
+            requests.append(create(store, state, definitions))
         }
         return requests.enumerated().map { part, request in
             ImportStep(.init(revision: commit.revision, part: part), request, epoch)
@@ -64,10 +67,11 @@ struct ImportStep {
     }
 
     /// The creation of the file's store number `index`, as it was at the file's base. An existing store is left alone.
-    static func base(_ index: Int, _ address: String, _ state: JSONObject, in header: Recording.Header)
-        -> ImportStep
-    {
-        var request = create(address, .object(state))
+    static func base(
+        _ index: Int, _ address: String, _ state: JSONObject, _ definitions: RecordedDefinitions,
+        in header: Recording.Header
+    ) -> ImportStep {
+        var request = create(address, .object(state), definitions)
         request.set("ifMissing", true)
         return ImportStep(.init(revision: header.base, part: index), request, header.epoch)
     }
@@ -78,7 +82,18 @@ struct ImportStep {
         self.request.set("key", .string(place.key(in: epoch)))
     }
 
-    private static func create(_ address: String, _ state: JSON) -> BusRequest {
-        BusRequest("create", ["store": .string(address), "state": state])
+    /// The bus migrates the state, if its type has a later version than the recorded one.
+    private static func create(
+        _ address: String, _ state: JSON, _ definitions: RecordedDefinitions
+    ) -> BusRequest {
+        guard let definition = definitions.earlier(of: address), let members = state.object else {
+            return BusRequest("create", ["store": .string(address), "state": state])
+        }
+        return BusRequest(
+            "create",
+            [
+                "store": .string(address), "state": .object(definition.withoutComputed(members)),
+                "version": .int(definition.definedVersion),
+            ])
     }
 }

@@ -16,6 +16,7 @@ final class Importer {
     private var progress: ImportStep.Place?
     /// The definitions that the bus has, by name.
     private var present: [String: JSON] = [:]
+    private var definitions = RecordedDefinitions(present: [:])
     private(set) var tally = ImportTally()
     private(set) var status = CommandStatus.success
 
@@ -35,6 +36,7 @@ final class Importer {
         for definition in try session.ask(BusRequest("types"), on: connection)["types"]?.array ?? [] {
             present[definition["type"]?.string ?? ""] = definition
         }
+        definitions = RecordedDefinitions(present: present)
         while let entry = try reader.next() {
             switch entry {
             case .definition(let definition): try check([definition], of: header.base)
@@ -80,6 +82,7 @@ final class Importer {
 
     /// Stops unless every needed type exists: without it everything would be refused.
     private func check(_ definitions: [JSON], of revision: Int) throws {
+        for definition in definitions { self.definitions.note(definition) }
         let missing = definitions.compactMap { $0["type"]?.string }.filter { present[$0] == nil }
         guard missing.isEmpty else {
             let list = missing.joined(separator: ", ")
@@ -87,6 +90,16 @@ final class Importer {
                 .refused,
                 "The bus has no state type \(list), which revision \(revision) needs: put the definition into its "
                     + "types directory, reload, and import again.")
+        }
+        let later = definitions.filter {
+            $0.definedVersion > present[$0["type"]?.string ?? ""]?.definedVersion ?? 1
+        }
+        guard later.isEmpty else {
+            let list = later.compactMap { $0["type"]?.string }.joined(separator: ", ")
+            throw CommandFailure(
+                .refused,
+                "Revision \(revision) has a later version of \(list) than the bus, and states do not go back: put that "
+                    + "definition into its types directory, reload, and import again.")
         }
         let changed = definitions.filter { present[$0["type"]?.string ?? ""] != $0 }
         guard !changed.isEmpty else { return }
@@ -100,7 +113,7 @@ final class Importer {
 
     /// Creates a missing store. An existing one keeps its state, and a difference is reported.
     private func takeStore(_ address: String, _ state: JSONObject) throws {
-        let step = ImportStep.base(tally.stores, address, state, in: header)
+        let step = ImportStep.base(tally.stores, address, state, definitions, in: header)
         tally.stores += 1
         if let progress, step.place <= progress { return }
         var found: JSON?
@@ -125,7 +138,7 @@ final class Importer {
     private func take(_ commit: RecordedCommit) throws {
         tally.count(commit)
         try check(commit.definitions, of: commit.revision)
-        for step in ImportStep.steps(of: commit, epoch: header.epoch) {
+        for step in ImportStep.steps(of: commit, under: definitions, epoch: header.epoch) {
             if let progress, step.place <= progress {
                 tally.repeated += 1
             } else if !isDryRun {

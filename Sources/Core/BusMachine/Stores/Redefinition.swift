@@ -1,0 +1,144 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// What new definitions would do to the bus, found out without changing anything: a dry run shows it, `redefine` puts it
+/// in force.
+package struct Redefinition {
+    /// A type whose stores change from one version to another.
+    package struct Migration: Equatable {
+        package let type: String
+        package let from: Int
+        package let to: Int
+        /// How many stores it has.
+        package let stores: Int
+
+        package init(type: String, from: Int, to: Int, stores: Int) {
+            self.type = type
+            self.from = from
+            self.to = to
+            self.stores = stores
+        }
+    }
+
+    /// Why new definitions can't be put in force. Each reason is a sentence that says what to do.
+    package struct Refusal: Error {
+        package let reasons: [(type: String, reason: String)]
+        /// How many further reasons there are.
+        package let more: Int
+
+        /// All of them, for one line.
+        package var message: String {
+            reasons.map(\.reason).joined(separator: " ") + (more > 0 ? " And \(more) more." : "")
+        }
+    }
+
+    /// All types of the bus from then on.
+    let types: [any StateType]
+    /// The definitions that differ from those in force, and the names of types that go.
+    package fileprivate(set) var definitions: [JSON] = []
+    package fileprivate(set) var undefined: [String] = []
+    package fileprivate(set) var migrations: [Migration] = []
+    /// The stores that would differ, with their new states.
+    package fileprivate(set) var states: [(store: Int32, state: JSONObject)] = []
+    /// How many stores were looked at.
+    package fileprivate(set) var looked = 0
+
+    /// Whether nothing is to be committed.
+    package var isEmpty: Bool { definitions.isEmpty && undefined.isEmpty }
+}
+
+extension StateMachine {
+    /// Works out what definitions would do; throws where they do not fit what is there. `isWithEphemeral`: ephemeral
+    /// stores have to fit as well, because they stay.
+    package func redefinition(
+        with loaded: [any StateType], isWithEphemeral: Bool = true
+    ) throws(Redefinition.Refusal) -> Redefinition {
+        var planned = Redefinition(types: loaded)
+        var misfits = Misfits()
+        for entry in typesInOrder where !loaded.contains(where: { $0.name == entry.name }) {
+            planned.undefined.append(entry.name)
+            let count = isWithEphemeral ? entry.count : stay(of: entry)
+            if count > 0 {
+                misfits.add(
+                    entry.name,
+                    "\(entry.name) is gone but has \(count) stores; put its definition back, and drop them first."
+                )
+            }
+        }
+        var growth = 0
+        for type in loaded {
+            guard let entry = typesByName[type.name] else {
+                planned.definitions.append(type.definition)
+                continue
+            }
+            if entry.type.definition == type.definition { continue }
+            planned.definitions.append(type.definition)
+            plan(type, for: entry, isWithEphemeral, into: &planned, &growth, &misfits)
+        }
+        if stateMemory + growth > limits.memory {
+            misfits.add("", "The states would take more than limits.memory, \(limits.memory) bytes; raise it.")
+        }
+        if let refusal = misfits.refusal { throw refusal }
+        return planned
+    }
+
+    private func plan(
+        _ type: any StateType, for entry: TypeEntry, _ isWithEphemeral: Bool,
+        into planned: inout Redefinition, _ growth: inout Int, _ misfits: inout Misfits
+    ) {
+        let (old, new) = (entry.type.version, type.version)
+        guard new >= old else {
+            misfits.add(
+                entry.name,
+                "\(entry.name) has version \(old) on the bus, and this definition is version \(new): states do not go back, so give it version \(old + 1) with a step from \(old)."
+            )
+            return
+        }
+        if new > old {
+            planned.migrations.append(.init(type: entry.name, from: old, to: new, stores: entry.count))
+        }
+        for index in entry.members where index >= 0 {
+            let record = stores.pointer(index)
+            if !isWithEphemeral, record.pointee.owner >= 0 { continue }
+            planned.looked += 1
+            do throws(PayloadFailure) {
+                let state = try type.adopt(
+                    entry.type.definition.withoutComputed(record.pointee.state), of: old)
+                let size = state.encodedSize
+                guard size <= limits.state else {
+                    throw PayloadFailure("the state would be longer than limits.state, \(limits.state) bytes.")
+                }
+                growth += size - Int(record.pointee.size)
+                if state != record.pointee.state { planned.states.append((index, state)) }
+            } catch {
+                let way =
+                    new == old
+                    ? " Give the type version: \(old + 1) and a step under migrate: \(old) that makes the states fit."
+                    : ""
+                misfits.add(entry.name, "\(address(of: Int(index))): \(error.message)\(way)")
+            }
+        }
+    }
+
+    /// How many stores of a type belong to no session.
+    private func stay(of entry: TypeEntry) -> Int {
+        entry.members.count { $0 >= 0 && stores.pointer($0).pointee.owner < 0 }
+    }
+}
+
+/// Reasons against new definitions. The first ones are told, the rest is counted: a type may have a million stores.
+private struct Misfits {
+    private static let shown = 20
+
+    private var reasons: [(type: String, reason: String)] = []
+    private var more = 0
+
+    mutating func add(_ type: String, _ reason: String) {
+        if reasons.count < Self.shown { reasons.append((type, reason)) } else { more += 1 }
+    }
+
+    var refusal: Redefinition.Refusal? {
+        reasons.isEmpty ? nil : Redefinition.Refusal(reasons: reasons, more: more)
+    }
+}

@@ -1,0 +1,128 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+import BusSource
+import BusYAML
+import TestSupport
+import Testing
+
+/// `version` and `migrate` of declared types: what is refused when they are loaded, and what the steps do.
+@Suite struct MigrationTests {
+    private func type(_ text: String) throws -> DeclaredType {
+        try DeclaredType(LocatedValue.read("type: light\ninitial: { brightness: 0 }\n" + text, file: "light.yaml"))
+    }
+
+    private func mistake(in text: String) -> String? {
+        do {
+            _ = try type(text)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func stepsRunOneAfterTheOther() throws {
+        let light = try type(
+            """
+            version: 4
+            migrate:
+              3: {}
+              1: { set: { level: { var: state.old }, copy: { var: state.old } }, unset: [old] }
+              2:
+                set: { brightness: { "*": [{ var: state.level }, 2] } }
+                unset: [level, copy]
+            """)
+        #expect(light.version == 4)
+        #expect(try light.migrate(["old": 3], from: 1) == ["brightness": 6])
+        #expect(try light.migrate(["level": 3, "copy": 1], from: 2) == ["brightness": 6])
+        #expect(try light.adopt(["brightness": 3], of: 3) == ["brightness": 3])
+        #expect(throws: PayloadFailure.self) { try light.adopt(["brightness": 3], of: 5) }
+    }
+
+    /// Every kind of write; expressions see the state as it was before the step.
+    @Test func stepsWriteAsActionsDo() throws {
+        let light = try type(
+            """
+            version: 2
+            migrate:
+              1:
+                set: { a: { var: state.b }, b: { var: state.a }, "deep.x": 1 }
+                unset: [gone]
+                increment: { n: { var: state.n } }
+                toggle: [flag]
+                append: { list: { val: [state, list, 0] } }
+                remove: { names: x }
+                merge: { deep: { y: null, z: { var: state.a } } }
+            """)
+        let old: JSONObject = [
+            "a": 1, "b": 2, "deep": ["y": 1], "gone": 0, "n": 4, "flag": false, "list": [7], "names": ["x", "y"],
+        ]
+        let new: JSONObject = [
+            "a": 2, "b": 1, "deep": ["x": 1, "z": 1], "n": 8, "flag": true, "list": [7, 7], "names": ["y"],
+        ]
+        #expect(try light.migrate(old, from: 1) == new)
+    }
+
+    /// Objects are passed on sorted by their members: where the written order matters it must survive.
+    @Test func writtenOrderSurvivesTheDefinition() throws {
+        let light = try type("version: 2\nmigrate: { 1: { set: { z: {}, \"z.b\": 1, a: 2 }, unset: [old] } }")
+        let again = try DeclaredType(definition: light.definition)
+        for type in [light, again] {
+            #expect(try type.migrate(["old": 0], from: 1) == ["a": 2, "z": ["b": 1]])
+        }
+        #expect(again.definition == light.definition)
+    }
+
+    @Test(
+        arguments: [
+            ("version: 1\nmigrate: { 1: {} }", "4:12", "set version: 2, or leave it out"),
+            ("version: 3\nmigrate: { 2: {} }", "3:10", "needs a step from version 1 to 2"),
+            ("version: 2", "3:10", "write it under migrate: 1:"),
+            ("version: 0", "3:10", "within 1...10000"),
+            ("version: \"2\"", "3:10", "version must be an integer"),
+            ("version: 2\nmigrate: { one: {} }", "4:12", "one is no version"),
+            ("version: 2\nmigrate: { 01: {}, 1: {} }", "4:", "twice"),
+            ("version: 2\nmigrate: { -1: {}, 1: {} }", "4:12", "-1 is no version"),
+            ("version: 2\nmigrate: { 1: { sett: { a: 1 } } }", "4:17", "did you mean set?"),
+            ("version: 2\nmigrate: { 1: { set: { a: { var: level } } } }", "4:34", "write state.level"),
+            ("version: 2\nmigrate: { 1: { set: { a: { var: payload.level } } } }", "4:34", "reads the old state"),
+            ("version: 2\nmigrate: { 1: { set: { a: { var: meta.time } } } }", "4:34", "reads the old state"),
+            ("version: 2\nmigrate: { 1: { set: { \"a.{payload.x}\": 1 } } }", "4:24", "write the path out"),
+            ("version: 2\nmigrate: { 1: { unset: { a: 1 } } }", "4:24", "unset must be a list"),
+            ("version: 2\nmigrate: { 1: { set: { a: { pluss: [1, 2] } } } }", "4:", "plus"),
+        ]) func mistakesAreFoundWhenLoading(text: String, place: String, words: String) {
+        let found = mistake(in: text) ?? ""
+        #expect(found.contains("light.yaml:\(place)"), "\(found)")
+        #expect(found.contains(words), "\(found)")
+    }
+
+    @Test func failuresSayWhatIsInTheWay() throws {
+        let light = try type(
+            """
+            version: 2
+            migrate: { 1: { set: { brightness: { "+": [{ var: state.level }, 1] } }, unset: [gone] } }
+            """)
+        for (state, words) in [
+            (["level": 1], "in unset gone, gone does not exist"),
+            (["gone": 1, "level": "x"], "in set brightness, "),
+        ] as [(JSONObject, String)] {
+            do {
+                let made = try light.migrate(state, from: 1)
+                Issue.record("\(made)")
+            } catch {
+                #expect(error.message.contains("the step from version 1 to 2 fails: \(words)"), "\(error.message)")
+            }
+        }
+    }
+
+    /// A step has a budget, as an action has.
+    @Test func stepsAreBounded() throws {
+        let light = try type(
+            """
+            version: 2
+            migrate: { 1: { set: { brightness: { reduce: [{ var: state.all }, { "+": [1, { reduce: [{ literal: [1,2,3,4,5,6,7,8,9,10] }, { "+": [{ var: current }, 1] }, 0] }] }, 0] } } } }
+            """)
+        let all = JSON.array(Array(repeating: 0, count: 20_000))
+        #expect(throws: PayloadFailure.self) { try light.migrate(["all": all], from: 1) }
+    }
+}
