@@ -9,7 +9,8 @@ import Testing
 /// `version` and `migrate` of declared types: what is refused when they are loaded, and what the steps do.
 @Suite struct MigrationTests {
     private func type(_ text: String) throws -> DeclaredType {
-        try DeclaredType(LocatedValue.read("type: light\ninitial: { brightness: 0 }\n" + text, file: "light.yaml"))
+        try DeclaredType(
+            LocatedValue.read("type: light\ninitial: { brightness: 0 }\n" + text, file: "light.yaml"))
     }
 
     private func mistake(in text: String) -> String? {
@@ -55,7 +56,8 @@ import Testing
                 merge: { deep: { y: null, z: { var: state.a } } }
             """)
         let old: JSONObject = [
-            "a": 1, "b": 2, "deep": ["y": 1], "gone": 0, "n": 4, "flag": false, "list": [7], "names": ["x", "y"],
+            "a": 1, "b": 2, "deep": ["y": 1], "gone": 0, "n": 4, "flag": false, "list": [7],
+            "names": ["x", "y"],
         ]
         let new: JSONObject = [
             "a": 2, "b": 1, "deep": ["x": 1, "z": 1], "n": 8, "flag": true, "list": [7, 7], "names": ["y"],
@@ -85,12 +87,16 @@ import Testing
             ("version: 2\nmigrate: { -1: {}, 1: {} }", "4:12", "-1 is no version"),
             ("version: 2\nmigrate: { 1: { sett: { a: 1 } } }", "4:17", "did you mean set?"),
             ("version: 2\nmigrate: { 1: { set: { a: { var: level } } } }", "4:34", "write state.level"),
-            ("version: 2\nmigrate: { 1: { set: { a: { var: payload.level } } } }", "4:34", "reads the old state"),
+            (
+                "version: 2\nmigrate: { 1: { set: { a: { var: payload.level } } } }", "4:34",
+                "reads the old state"
+            ),
             ("version: 2\nmigrate: { 1: { set: { a: { var: meta.time } } } }", "4:34", "reads the old state"),
             ("version: 2\nmigrate: { 1: { set: { \"a.{payload.x}\": 1 } } }", "4:24", "write the path out"),
             ("version: 2\nmigrate: { 1: { unset: { a: 1 } } }", "4:24", "unset must be a list"),
             ("version: 2\nmigrate: { 1: { set: { a: { pluss: [1, 2] } } } }", "4:", "plus"),
-        ]) func mistakesAreFoundWhenLoading(text: String, place: String, words: String) {
+        ]) func mistakesAreFoundWhenLoading(text: String, place: String, words: String)
+    {
         let found = mistake(in: text) ?? ""
         #expect(found.contains("light.yaml:\(place)"), "\(found)")
         #expect(found.contains(words), "\(found)")
@@ -110,7 +116,9 @@ import Testing
                 let made = try light.migrate(state, from: 1)
                 Issue.record("\(made)")
             } catch {
-                #expect(error.message.contains("the step from version 1 to 2 fails: \(words)"), "\(error.message)")
+                #expect(
+                    error.message.contains("the step from version 1 to 2 fails: \(words)"), "\(error.message)"
+                )
             }
         }
     }

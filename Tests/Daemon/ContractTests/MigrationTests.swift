@@ -119,7 +119,9 @@ import Testing
             let error = try client.reply(to: line)["error"]
             #expect(error?["code"] == "rejected")
             let message = error?["message"]?.string ?? ""
-            #expect(message.contains("light/odd: the step from version 1 to 2 fails: in set brightness"), "\(message)")
+            #expect(
+                message.contains("light/odd: the step from version 1 to 2 fails: in set brightness"),
+                "\(message)")
         }
         #expect(bus.engine.revision == revision)
         #expect(bus.engine.stateDigest == digest)
@@ -132,7 +134,9 @@ import Testing
         bus.definitions = [Self.first]
         let (revision, digest) = (bus.engine.revision, bus.engine.stateDigest)
         let message = try client.reply(to: reload)["error"]?["message"]?.string ?? ""
-        #expect(message.contains("light has version 2 on the bus, and this definition is version 1"), "\(message)")
+        #expect(
+            message.contains("light has version 2 on the bus, and this definition is version 1"), "\(message)"
+        )
         #expect((bus.engine.revision, bus.engine.stateDigest) == (revision, digest))
         // Also without a store, and at a start.
         try client.revision(after: #"{"op":"drop","store":"light/a"}"#)

@@ -36,7 +36,9 @@ extension DefinitionLoader {
         return Migrations(steps: loaded)
     }
 
-    private mutating func loadStep(_ source: LocatedValue, from version: Int) throws(SourceError) -> Migrations.Step {
+    private mutating func loadStep(_ source: LocatedValue, from version: Int) throws(SourceError)
+        -> Migrations.Step
+    {
         let step = try source.object("The step from version \(version)")
         try step.refuseMembers(besides: WriteKind.allCases.map(\.rawValue), of: "a step of migrate")
         let scope = ExpressionScope(data: .migration)

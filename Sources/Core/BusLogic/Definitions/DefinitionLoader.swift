@@ -26,7 +26,9 @@ struct DefinitionLoader {
     /// Names of the computed values.
     var computedNames: [String] = []
 
-    static let members = ["type", "summary", "version", "initial", "computed", "waitFor", "actions", "migrate"]
+    static let members = [
+        "type", "summary", "version", "initial", "computed", "waitFor", "actions", "migrate",
+    ]
     static let longestName = 64
 
     init(_ source: LocatedValue) throws(SourceError) {

@@ -18,7 +18,12 @@ struct ExpressionScope {
     var isAction: Bool { if case .action = data { true } else { false } }
     var isState: Bool { if case .state = data { true } else { false } }
     /// Whether its data is the same in every scope inside it.
-    var isOutermost: Bool { switch data { case .action, .state, .migration: true; default: false } }
+    var isOutermost: Bool {
+        switch data {
+        case .action, .state, .migration: true;
+        default: false
+        }
+    }
 
     /// The scope of a free-standing expression.
     static let freeStanding = ExpressionScope(data: .element)

@@ -49,6 +49,10 @@ package protocol StateType: AnyObject, Sendable {
 extension StateType {
     package func payloadSchema(of action: Int) -> PayloadSchema? { nil }
 
+    package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
+        throw PayloadFailure("\(name) has no step from version \(version).")
+    }
+
     /// The definition's version; 1 where it has none.
     package var version: Int { definition.definedVersion }
 

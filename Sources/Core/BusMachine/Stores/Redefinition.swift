@@ -77,7 +77,8 @@ extension StateMachine {
             plan(type, for: entry, isWithEphemeral, into: &planned, &growth, &misfits)
         }
         if stateMemory + growth > limits.memory {
-            misfits.add("", "The states would take more than limits.memory, \(limits.memory) bytes; raise it.")
+            misfits.add(
+                "", "The states would take more than limits.memory, \(limits.memory) bytes; raise it.")
         }
         if let refusal = misfits.refusal { throw refusal }
         return planned
@@ -107,7 +108,8 @@ extension StateMachine {
                     entry.type.definition.withoutComputed(record.pointee.state), of: old)
                 let size = state.encodedSize
                 guard size <= limits.state else {
-                    throw PayloadFailure("the state would be longer than limits.state, \(limits.state) bytes.")
+                    throw PayloadFailure(
+                        "the state would be longer than limits.state, \(limits.state) bytes.")
                 }
                 growth += size - Int(record.pointee.size)
                 if state != record.pointee.state { planned.states.append((index, state)) }

@@ -114,7 +114,8 @@ extension Engine {
             writer.append(revision: machine.revision)
             writer.append(",\"types\":")
             writer.append(
-                jsonArray: planned.definitions.map { $0["type"] ?? .null } + planned.undefined.map(JSON.string))
+                jsonArray: planned.definitions.map { $0["type"] ?? .null }
+                    + planned.undefined.map(JSON.string))
             Self.append(planned.migrations, to: writer)
             writer.append(",\"changed\":")
             writer.append(decimal: planned.states.count)

@@ -158,8 +158,8 @@ struct LogStart {
         engine.beginLogging()
         engine.endOrphanedSessions()
         return Outcome(
-            engine: engine, writer: writer, mailbox: mailbox, recipe: start.recipe, lastSnapshot: lastSnapshot,
-            hasTakenOver: hasTakenOver)
+            engine: engine, writer: writer, mailbox: mailbox, recipe: start.recipe,
+            lastSnapshot: lastSnapshot, hasTakenOver: hasTakenOver)
     }
 
     /// The engine of the hand-over, if it matches the log.

@@ -48,7 +48,8 @@ package struct ReloadCommand: BusCommand {
         let types = reply["types"]?.array?.compactMap(\.string) ?? []
         let states = reply["states"]?.object?.members ?? []
         for member in states {
-            try session.console.line("\(ScreenText.safe(member.key)) \(ScreenText.safe(member.value.encoded))")
+            try session.console.line(
+                "\(ScreenText.safe(member.key)) \(ScreenText.safe(member.value.encoded))")
         }
         if reply["more"]?.bool == true { try session.console.line("… and more") }
         let changed = DispatchCommand.count(reply["changed"]?.int ?? 0, "store")

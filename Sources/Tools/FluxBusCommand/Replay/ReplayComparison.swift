@@ -100,7 +100,9 @@ final class ReplayComparison {
         let own = recorded.carryOut(
             commit, created: commit.created, revertedState: then, definitions: reloaded)
         if let own { throw damage(commit.revision, own) }
-        let before = then?.object.map { JSON.object((try? adopted($0, at: store).get()) ?? plain($0, at: store)) }
+        let before = then?.object.map {
+            JSON.object((try? adopted($0, at: store).get()) ?? plain($0, at: store))
+        }
         let refusal = candidate.carryOut(
             commit, created: wanted(commit.created),
             revertedState: target < header.base ? before : reverts.state(of: store, at: target),
