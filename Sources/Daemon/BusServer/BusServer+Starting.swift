@@ -163,7 +163,8 @@ extension BusServer {
         guard let settings = setup.configuration.log else { return }
         let coordinator = LogCoordinator(
             start.engine, start.writer, start.mailbox, settings, start.recipe,
-            lastSnapshot: start.lastSnapshot, limits: setup.configuration.limits, logger)
+            lastSnapshot: start.lastSnapshot, limits: setup.configuration.limits,
+            hasCode: !setup.natives.isEmpty, logger)
         coordinator.noteTrouble = { [weak loop] in
             loop?.pulse?.note(trouble: $0, now: MonotonicClock.read())
         }

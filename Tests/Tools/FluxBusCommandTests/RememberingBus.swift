@@ -74,6 +74,12 @@ final class RememberingBus: @unchecked Sendable {
 
     var revision: Int { memory.engine.revision }
 
+    /// What a reload finds beside the samples.
+    var definitions: [String] {
+        get { lock.withLock { memory.definitions } }
+        set { lock.withLock { memory.definitions = newValue } }
+    }
+
     func advance(milliseconds: Int) { memory.advance(milliseconds: milliseconds) }
 
     /// Sends a request as somebody; gives all that comes, the reply among it.

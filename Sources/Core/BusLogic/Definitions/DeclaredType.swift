@@ -32,9 +32,13 @@ package final class DeclaredType: StateType {
         self.init(try loader.load())
     }
 
-    /// Compiles a definition as `types` shows it.
+    /// Compiles a definition as `types` shows it. One of a type in code lacks what is code there: the steps from earlier
+    /// versions, too.
     package convenience init(definition: JSON) throws(SourceError) {
-        try self.init(LocatedValue(definition, name: definition["type"]?.string ?? "definition"))
+        let source = try LocatedValue(definition, name: definition["type"]?.string ?? "definition")
+        var loader = try DefinitionLoader(source)
+        loader.mayLackSteps = true
+        self.init(try loader.load())
     }
 
     private init(_ parts: DefinitionLoader.Parts) {
@@ -58,6 +62,9 @@ package final class DeclaredType: StateType {
         }
         return try result.get()
     }
+
+    /// Whether an action changes no state, whatever its payload is.
+    package func isPureEvent(_ action: Int) -> Bool { actions[action].steps.isEmpty }
 
     package func payloadSchema(of action: Int) -> PayloadSchema? { actions[action].payload }
 

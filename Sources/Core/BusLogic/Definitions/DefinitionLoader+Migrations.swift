@@ -24,9 +24,13 @@ extension DefinitionLoader {
                     at: member.place)
             }
         }
-        var loaded: [Migrations.Step] = []
+        var loaded: [Migrations.Step?] = []
         for from in 1..<max(1, version) {
             guard let step = steps?[String(from)] else {
+                if mayLackSteps {
+                    loaded.append(nil)
+                    continue
+                }
                 throw SourceError(
                     "Version \(version) needs a step from version \(from) to \(from + 1); write it under migrate: \(from): { set: …, unset: … }, or {} where nothing but new members of initial is needed.",
                     at: (root["version"]?.place ?? root.place))

@@ -26,6 +26,9 @@ struct DefinitionLoader {
     /// Names of the computed values.
     var computedNames: [String] = []
 
+    /// Whether steps between versions may be left out.
+    var mayLackSteps = false
+
     static let members = [
         "type", "summary", "version", "initial", "computed", "waitFor", "actions", "migrate",
     ]

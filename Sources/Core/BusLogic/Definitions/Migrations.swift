@@ -11,8 +11,8 @@ struct Migrations: Sendable {
         init(_ writes: [WriteStep]) { self.writes = writes }
     }
 
-    /// The first leads from version 1 to version 2.
-    let steps: [Step]
+    /// The first leads from version 1 to version 2; nil where a step is not known.
+    let steps: [Step?]
 
     /// The version they lead to.
     var version: Int { steps.count + 1 }
@@ -39,7 +39,8 @@ struct Migrations: Sendable {
         let reason: String
     }
 
-    private func apply(_ step: Step, to state: inout JSONObject) throws(Failure) {
+    private func apply(_ known: Step?, to state: inout JSONObject) throws(Failure) {
+        guard let step = known else { throw Failure(reason: "there is no such step") }
         var values: [JSON] = []
         var evaluation = Evaluation(budget: Self.budget)
         evaluation.state = state

@@ -258,7 +258,9 @@ extension StateMachine {
 
     func compile(_ definition: JSON) throws -> any StateType {
         if let known = knownTypes.first(where: { $0.definition == definition }) { return known }
-        return try DeclaredType(definition: definition)
+        let declared = try DeclaredType(definition: definition)
+        let isCode = declared.writesNothing && knownTypes.contains { $0.name == declared.name }
+        return isCode ? EarlierCode(declared) : declared
     }
 
     // MARK: - Sessions

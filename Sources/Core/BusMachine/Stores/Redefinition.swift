@@ -62,7 +62,7 @@ extension StateMachine {
             if count > 0 {
                 misfits.add(
                     entry.name,
-                    "\(entry.name) is gone but has \(count) stores; put its definition back, and drop them first."
+                    "\(entry.name) is gone but has \(count == 1 ? "1 store" : "\(count) stores"); put its definition back, and drop them first."
                 )
             }
         }

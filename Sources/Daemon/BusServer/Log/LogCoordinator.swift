@@ -29,6 +29,8 @@ final class LogCoordinator {
     /// Queries that can't be answered before more is written.
     private var waiting: [LogQuery] = []
 
+    /// Types in code: the next build may not have it, and can't apply their actions again.
+    private let hasCode: Bool
     private var lastSnapshot: (revision: Int, bytes: Int)
     private var bytesSince = 0
     /// How many changes the engine counted when the last snapshot became due.
@@ -48,7 +50,7 @@ final class LogCoordinator {
     init(
         _ engine: Engine, _ writer: LogWriter, _ mailbox: LogMailbox, _ settings: LogSettings,
         _ recipe: Snapshots.Recipe, lastSnapshot: (revision: Int, bytes: Int), limits: Limits,
-        _ logger: Logger
+        hasCode: Bool, _ logger: Logger
     ) {
         self.engine = engine
         self.writer = writer
@@ -56,6 +58,7 @@ final class LogCoordinator {
         self.recipe = recipe
         self.logger = logger
         self.lastSnapshot = lastSnapshot
+        self.hasCode = hasCode
         changesBefore = engine.changeCount
         snapshots = Snapshots(writer, mailbox, settings.retain)
         past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
@@ -210,7 +213,8 @@ final class LogCoordinator {
         snapshots.drain()
         past.drain()
         let isDue =
-            engine.revision - lastSnapshot.revision > 1000 || bytesSince > 1 << 20 || changesSince > 100_000
+            engine.revision - lastSnapshot.revision > (hasCode ? 0 : 1000) || bytesSince > 1 << 20
+            || changesSince > 100_000
         do throws(LogFailure) {
             if isWritten, leavingSnapshot, isDue {
                 try snapshots.write(engine.snapshot(), at: engine.revision)
