@@ -16,6 +16,13 @@ package struct BusLimits: Sendable, Equatable {
     /// What the states may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
 
+    /// Timers on the bus: each takes some 300 bytes, and a bus that was down has all of them to fire.
+    package var timers = 1_000_000
+    /// Timers of one store, which are looked for by name one after the other.
+    package var timersOfStore = 64
+    /// Timers of one type, for dispatches to all of its stores: each is a long commit where there are many.
+    package var timersOfType = 1024
+
     package init() {}
 
     /// For replayed entries, which were committed before: they are not checked again.
@@ -26,6 +33,9 @@ package struct BusLimits: Sendable, Equatable {
         limits.batch = Int(Int32.max)
         limits.commit = Int(Int32.max)
         limits.memory = Int(Int32.max) << 20
+        limits.timers = Int(Int32.max)
+        limits.timersOfStore = Int(Int32.max)
+        limits.timersOfType = Int(Int32.max)
         return limits
     }
 
@@ -54,6 +64,8 @@ package struct BusLimits: Sendable, Equatable {
 
     /// What a store takes of the memory beside its state.
     package static let storeOverhead = 128
+    /// What a timer takes beside its payload.
+    package static let timerOverhead = 256
     /// Commits that write more stores than this are large: the storage they needed is released some time later.
     package static let usualWrites = 4096
 }

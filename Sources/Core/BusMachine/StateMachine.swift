@@ -31,6 +31,9 @@ public final class StateMachine {
     @exclusivity(unchecked) var commitOrder: [TypeEntry] = []
     @exclusivity(unchecked) package internal(set) var dropLog = DropLog()
 
+    /// What is due at a time.
+    @exclusivity(unchecked) package internal(set) var timers = TimerTable()
+
     // Principals and earlier requests.
     @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
     /// Principals of the log, by `by`.
@@ -44,6 +47,9 @@ public final class StateMachine {
     public let writeSet = Stack<StoreWrite>()
     let furtherRecords = Stack<FurtherRecords>()
     let undoLog = UndoLog()
+    @exclusivity(unchecked) var timerUndo = TimerUndo()
+    /// The principal of the dispatch being applied, who holds it meanwhile; stale at any other time.
+    @exclusivity(unchecked) var applying: Unmanaged<Principal>?
     /// What a commit did to one store: member by member where that is enough, else as delta entries.
     package let memberChanges = MemberChanges()
     package let entries = Stack<DeltaEntry>()
@@ -79,6 +85,7 @@ public final class StateMachine {
             reader: self,
             budget: Budget(operations: limits.commit, bytes: BusLimits.commitBytes),
             storeBudget: Budget(operations: BusLimits.storeOperations, bytes: BusLimits.storeBytes))
+        context.timers = self
     }
 
     deinit {
@@ -89,7 +96,7 @@ public final class StateMachine {
     package var storeCount: Int { stores.count }
 
     /// What the stores count as, in bytes.
-    package var stateMemory: Int { stateBytes + stores.count * BusLimits.storeOverhead }
+    package var stateMemory: Int { stateBytes + stores.count * BusLimits.storeOverhead + timers.bytes }
 
     /// Sets the time of the next entry: milliseconds since 1970. Time never goes back within a history.
     package func advance(to milliseconds: Int) { time = max(time, milliseconds) }
@@ -103,6 +110,7 @@ public final class StateMachine {
     package func renumber(after revision: Int) {
         precondition(revision >= 0, "Revisions count from 1.")
         self.revision = revision
+        timerUndo.forget()
     }
 
     /// Takes over all that another machine holds, which is left with the large parts of this one: freeing them takes
@@ -115,6 +123,8 @@ public final class StateMachine {
         swap(&dropLog, &other.dropLog)
         swap(&keys, &other.keys)
         swap(&sessions, &other.sessions)
+        swap(&timers, &other.timers)
+        timerUndo.forget()
         hashSeed = other.hashSeed
         lastType = nil
         stateBytes = other.stateBytes

@@ -6,6 +6,7 @@ package enum ErrorCode: String, CaseIterable, Sendable {
     case unknownType = "unknown_type"
     case unknownStore = "unknown_store"
     case unknownAction = "unknown_action"
+    case unknownTimer = "unknown_timer"
     case invalidPayload = "invalid_payload"
     case rejected
     case conflict

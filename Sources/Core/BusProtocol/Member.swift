@@ -1,8 +1,9 @@
 /// The members a request may have.
 public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
-    case ack, actions, after, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision, initial
-    case key, limit, match, `protocol`, revision, select, since, state, sub, token, until, version
+    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision, `in`, initial
+    case key, limit, match, `protocol`, revision, select, since, state, sub, timer, token
+    case ttl, until, version
 
     package var name: String { "\(self)" }
 
@@ -37,13 +38,13 @@ public struct MemberSet: Sendable {
 package enum Operation: String, CaseIterable, Sendable {
     case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history,
         revert
-    case will, stats, reload
+    case will, stats, reload, timers, cancel
 
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {
         switch self {
-        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping: true
-        case .dispatch, .hello, .create, .drop, .revert, .will, .reload: false
+        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers: true
+        case .dispatch, .hello, .create, .drop, .revert, .will, .reload, .cancel: false
         }
     }
 
@@ -54,10 +55,10 @@ package enum Operation: String, CaseIterable, Sendable {
         case .dispatch:
             MemberSet(
                 .op, .id, .type, .store, .action, .payload, .actions, .ifRevision, .key, .after, .epoch,
-                .dryRun, .ack)
+                .dryRun, .ack, .in, .at, .timer)
         case .create:
             MemberSet(
-                .op, .id, .store, .state, .version, .ephemeral, .ifMissing, .key, .after, .epoch)
+                .op, .id, .store, .state, .version, .ephemeral, .ifMissing, .ttl, .key, .after, .epoch)
         case .drop: MemberSet(.op, .id, .store, .key, .after, .epoch)
         case .get: MemberSet(.op, .id, .store, .type, .match, .select, .revision, .limit, .after)
         case .stores: MemberSet(.op, .id, .match, .limit, .after)
@@ -69,6 +70,8 @@ package enum Operation: String, CaseIterable, Sendable {
         case .history: MemberSet(.op, .id, .since, .until, .limit, .type, .store)
         case .revert: MemberSet(.op, .id, .store, .revision, .ifRevision)
         case .will: MemberSet(.op, .id, .actions)
+        case .timers: MemberSet(.op, .id, .match, .limit, .after)
+        case .cancel: MemberSet(.op, .id, .store, .type, .timer)
         case .reload: MemberSet(.op, .id, .dryRun)
         case .sync, .stats, .ping: MemberSet(.op, .id)
         }

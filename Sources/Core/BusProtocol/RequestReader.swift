@@ -387,9 +387,9 @@ public final class RequestReader {
     }
 
     private static let others: [(name: StaticString, member: Member)] = [
-        ("ack", .ack), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch),
+        ("at", .at), ("in", .in), ("ack", .ack), ("ttl", .ttl), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch),
         ("limit", .limit), ("match", .match), ("since", .since), ("state", .state), ("until", .until),
-        ("cause", .cause), ("token", .token), ("client", .client), ("dryRun", .dryRun),
+        ("cause", .cause), ("timer", .timer), ("token", .token), ("client", .client), ("dryRun", .dryRun),
         ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),
         ("version", .version), ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
         ("ifMissing", .ifMissing), ("ifRevision", .ifRevision),

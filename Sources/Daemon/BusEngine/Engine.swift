@@ -168,6 +168,7 @@ package final class Engine {
     package func tick() {
         hub.tick()
         scheduler.openGateIfDue()
+        queueDueTimers()
     }
 
     // MARK: - Questions and settings for the owner

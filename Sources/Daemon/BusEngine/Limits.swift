@@ -64,6 +64,8 @@ package struct DaemonLimits: Sendable, Equatable {
     static let stuckMilliseconds = 1000
     /// The most commits that one reply to `history` lists.
     package static let history = 1000
+    /// The most timers that one reply lists.
+    package static let timersListed = 1000
     /// Action subscriptions of one connection: their events can't be merged.
     package static let actionSubscriptions = 64
     /// Patterns with wildcards that begin with the same characters, of all subscriptions: each is tested for every

@@ -202,6 +202,7 @@ extension BusServer {
     /// One Dispatch source, on our own epoll descriptor.
     private func watch(_ loop: EventLoop) {
         loop.timer = DeadlineTimer(queue: queue) { [weak loop] in loop?.deadlinesPassed() }
+        loop.wallTimer = WallTimer(queue: queue) { [weak loop] in loop?.deadlinesPassed() }
         let source = DispatchSource.makeReadSource(fileDescriptor: loop.poller.descriptor, queue: queue)
         // The handlers hold the loop, and with it the descriptor, until Dispatch has released them.
         source.setEventHandler { loop.wakeUp() }

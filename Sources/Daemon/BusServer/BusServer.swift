@@ -139,6 +139,8 @@ package final class BusServer: @unchecked Sendable {
         guard let loop else { return }
         loop.timer?.cancel()
         loop.timer = nil
+        loop.wallTimer?.cancel()
+        loop.wallTimer = nil
         loop.coordinator?.close(leavingSnapshot: true)
         loop.coordinator = nil
         loop.performOutputs()

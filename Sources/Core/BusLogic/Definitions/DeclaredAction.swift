@@ -20,21 +20,23 @@ final class DeclaredAction: Sendable {
     let requirements: [Requirement]
     let condition: ExpressionNode?
     let steps: [WriteStep]
+    let timers: [TimerRule]
     /// How many operations the values of all writes take where they are constants or stand in the payload and nothing
     /// else has to be looked at, so that no data has to be laid out; else nil.
     let plainOperations: Int?
 
     init(
         name: String, payload: PayloadSchema, requirements: [Requirement], condition: ExpressionNode?,
-        steps: [WriteStep]
+        steps: [WriteStep], timers: [TimerRule] = []
     ) {
         self.name = name
         self.payload = payload
         self.requirements = requirements
         self.condition = condition
         self.steps = steps
+        self.timers = timers
         let operations = steps.compactMap(\.value.plainOperations)
-        let isPlain = requirements.isEmpty && condition == nil && operations.count == steps.count
+        let isPlain = requirements.isEmpty && condition == nil && timers.isEmpty && operations.count == steps.count
         plainOperations = isPlain ? operations.reduce(0, +) : nil
     }
 }

@@ -106,6 +106,9 @@ extension DeclaredType {
                 throw rejection(of: action, in: context, "in \(step.kind) \(path), \(error)", path: path)
             }
         }
+        if !action.timers.isEmpty, let reason = change(action.timers, &evaluation, in: context) {
+            throw rejection(of: action, in: context, reason)
+        }
         context.budget = evaluation.rest(of: available, after: allowance)
         return true
     }

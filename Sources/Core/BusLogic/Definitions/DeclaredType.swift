@@ -15,6 +15,7 @@ package final class DeclaredType: StateType {
     package let initial: JSONObject
     package let waitFor: [String]
     package let actionNames: [String]
+    package let timeToLive: Int?
 
     let actions: [DeclaredAction]
     let migrations: Migrations
@@ -53,6 +54,7 @@ package final class DeclaredType: StateType {
         actions = parts.actions
         migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
+        timeToLive = parts.timeToLive
         place = parts.place
     }
 

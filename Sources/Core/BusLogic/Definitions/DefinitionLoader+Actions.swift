@@ -6,7 +6,7 @@ import BusState
 /// Actions: what they take, what they ask, what they write.
 extension DefinitionLoader {
     private static let actionMembers =
-        ["summary", "payload", "require", "when"] + WriteKind.allCases.map(\.rawValue)
+        ["summary", "payload", "require", "when", "timers"] + WriteKind.allCases.map(\.rawValue)
 
     mutating func loadAction(_ member: LocatedObject.Member) throws(SourceError) -> DeclaredAction {
         let name = member.key
@@ -39,7 +39,8 @@ extension DefinitionLoader {
             keepOrder(of: writes, kind, in: "actions", name)
         }
         return DeclaredAction(
-            name: name, payload: payload, requirements: requirements, condition: condition, steps: steps)
+            name: name, payload: payload, requirements: requirements, condition: condition, steps: steps,
+            timers: try loadTimers(action["timers"], in: scope, &compiler))
     }
 
     private func loadRequirement(

@@ -16,6 +16,7 @@ struct DefinitionLoader {
         var waitForPlaces: [Place] = []
         var actions: [DeclaredAction] = []
         var migrations = Migrations(steps: [])
+        var timeToLive: Int?
         var place: Place
     }
 
@@ -30,7 +31,7 @@ struct DefinitionLoader {
     var mayLackSteps = false
 
     static let members = [
-        "type", "summary", "version", "initial", "computed", "waitFor", "actions", "migrate",
+        "type", "summary", "version", "initial", "computed", "waitFor", "ttl", "actions", "migrate",
     ]
     static let longestName = 64
 
@@ -51,6 +52,8 @@ struct DefinitionLoader {
             parts.actions.append(try loadAction(member))
         }
         parts.migrations = try loadMigrations()
+        try checkTimers()
+        parts.timeToLive = try loadTimeToLive()
         return parts
     }
 

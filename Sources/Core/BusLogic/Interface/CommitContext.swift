@@ -48,6 +48,8 @@ package final class CommitContext {
 
     /// Answers questions about stores.
     package unowned let reader: any StoreReader
+    /// Keeps the timers of stores; nil where nobody does, and actions set none.
+    package unowned var timers: (any TimerKeeper)?
 
     package init(reader: any StoreReader, budget: Budget, storeBudget: Budget) {
         self.reader = reader

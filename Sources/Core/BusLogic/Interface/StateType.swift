@@ -18,6 +18,9 @@ package protocol StateType: AnyObject, Sendable {
     /// The types whose stores commit first within one action, and whose states this type's expressions read.
     var waitFor: [String] { get }
 
+    /// How long a store that a client creates lives without a dispatch, in milliseconds; nil: for ever.
+    var timeToLive: Int? { get }
+
     /// The declared actions' names, ascending by their bytes; an action is known by its index here.
     var actionNames: [String] { get }
 
@@ -47,6 +50,7 @@ package protocol StateType: AnyObject, Sendable {
 }
 
 extension StateType {
+    package var timeToLive: Int? { nil }
     package func payloadSchema(of action: Int) -> PayloadSchema? { nil }
 
     package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {

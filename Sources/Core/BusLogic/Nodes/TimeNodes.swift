@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 
 /// `duration`: how many seconds a length of time is that is written as people do, such as `5m`.
 final class DurationNode: ExpressionNode, @unchecked Sendable {

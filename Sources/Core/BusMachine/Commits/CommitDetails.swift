@@ -13,6 +13,9 @@ package final class CommitDetails {
     package var definitions: [JSON] = []
     package var undefined: [String] = []
 
+    /// What it does to timers besides its actions.
+    package var timer: TimerStep?
+
     package struct Reversion {
         package let store: String
         package let to: Int

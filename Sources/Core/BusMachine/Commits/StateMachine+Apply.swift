@@ -9,6 +9,7 @@ extension StateMachine {
     /// after an error everything has been. `most`: the operations that it may spend, if fewer than every commit may.
     package func apply(by principal: Principal, spending most: Int = .max) throws(RequestError) -> Int {
         let operations = min(limits.commit, most)
+        applying = .passUnretained(principal)
         let facts = context.facts
         facts.pointee.time = Double(time) / 1000
         facts.pointee.revision = revision + 1
@@ -125,6 +126,7 @@ extension StateMachine {
     ) throws(RequestError) {
         let mark = undoLog.records.count
         context.facts.pointee.store = Int(index)
+        if stores.pointer(index).pointee.timers >= 0 { renewLease(of: index) }
         do throws(Rejection) {
             _ = try step.pointee.type.type.commit(
                 step.pointee.action, payload: step.pointee.payload, to: &draft, in: context!)
@@ -184,6 +186,7 @@ extension StateMachine {
             record.pointee.write = -1
         }
         forgetWrites()
+        if !timerUndo.isEmpty { rollBackTimers() }
     }
 
     @inline(__always)

@@ -66,6 +66,12 @@ extension StateMachine {
             // Every flag is false when it is omitted.
             if let value = request.value(member), value != false { writer.append(json: value) }
         }
+        // Members that came later: a request without them has the digest it always had.
+        for member in [Member.in, .at, .timer, .ttl] {
+            guard let value = request.value(member) else { continue }
+            writer.append(raw: "|\(member.name)")
+            writer.append(json: value)
+        }
         return DeduplicationTable.digest(of: writer.bytes)
     }
 

@@ -63,7 +63,9 @@ extension StateMachine {
                 line.append(",\"connection\":")
                 line.append(decimal: owner)
             }
+            appendLease(of: created, to: line)
         }
+        if let step = details.timer { append(step, to: line) }
         if !details.replaced.isEmpty { append(",\"states\":{", details.replaced.map(\.store), to: line) }
         if !details.dropped.isEmpty { append(dropped: details.dropped, to: line) }
         if let reverted = details.reverted {

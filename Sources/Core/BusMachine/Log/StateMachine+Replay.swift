@@ -157,6 +157,7 @@ extension StateMachine {
         guard !isReplacement || !actions && entry["created"] == nil && entry["dropped"] == nil else {
             throw RequestError(.internal, "it sets states beside its actions")
         }
+        let due = try replayTimers(of: entry, by: principal)
         let matched = actions ? try apply(by: principal) : 0
         try redefine(by: entry)
         let details = CommitDetails()
@@ -164,6 +165,7 @@ extension StateMachine {
             guard let state = state.object else { throw RequestError(.internal, "a store has no state") }
             details.created.append(
                 try replayCreation(address, state, by: principal, session: entry["connection"]?.int))
+            try replayLease(of: entry, details.created[0])
         }
         details.dropped = try (entry["dropped"]?.array ?? []).map { (address) throws(RequestError) in
             try requireStore(address.string ?? "").1
@@ -175,11 +177,12 @@ extension StateMachine {
             (address, state) throws(RequestError) in
             (store: try requireStore(address).1, state: state.object ?? [:])
         }
+        if entry["reverted"] != nil { for (store, _) in details.replaced { renewLease(of: store) } }
         commit(details)
         if let ended = entry["ended"]?.int { closeSession(ended) }
         let isDispatch = details.created.isEmpty && details.dropped.isEmpty
         try replayKey(
-            entry, by: principal, matched: isDispatch ? matched : 1, changed: isDispatch ? changed : 1)
+            entry, by: principal, matched: isDispatch ? matched : 1, changed: due ?? (isDispatch ? changed : 1))
     }
 
     private func replayKey(

@@ -257,7 +257,9 @@ package final class StoreQuery {
                 writer.append(quoted: machine.address(of: Int(index)))
                 writer.append(",\"revision\":")
                 writer.append(decimal: record.pointee.revision)
-                writer.append(record.pointee.owner >= 0 ? ",\"ephemeral\":true}" : ",\"ephemeral\":false}")
+                writer.append(record.pointee.owner >= 0 ? ",\"ephemeral\":true" : ",\"ephemeral\":false")
+                machine.appendLease(of: index, to: writer)
+                writer.append(UInt8(ascii: "}"))
                 if writer.count > room { return false }
             }
             writer.append("]")

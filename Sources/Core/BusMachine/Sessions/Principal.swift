@@ -27,13 +27,26 @@ public final class Principal: Sendable {
     package let peer: Peer?
     /// `by` in events and in the log, encoded.
     package let by: [UInt8]
+    /// Of a timer's commit: the principal who asked for the timer.
+    private let origin: Principal?
 
-    init(_ identity: Identity?, number: Int32, peer: Peer?, by: [UInt8]) {
+    init(_ identity: Identity?, number: Int32, peer: Peer?, by: [UInt8], origin: Principal? = nil) {
+        self.origin = origin
         self.identity = identity
         self.number = number
         self.peer = peer
         self.by = by
         if case .uid(let uid)? = identity { self.uid = uid } else { uid = nil }
+    }
+
+    /// Who asked: the principal itself, or, of a timer's commit, who asked for the timer.
+    package var asker: Principal { origin ?? self }
+
+    /// On whose behalf a timer fires: who asked for it, with the timer's name in `by`.
+    package func firing(_ timer: String) -> Principal {
+        var by = (try? JSON(parsing: self.by))?.object ?? [:]
+        by["timer"] = .string(timer)
+        return Principal(identity, number: number, peer: peer, by: Array(by.encoded.utf8), origin: self)
     }
 
     /// The daemon itself: configured stores, definitions at the start, wills without a client.
@@ -71,6 +84,11 @@ extension StateMachine {
 
     /// The principal that `by` names in the log; nil if it names none.
     package func principal(by: JSONObject) -> Principal? {
+        if let timer = by["timer"]?.string {
+            var asker = by
+            asker["timer"] = nil
+            return principal(by: asker)?.firing(timer)
+        }
         if by["daemon"] != nil { return .daemon }
         let text = by.encoded
         if let known = principals[text] { return known }

@@ -15,6 +15,7 @@ package final class Restoration {
     private var definitionsInOrder: [JSON] = []
     private var stores: [TransferRecord] = []
     private var drops: [TransferRecord] = []
+    private var timers: [TransferRecord] = []
     /// Types that kept the definition of the records.
     private var kept: [String] = []
 
@@ -37,6 +38,7 @@ package final class Restoration {
         case "session": try takeSession(record)
         case "store": stores.append(record)
         case "drop": drops.append(record)
+        case "timer": timers.append(record)
         case "key": try takeKey(record)
         default: return false
         }
@@ -57,6 +59,7 @@ package final class Restoration {
             for definition in definitionsInOrder { try define(definition) }
         }
         let replaced = try takeStores()
+        for record in timers { try machine.takeTimer(record) }
         machine.keys.forgottenThrough = try bus.integer("keysForgotten")
         machine.sequence = try bus.integer("sequence")
         try takeDrops(forgottenThrough: bus.integer("dropsForgotten"))

@@ -2,7 +2,8 @@ import BusJSON
 
 extension StateMachine {
     /// A digest that differs if the states of two buses do: every store's address, its state byte for byte, its own
-    /// revision, and whether it is ephemeral. Creators, and the numbers of identities, are not part of it.
+    /// revision, and whether it is ephemeral; and every timer and lease. Creators, and the numbers of identities, are not
+    /// part of it.
     package var stateDigest: String {
         let line = ByteWriter()
         let sum = ByteWriter()
@@ -14,15 +15,18 @@ extension StateMachine {
                 line.append(decimal: record.pointee.revision)
                 line.append(record.pointee.owner >= 0 ? "e" : "p")
                 line.append(jsonObject: record.pointee.state)
-                let digest = DeduplicationTable.digest(of: line.bytes)
-                sum.append(raw: StateTransfer.text(of: digest))
-                if sum.count > 1 << 16 {
-                    let so = DeduplicationTable.digest(of: sum.bytes)
-                    sum.clear()
-                    sum.append(raw: StateTransfer.text(of: so))
-                }
+                Self.add(line, to: sum)
             }
         }
+        forEachTimerLine { Self.add($0, to: sum) }
         return StateTransfer.text(of: DeduplicationTable.digest(of: sum.bytes))
+    }
+
+    private static func add(_ line: ByteWriter, to sum: ByteWriter) {
+        sum.append(raw: StateTransfer.text(of: DeduplicationTable.digest(of: line.bytes)))
+        guard sum.count > 1 << 16 else { return }
+        let so = DeduplicationTable.digest(of: sum.bytes)
+        sum.clear()
+        sum.append(raw: StateTransfer.text(of: so))
     }
 }

@@ -45,7 +45,7 @@ extension StateMachine {
         }
     }
 
-    /// The stores, the drop log, and the keys of commits.
+    /// The stores, the drop log, the keys of commits, and the timers.
     package func writeStores(to writer: RecordWriter) {
         for entry in types { writeStores(of: entry, to: writer) }
         for number in dropLog.forgottenCount..<dropLog.count {
@@ -57,6 +57,7 @@ extension StateMachine {
             }
         }
         keys.forEach { id, entry in write(id, entry, to: writer) }
+        writeTimers(to: writer)
     }
 
     private func writeStores(of entry: TypeEntry, to writer: RecordWriter) {

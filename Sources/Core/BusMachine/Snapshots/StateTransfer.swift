@@ -17,6 +17,7 @@ import BusJSON
 /// | `store` | address, state, revision, creator, session; of each type in the order of creation |
 /// | `drop` | a store that was dropped, for subscriptions that lag behind |
 /// | `key` | a remembered key and its reply |
+/// | `timer` | store or type, name, time, action, payload, principal; or a store's lease; in the order they were set |
 /// | `subscription` | connection, number, filter, position; of a hand-over only |
 /// | `end` | the number of records and the digest of all bytes before it, so that a torn or altered copy is detected |
 package enum StateTransfer {

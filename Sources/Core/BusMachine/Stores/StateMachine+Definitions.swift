@@ -71,5 +71,8 @@ extension StateMachine {
     }
 
     /// Removes a type that has no stores.
-    func undefine(_ name: String) { typesByName[name] = nil }
+    func undefine(_ name: String) {
+        typesByName[name] = nil
+        removeTimers(ofType: name)
+    }
 }

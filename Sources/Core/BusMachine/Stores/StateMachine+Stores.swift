@@ -117,6 +117,7 @@ extension StateMachine {
         let entry = types[Int(record.pointee.type)]
         dropLog.note(.init(revision: revision, type: record.pointee.type, name: record.pointee.name))
         if record.pointee.owner >= 0 { sessions[record.pointee.owner]?.ephemeralStores.remove(index) }
+        if record.pointee.timers >= 0 { removeTimers(of: index) }
         stateBytes -= Int(record.pointee.size)
         entry.remove(index)
         stores.remove(index)

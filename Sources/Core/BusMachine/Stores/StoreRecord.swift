@@ -26,6 +26,9 @@ public struct StoreRecord {
     /// Its place in the write set of the commit being made; -1 outside one.
     var write: Int32
 
+    /// The first of its timers, its lease among them; -1 when it has none.
+    var timers: Int32 = -1
+
     /// Creator of stores that the configuration lists.
     package static let configured: Int32 = -2
     package static let nobody: Int32 = -1

@@ -32,6 +32,9 @@ public final class TypeEntry {
     /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
     @exclusivity(unchecked) private var precomputedWrites: [PrecomputedWrites?] = []
 
+    /// How many of its stores have a lease, which every dispatch renews that matches them: so none of them is left out.
+    @exclusivity(unchecked) private var leases = 0
+
     /// The definition as JSON, once it was requested.
     @exclusivity(unchecked) private var encoded: ByteWriter?
 
@@ -60,17 +63,29 @@ public final class TypeEntry {
 
     private func remember() {
         actionNames = type.actionNames
-        precomputedWrites = actionNames.indices.map { action in
-            type.precomputedWrites(of: action).flatMap {
-                $0.operations <= BusLimits.storeOperations ? $0 : nil
-            }
-        }
+        rememberWrites()
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
         workPerStore = Array(repeating: 0, count: actionNames.count)
         encoded = nil
         schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
         definitions += 1
+    }
+
+    private func rememberWrites() {
+        precomputedWrites = actionNames.indices.map { action in
+            if leases > 0 { return nil }
+            return type.precomputedWrites(of: action).flatMap {
+                $0.operations <= BusLimits.storeOperations ? $0 : nil
+            }
+        }
+    }
+
+    /// A lease begins (1) or ends (-1).
+    func noteLease(_ change: Int) {
+        let had = leases > 0
+        leases += change
+        if had != (leases > 0) { rememberWrites() }
     }
 
     /// The index of the action with a name; nil when the type does not declare it.

@@ -31,7 +31,7 @@ package struct Diagnostic: Sendable {
     package enum Level: Sendable, Comparable { case debug, info, notice, warning, error }
     /// The subject, for logs that number their messages.
     package enum Kind: Sendable {
-        case reloaded, reloadRefused, definitionKept, willRejected, slowConsumer
+        case reloaded, reloadRefused, definitionKept, willRejected, timerRejected, slowConsumer
         case storeCreated, storeDropped, committed
     }
     package var kind: Kind

@@ -51,6 +51,7 @@ extension Engine {
         let ended = unendedSessions
         unendedSessions = []
         for session in ended { end(session) }
+        queueDueTimers()
         // Also a will that was cleared is logged: the log may have kept it.
         for case let connection? in connections.all {
             if let session = connection.session { log.appendWill(of: session, machine) }

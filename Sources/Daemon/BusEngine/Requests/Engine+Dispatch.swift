@@ -26,6 +26,10 @@ extension Engine {
     }
 
     private func dispatchWithOptions(_ connection: Connection) throws(RequestError) {
+        if request.present.contains(.in) || request.present.contains(.at) { return try schedule(connection) }
+        if request.present.contains(.timer) {
+            throw .invalid("timer", "`timer` names a dispatch that comes later; say when with `in` or `at`.")
+        }
         let isDryRun = try request.flag(.dryRun, default: false)
         let isAcknowledged = try request.flag(.ack, default: true)
         let expected = try request.integer(.ifRevision)
@@ -77,7 +81,7 @@ extension Engine {
         }
     }
 
-    private func planDispatch(expecting expected: Int?) throws(RequestError) {
+    func planDispatch(expecting expected: Int?) throws(RequestError) {
         let isBatch = request.present.contains(.actions)
         // What was planned before a refusal costs work, too.
         defer { if isBatch { clock.work += Work.batchAction * machine.plan.actions.count } }

@@ -145,6 +145,7 @@ extension Engine {
         let details = CommitDetails()
         details.replaced = [(index, try machine.state(old, of: past, for: index))]
         details.reverted = .init(store: store, to: past)
+        machine.renewLease(of: index)
         machine.plan.clear()
         commit(by: principal, actions: false, details)
     }

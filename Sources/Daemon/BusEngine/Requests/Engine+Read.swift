@@ -117,6 +117,8 @@ extension Engine {
             "stores": .int(machine.storeCount), "connections": .int(connections.count),
             "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groupCount),
             "stateBytes": .int(machine.stateBytes), "outboxBytes": .int(connections.outboxBytes),
+            "timers": .int(machine.timers.count), "leases": .int(machine.timers.leaseCount),
+            "nextDue": machine.nextDue == .max ? .null : DurationText.seconds(machine.nextDue),
             "accountedMemory": .int(memory.accounted), "rememberedKeys": .int(machine.keys.count),
             "totals": .object([
                 "connections": .int(connections.totalCount), "requests": .int(totals.requests),

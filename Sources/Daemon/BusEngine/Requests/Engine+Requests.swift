@@ -35,6 +35,8 @@ extension Engine {
             case .reload: try reload(connection)
             case .history: try history(connection)
             case .revert: try revert(connection)
+            case .timers: try listTimers(connection)
+            case .cancel: try cancel(connection)
             }
         } catch {
             refuse(error, for: connection, id: request.id)

@@ -26,6 +26,7 @@ extension Engine {
         }
         let isEphemeral = try request.flag(.ephemeral, default: false)
         let ifMissing = try request.flag(.ifMissing, default: false)
+        let timeToLive = try requestedTimeToLive(of: entry)
         let principal = connection.principal!
         let key = try machine.keyed(request, by: principal)
         if let key, let earlier = try duplicate(of: key) {
@@ -38,7 +39,7 @@ extension Engine {
         try admission.requireCommits()
         try create(
             parts, of: entry, state: state, version, by: principal, isEphemeral ? connection : nil,
-            key: key)
+            timeToLive: timeToLive, key: key)
         reportStore(
             .storeCreated, String(decoding: request.store, as: UTF8.self), isEphemeral: isEphemeral,
             by: connection)
@@ -57,14 +58,31 @@ extension Engine {
     /// `owner`: the connection with whose session the store is dropped.
     private func create(
         _ parts: AddressParts, of entry: TypeEntry, state members: JSONObject?, _ version: Int?,
-        by principal: Principal, _ owner: Connection?, key: KeyedRequest?
+        by principal: Principal, _ owner: Connection?, timeToLive: Int?, key: KeyedRequest?
     ) throws(RequestError) {
         let state = try machine.newState(of: entry, replacing: members, of: version, in: owner?.session)
         try admission.requireMemory(for: state.encodedSize)
         let session = owner.map { self.session(of: $0) }
         let details = CommitDetails()
-        details.created = [machine.create(parts, of: entry, state, by: principal, in: session)]
+        let store = machine.create(parts, of: entry, state, by: principal, in: session)
+        if let timeToLive { machine.lease(store, for: timeToLive) }
+        details.created = [store]
         commit(by: principal, actions: false, key: key, details)
+    }
+
+    /// How long the new store lives without a dispatch, in milliseconds; nil: until it is dropped.
+    private func requestedTimeToLive(of entry: TypeEntry) throws(RequestError) -> Int? {
+        guard let value = request.value(.ttl) else { return entry.type.timeToLive }
+        if value.isNull { return nil }
+        guard let length = DurationText.milliseconds(of: value),
+            DurationText.shortest...DurationText.longest ~= length
+        else {
+            throw .invalid(
+                "ttl",
+                "`ttl` must be seconds or a text such as \"1h30m\", from 10 ms to ten years; or null for a store that stays."
+            )
+        }
+        return length
     }
 
     /// The session of a connection, which is opened when it is first needed.

@@ -49,6 +49,7 @@ extension Engine {
             scheduler.queueLost()
             return toRead
         case .end(let connection): end(connection)
+        case .timers: fireTimers()
         case .sweep:
             let start = scheduler.beginSlice()
             hub.sweep()

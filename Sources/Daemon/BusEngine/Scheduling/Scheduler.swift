@@ -15,6 +15,9 @@ final class Scheduler {
     @exclusivity(unchecked) private var lostShare = Share(expecting: 0)
     @exclusivity(unchecked) private var isSweepQueued = false
     @exclusivity(unchecked) private var sweepShare = Share(expecting: 0)
+    /// Whether due timers wait for their turn, or at the gate.
+    @exclusivity(unchecked) private(set) var hasTimersQueued = false
+    @exclusivity(unchecked) private var timerShare = Share(expecting: 0)
 
     /// Before this time, in milliseconds since 1970, no long commit is begun; and what waits for it.
     @exclusivity(unchecked) private var gateOpensAt = 0
@@ -40,7 +43,11 @@ final class Scheduler {
     /// The next in the queue.
     func takeFirst() -> Errand? {
         let errand = queue.takeFirst()
-        if case .sweep? = errand { isSweepQueued = false }
+        switch errand {
+        case .sweep: isSweepQueued = false
+        case .timers: hasTimersQueued = false
+        default: break
+        }
         return errand
     }
 
@@ -78,6 +85,13 @@ final class Scheduler {
         if isSweepQueued { return }
         isSweepQueued = true
         queue.add(.sweep, &sweepShare)
+    }
+
+    /// Queues the timers that are due.
+    func enqueueTimers() {
+        if hasTimersQueued { return }
+        hasTimersQueued = true
+        queue.add(.timers, &timerShare)
     }
 
     /// The end of a connection waits for its turn, at the place where it will be done: connections with little to do
@@ -126,6 +140,12 @@ final class Scheduler {
         clock.sliceEnd = 0
     }
 
+    /// Ends a slice of firing timers.
+    func endTimers(_ start: Int) {
+        timerShare.charge(clock.work &- start &- clock.deliveredWork)
+        (clock.sliceEnd, clock.deliveredWork) = (0, 0)
+    }
+
     /// Work was done for a subscriber: it is charged to the subscriber and not to the client that
     /// dispatches, up to what two slices cost.
     @inline(__always)
@@ -160,7 +180,10 @@ final class Scheduler {
         gateOpensAt = max(gateOpensAt, clock.now + cost / 1_000_000 * DaemonLimits.pauseAfterLongRequest)
     }
 
-    func waitAtGate(_ errand: Errand) { waitingAtGate.append(errand) }
+    func waitAtGate(_ errand: Errand) {
+        if case .timers = errand { hasTimersQueued = true }
+        waitingAtGate.append(errand)
+    }
 
     func leaveGate(_ connection: Connection) {
         waitingAtGate.removeAll {
@@ -185,6 +208,10 @@ final class Scheduler {
         case .end(let connection):
             waitingAtGate.removeFirst()
             enqueueEnd(of: connection, expecting: nil)
+        case .timers:
+            waitingAtGate.removeFirst()
+            hasTimersQueued = false
+            enqueueTimers()
         case .sweep, .serveLost: waitingAtGate.removeFirst()
         }
     }

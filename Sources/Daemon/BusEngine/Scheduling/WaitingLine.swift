@@ -40,4 +40,6 @@ enum Errand {
     case end(Connection)
     /// Subscriber groups without subscribers leave their stores.
     case sweep
+    /// Timers that are due.
+    case timers
 }

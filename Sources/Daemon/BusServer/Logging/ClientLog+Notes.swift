@@ -23,6 +23,7 @@ extension LogKind {
             case .reloadRefused: .reloadRefused
             case .definitionKept: .definitionKept
             case .willRejected: .willRejected
+            case .timerRejected: .timerRejected
             case .slowConsumer: .clientCutOff
             case .storeCreated: .storeCreated
             case .storeDropped: .storeDropped

@@ -1,10 +1,14 @@
 import BusEngine
 import BusProtocol
 
-/// What happens because time passes. There is one timer, and only while something is due.
+/// What happens because time passes. There is one timer, and only while something is due; and one for the timers of the
+/// bus, which go by the time of day.
 extension EventLoop {
-    /// Arms the timer for the next thing that is due.
-    func armTimer() { timer?.arm(for: nextDue()) }
+    /// Arms the timers for the next thing that is due.
+    func armTimer() {
+        timer?.arm(for: nextDue())
+        wallTimer?.arm(for: engine.nextTimer)
+    }
 
     /// When something is due next, in monotonic milliseconds; nil while nothing is.
     func nextDue() -> Int? {

@@ -28,6 +28,8 @@ final class EventLoop {
     @exclusivity(unchecked) var wall = WallClock()
     var deadlines: Deadlines
     var timer: DeadlineTimer?
+    /// Wakes the loop when the bus's own timers are due.
+    var wallTimer: WallTimer?
     /// The log about clients.
     let clientLog: ClientLog
     /// A descriptor kept in reserve, to be able to refuse a connection when none is left.
@@ -156,8 +158,10 @@ final class EventLoop {
     /// How long to wait for sockets before the queue is released and the loop sleeps without end, in milliseconds.
     private func timeToStay() -> Int {
         guard whenEmpty == nil else { return 0 }
-        guard let due = nextDue() else { return LoopLimits.stay }
-        return min(LoopLimits.stay, max(0, due - MonotonicClock.read()))
+        var stay = LoopLimits.stay
+        if let due = nextDue() { stay = min(stay, max(0, due - MonotonicClock.read())) }
+        if let due = engine.nextTimer { stay = min(stay, max(0, due - wall.read())) }
+        return stay
     }
 
     private func takeTurn(events count: Int) {
@@ -165,7 +169,7 @@ final class EventLoop {
         lookedAt = MonotonicClock.nanoseconds()
         workAtLook = 0
         let end = lookedAt + LoopLimits.turnNanoseconds
-        if let due = engine.nextDeadline, due <= wall.latest { engine.tick() }
+        if min(engine.nextDeadline ?? .max, engine.nextTimer ?? .max) <= wall.latest { engine.tick() }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
             if token == EventFD.token {

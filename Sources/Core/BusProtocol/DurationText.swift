@@ -1,11 +1,11 @@
 /// A length of time as people write it: `500ms`, `30s`, `1.5m`, `2h`, `1m30s`, `7d`, `2w`; a bare number means
 /// seconds.
-enum DurationText {
+package enum DurationText {
     /// More digits behind a point than this are no use: a week has fewer milliseconds.
     private static let mostDecimals = 9
 
     /// The length in milliseconds, cut off behind them; nil for anything else, and for what is out of range.
-    static func milliseconds(_ text: String) -> Int? {
+    package static func milliseconds(_ text: String) -> Int? {
         var rest = Array(text.utf8)[...]
         guard !rest.isEmpty else { return nil }
         var total = 0

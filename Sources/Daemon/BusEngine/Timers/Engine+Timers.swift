@@ -1,0 +1,155 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Dispatches that are to be carried out later: scheduled, listed and cancelled.
+extension Engine {
+    // MARK: Scheduling
+
+    /// Schedules the dispatch of the request: it is checked now, and committed when it is due.
+    func schedule(_ connection: Connection) throws(RequestError) {
+        let isDryRun = try request.flag(.dryRun, default: false)
+        let isAcknowledged = try request.flag(.ack, default: true)
+        let expected = try request.integer(.ifRevision)
+        let name = try requestedTimer()
+        let due = try requestedTime()
+        guard !request.present.contains(.actions) else {
+            throw .invalid(
+                "actions", "A timer has one action: schedule each of the `actions` by a dispatch of its own.")
+        }
+        let principal = connection.principal!
+        let key = try machine.keyed(request, by: principal)
+        if !isDryRun, let key, let earlier = try duplicate(of: key) {
+            guard isAcknowledged else {
+                return log.noteUnacknowledged(connection, committedAt: earlier.revision, id: request.id)
+            }
+            // Where others have the number of changed stores, it has the time.
+            return answerSchedule(
+                connection, revision: earlier.revision, name ?? "@\(earlier.revision)", due: earlier.changed,
+                isDuplicate: true)
+        }
+        if !isDryRun { try admission.requireCommits() }
+        machine.plan.clear()
+        defer { machine.plan.clear() }
+        try planDispatch(expecting: expected)
+        let timer = machine.timer(named: name, due: due, by: principal)
+        machine.plan.clear()
+        if isDryRun {
+            return answerSchedule(connection, revision: machine.revision, name, due: timer.due)
+        }
+        try admission.requireMemory(for: BusLimits.timerOverhead + currentLine.count)
+        try machine.set(timer)
+        let details = CommitDetails()
+        details.timer = .scheduled(timer)
+        commit(by: principal, actions: false, key: key, details)
+        if let key { machine.remember(key, matched: 0, changed: timer.due) }
+        guard isAcknowledged else {
+            return log.noteUnacknowledged(connection, committedAt: machine.revision, id: request.id)
+        }
+        answerSchedule(connection, revision: machine.revision, timer.name, due: timer.due)
+    }
+
+    private func answerSchedule(
+        _ connection: Connection, revision: Int, _ name: String?, due: Int, isDuplicate: Bool = false
+    ) {
+        answer(connection) { writer in
+            writer.append(revision: revision)
+            if let name {
+                writer.append(",\"timer\":")
+                writer.append(quoted: name)
+            }
+            writer.append(",\"due\":")
+            writer.append(json: DurationText.seconds(due))
+            if isDuplicate { writer.appendDuplicate() }
+        }
+    }
+
+    /// The name that a request gives its timer.
+    private func requestedTimer() throws(RequestError) -> String? {
+        guard let name = try request.string(.timer) else { return nil }
+        guard Names.isTimerName(name) else {
+            throw .invalid("timer", "A timer can't be called \"\(name.prefix(80))\"; \(Names.timerNameRule).")
+        }
+        return name
+    }
+
+    /// When the dispatch is due, in milliseconds since 1970.
+    private func requestedTime() throws(RequestError) -> Int {
+        let farthest = machine.time + DurationText.longest
+        let due: Int
+        switch (request.value(.in), request.value(.at)) {
+        case (let delay?, nil):
+            guard let length = DurationText.milliseconds(of: delay) else {
+                throw .invalid("in", "`in` must be a number of seconds, or a text such as \"5m\" or \"1h30m\".")
+            }
+            due = machine.time + length
+        case (nil, let moment?):
+            guard moment.double != nil, let time = DurationText.milliseconds(of: moment) else {
+                throw .invalid("at", "`at` must be a time in seconds since 1970, as `meta.time` is.")
+            }
+            due = time
+        default:
+            throw .invalid("at", "Give one of `in` and `at`, not both and not neither.")
+        }
+        guard due <= farthest else {
+            throw RequestError(
+                .limit, "A timer is set at most ten years ahead; leave what comes later to a calendar.")
+        }
+        return due
+    }
+
+    // MARK: Cancelling
+
+    /// Takes a timer away, as a commit.
+    func cancel(_ connection: Connection) throws(RequestError) {
+        guard let name = try request.string(.timer) else {
+            throw .invalid("timer", "Say in `timer` which timer to cancel; timers lists them.")
+        }
+        let isStore = request.present.contains(.store)
+        guard isStore != request.present.contains(.type) else {
+            throw .invalid(
+                isStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
+        }
+        let owner: TimerOwner
+        if isStore {
+            owner = .store(try machine.requireStore(request.store).1)
+        } else if request.type.elementsEqual("*".utf8) {
+            owner = .type("*")
+        } else {
+            owner = .type(try machine.requireType(request.type).name)
+        }
+        try admission.requireCommits()
+        machine.plan.clear()
+        guard machine.takeTimer(name, of: owner) else {
+            throw RequestError(
+                .unknownTimer,
+                "\(machine.name(of: owner)) has no timer \"\(name.prefix(80))\": it has fired, or was never set; timers lists what there is."
+            )
+        }
+        let details = CommitDetails()
+        details.timer = .cancelled(owner: machine.name(of: owner), isStore: isStore, name: name)
+        commit(by: connection.principal!, actions: false, details)
+        answer(connection) { $0.append(revision: machine.revision) }
+    }
+
+    // MARK: Listing
+
+    /// Lists timers in the order in which they are due.
+    func listTimers(_ connection: Connection) throws(RequestError) {
+        let pattern = try requestedPattern(required: false) ?? AddressPattern(type: "*")
+        let limit = try request.integer(.limit, least: 1) ?? DaemonLimits.timersListed
+        guard limit <= DaemonLimits.timersListed else {
+            throw .invalid(
+                "limit", "A reply lists at most \(DaemonLimits.timersListed) timers; ask for more with `after`.")
+        }
+        let after = try request.string(.after)
+        guard let list = TimerList(machine, pattern, after: after, limit: limit) else {
+            throw .invalid("after", "`after` must be the `next` of a reply to timers.")
+        }
+        let cost = Work.look * machine.timers.count
+        if mustWait(for: cost, connection, currentLine) { return }
+        clock.work += cost
+        list.gather()
+        try answerWithinLine(connection, id: request.id) { list.append(to: $0, room: limits.daemon.line) }
+    }
+}
