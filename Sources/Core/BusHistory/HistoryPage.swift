@@ -17,6 +17,9 @@ struct HistoryFilter {
                 return true
             }
         }
+        for name in ["scheduled", "cancelled", "fired"] {
+            if let timer = entry[name], concerns(timer) { return true }
+        }
         for address in entry["dropped"]?.array ?? [] where matches(address.string ?? "") { return true }
         return false
     }

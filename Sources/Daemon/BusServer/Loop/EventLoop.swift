@@ -160,7 +160,7 @@ final class EventLoop {
         guard whenEmpty == nil else { return 0 }
         var stay = LoopLimits.stay
         if let due = nextDue() { stay = min(stay, max(0, due - MonotonicClock.read())) }
-        if let due = engine.nextTimer { stay = min(stay, max(0, due - wall.read())) }
+        if let due = engine.nextTimer { stay = min(stay, max(0, due - WallClock.now)) }
         return stay
     }
 
