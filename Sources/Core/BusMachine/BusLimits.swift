@@ -43,6 +43,10 @@ package struct BusLimits: Sendable, Equatable {
     package static let willOperations = 100_000
     /// Ephemeral stores of one session: they are dropped in one commit, when it ends.
     package static let ephemeralStores = 10_000
+    /// The longest name of a session, in bytes, and the longest time that it waits for its client, in milliseconds: a
+    /// day. What it holds, no other client can have meanwhile.
+    package static let sessionName = 128
+    package static let longestLinger = 86_400_000
     /// The longest key, in bytes: it is kept for every keyed commit.
     package static let key = 128
     /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.

@@ -2,7 +2,7 @@
 public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
     case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision, `in`, initial
-    case key, limit, match, `protocol`, revision, select, since, state, sub, timer, token
+    case key, limit, linger, match, `protocol`, revision, select, session, since, state, sub, timer, token
     case ttl, until, version
 
     package var name: String { "\(self)" }
@@ -51,7 +51,7 @@ package enum Operation: String, CaseIterable, Sendable {
     /// The members it may have, besides `op` and `id`.
     package var members: MemberSet {
         switch self {
-        case .hello: MemberSet(.op, .id, .protocol, .client, .token)
+        case .hello: MemberSet(.op, .id, .protocol, .client, .token, .session, .linger)
         case .dispatch:
             MemberSet(
                 .op, .id, .type, .store, .action, .payload, .actions, .ifRevision, .key, .after, .epoch,

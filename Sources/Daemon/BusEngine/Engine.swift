@@ -46,6 +46,8 @@ package final class Engine {
 
     /// Sessions that ended while nothing could be committed.
     @exclusivity(unchecked) var unendedSessions: [Session] = []
+    /// Sessions that wait for their clients to come back.
+    @exclusivity(unchecked) var lingering = LingeringSessions()
     /// When readers were last disconnected because memory was short.
     @exclusivity(unchecked) var relievedAt = 0
     @exclusivity(unchecked) var largeWriteSetsSeen = 0
@@ -160,7 +162,7 @@ package final class Engine {
 
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
     package var nextDeadline: Int? {
-        let due = min(hub.nextDeadline, scheduler.gateDeadline ?? .max)
+        let due = min(hub.nextDeadline, scheduler.gateDeadline ?? .max, lingering.nextDeadline ?? .max)
         return due == .max ? nil : due
     }
 
@@ -169,6 +171,7 @@ package final class Engine {
         hub.tick()
         scheduler.openGateIfDue()
         queueDueTimers()
+        endLingeringSessions()
     }
 
     // MARK: - Questions and settings for the owner

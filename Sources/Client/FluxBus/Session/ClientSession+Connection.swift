@@ -15,10 +15,20 @@ extension ClientSession {
         lastHeard = now
         isProbing = false
         helloDeadline = now + options.connectTimeout.nanoseconds
+        own.append(Submission(.request(hello(linger: linger)), role: .hello))
+    }
+
+    /// Without keys a creation that is sent again can't be told from another client's, so nothing may be left from before.
+    var linger: Duration? { options.usesKeys ? options.linger : nil }
+
+    /// A hello; with `linger` it names the session that the bus is to keep for so long.
+    func hello(linger: Duration?) -> BusRequest {
         let members: KeyValuePairs<String, JSON?> = [
             "protocol": 1, "client": options.client.map(JSON.string), "token": token.map(JSON.string),
+            "session": linger.map { _ in .string(sessionName) },
+            "linger": linger.map { .double(Double($0.nanoseconds / 1_000_000) / 1000) },
         ]
-        own.append(Submission(.request(BusRequest("hello", members)), role: .hello))
+        return BusRequest("hello", members)
     }
 
     /// An attempt to connect failed.
@@ -72,7 +82,7 @@ extension ClientSession {
                 !dropped.contains(address)
             {
                 ephemeralStores.append(
-                    EphemeralStore(address: address, state: state, pending: sent.submission))
+                    EphemeralStore(address: address, state: state, pending: sent.submission, sent: sent))
             } else if sent.isRepeated, sent.submission.repetition == .never {
                 let error = Self.outcomeUnknown(reason)
                 if !sent.submission.isAcknowledged { effects.append(.notice(.dispatchFailed(error))) }
@@ -125,13 +135,18 @@ extension ClientSession {
         helloDeadline = .max
         phase = .restoring
         effects.append(.greeted(greeting))
-        restore(at: now)
+        restore(isResumed: reply["resumed"] == true, at: now)
     }
 
-    private mutating func restore(at now: Int) {
+    /// `isResumed`: the bus has kept will and ephemeral stores.
+    private mutating func restore(isResumed: Bool, at now: Int) {
         restorationsLeft = 0
-        if let will { restoreOne(Self.willRequest(will), .restoreWill) }
-        for index in ephemeralStores.indices { restoreStore(index) }
+        if isResumed {
+            repeatCreations()
+        } else {
+            if let will { restoreOne(Self.willRequest(will), .restoreWill) }
+            for index in ephemeralStores.indices { restoreStore(index) }
+        }
         var resumed = 0
         for number in subscriptions.keys.sorted() {
             guard let record = subscriptions[number], record.isEstablished, !record.isPaused else { continue }
@@ -140,6 +155,17 @@ extension ClientSession {
         }
         if resumed > 0 { effects.append(.notice(.resumed(subscriptions: resumed))) }
         openIfRestored(at: now)
+    }
+
+    /// Creations without an answer are sent again as they were: where the store is there already, their keys show that
+    /// it is theirs.
+    private mutating func repeatCreations() {
+        for store in ephemeralStores {
+            guard var sent = store.sent else { continue }
+            sent.id = 0
+            resending.append(sent)
+        }
+        ephemeralStores.removeAll { $0.pending != nil }
     }
 
     mutating func restoreOne(_ request: BusRequest, _ role: Submission.Role) {

@@ -95,6 +95,7 @@ extension ClientSession {
         case .resubscribe(let number):
             subscribed(number, outcome, isWanted: true)
             if phase == .restoring { restored(at: now) }
+        case .leave: leaving = .answered
         case .probe, .own: break
         }
     }

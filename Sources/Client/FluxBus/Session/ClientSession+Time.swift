@@ -11,7 +11,7 @@ extension ClientSession {
             }
         }
         watchConnection(at: now)
-        if isClosing, now >= closeDeadline || isIdle { finish(nil) }
+        if isClosing, now >= closeDeadline || isIdle && hasLeft() { finish(nil) }
     }
 
     /// When the next `tick` is due; nil: not before something else happens.
@@ -28,6 +28,17 @@ extension ClientSession {
             for store in ephemeralStores { if let due = store.due { next = min(next, due) } }
         }
         return next == .max ? nil : next
+    }
+
+    /// Whether nothing is left on the bus that would linger there; if there is something, the bus is asked to keep it no
+    /// longer than the connection.
+    private mutating func hasLeft() -> Bool {
+        guard phase == .open, linger != nil, will != nil || !ephemeralStores.isEmpty else { return true }
+        if leaving == .no {
+            leaving = .asked
+            own.append(Submission(.request(hello(linger: .zero)), role: .leave))
+        }
+        return leaving == .answered
     }
 
     /// Closes the session when all that was submitted is answered, or at the deadline.

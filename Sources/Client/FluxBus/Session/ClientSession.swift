@@ -27,6 +27,8 @@ package struct ClientSession {
         let state: JSON?
         /// The request that creates it, if that is not answered yet.
         var pending: Submission?
+        /// The same as it was sent.
+        var sent: SentRequest?
         /// One millisecond, twice that, and so on: two seconds in all.
         static let mostTries = 11
         /// How often it may be retried while the bus has not seen the old connection's end.
@@ -39,12 +41,17 @@ package struct ClientSession {
     let token: String?
     var random: SplitMix
     let keyPrefix: String
+    /// The name of what this client leaves on the bus, which it takes over when it comes back.
+    var sessionName: String { String(keyPrefix.dropLast()) }
 
     package internal(set) var phase = Phase.disconnected
     var isClosing = false
     /// More requests are queued outside, which were there before the session was closed.
     package var expectsMore = false
     var closeDeadline = Int.max
+    /// Whether the bus was asked, before the end, to keep nothing, and has answered.
+    var leaving = Leaving.no
+    enum Leaving { case no, asked, answered }
     /// Why the connection is to be ended by its owner.
     package internal(set) var disconnectReason: BusError?
     /// The reason of a `goodbye`.

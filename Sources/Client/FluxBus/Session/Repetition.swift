@@ -15,8 +15,8 @@ package enum Repetition: Sendable, Equatable {
             "hello":
             self = .free
         case "dispatch": self = request["dryRun"] == true ? .free : usesKey ? .keyed : .never
-        // An ephemeral store is dropped with its connection, so creating it again is right.
-        case "create": self = request["ephemeral"] == true ? .free : usesKey ? .keyed : .never
+        // An ephemeral store is dropped with its session, so on another one creating it again is right.
+        case "create": self = usesKey ? .keyed : request["ephemeral"] == true ? .free : .never
         case "drop": self = usesKey ? .keyed : .never
         default: self = .never
         }

@@ -19,12 +19,13 @@ package final class Submission: Sendable {
         case restoreWill
         case resubscribe(Int)
         case probe
+        case leave
         case own
 
         var isOwn: Bool {
             switch self {
             case .plain, .dropStore, .createEphemeral, .will, .subscribe: false
-            case .hello, .restoreStore, .restoreWill, .resubscribe, .probe, .own: true
+            case .hello, .restoreStore, .restoreWill, .resubscribe, .probe, .leave, .own: true
             }
         }
     }

@@ -39,6 +39,10 @@ public struct BusOptions: Sendable {
     /// After this long without a byte the client sends a ping; after twice as long the
     /// connection counts as lost. Nil: never.
     public var keepAlive: Duration? = .seconds(30)
+    /// How long the bus keeps this client's will and ephemeral stores when the connection is lost, at most a day: a
+    /// client that is back in time has not been away. `close` ends them at once. Nil, or without `usesKeys`: they end
+    /// with the connection.
+    public var linger: Duration? = .seconds(10)
     /// How long `close` waits for submitted requests.
     public var closeTimeout: Duration = .seconds(5)
     /// The seed of random waits and keys; nil: the system's randomness. Fixed in tests only, because two clients of one

@@ -62,6 +62,7 @@ extension StateMachine {
             if owner >= 0 {
                 line.append(",\"connection\":")
                 line.append(decimal: owner)
+                if let session = sessions[owner] { append(nameOf: session, to: line) }
             }
             appendLease(of: created, to: line)
         }
@@ -125,9 +126,18 @@ extension StateMachine {
         line.append(jsonArray: session.will.map(\.json))
         line.append(",\"connection\":")
         line.append(decimal: session.id)
+        append(nameOf: session, to: line)
         line.append(",\"by\":")
         session.principal.by.withUnsafeBytes { line.append($0) }
         line.append(UInt8(ascii: "}"))
+    }
+
+    private func append(nameOf session: Session, to line: ByteWriter) {
+        guard let name = session.name else { return }
+        line.append(",\"session\":")
+        line.append(quoted: name)
+        line.append(",\"linger\":")
+        line.append(decimal: session.linger)
     }
 
     /// The note that a session has ended without a commit.

@@ -164,7 +164,7 @@ extension StateMachine {
         for (address, state) in entry["created"]?.object?.members.map({ ($0.key, $0.value) }) ?? [] {
             guard let state = state.object else { throw RequestError(.internal, "a store has no state") }
             details.created.append(
-                try replayCreation(address, state, by: principal, session: entry["connection"]?.int))
+                try replayCreation(address, state, by: principal, entry))
             try replayLease(of: entry, details.created[0])
         }
         details.dropped = try (entry["dropped"]?.array ?? []).map { (address) throws(RequestError) in
@@ -212,7 +212,7 @@ extension StateMachine {
     }
 
     private func replayCreation(
-        _ address: String, _ state: JSONObject, by principal: Principal, session number: SessionID?
+        _ address: String, _ state: JSONObject, by principal: Principal, _ line: JSONObject
     ) throws(RequestError) -> Int32 {
         var address = address
         let made = address.withUTF8 { bytes in
@@ -222,11 +222,13 @@ extension StateMachine {
                 guard self.stores.find(type: entry.index, name: parts.name) == nil else {
                     throw RequestError(.internal, "it makes a store that exists")
                 }
-                let owner = try number.map { (number) throws(RequestError) in
+                let owner = try line["connection"]?.int.map { (number) throws(RequestError) in
                     guard Self.isSession(number) else {
                         throw RequestError(.internal, "it names no connection")
                     }
-                    return self.replayedSession(number, of: principal)
+                    let session = self.replayedSession(number, of: principal)
+                    self.name(session, by: line)
+                    return session
                 }
                 return self.insert(
                     parts.name, of: entry, state, creator: principal.number, owner: owner)
@@ -279,7 +281,9 @@ extension StateMachine {
         guard let will = record["will"]?.array, let number = record["connection"]?.int,
             Self.isSession(number), let by = record["by"]?.object
         else { throw failure("is no session") }
-        replayedSession(number, of: try requirePrincipal(by)).will = will.compactMap { WillAction($0) }
+        let session = replayedSession(number, of: try requirePrincipal(by))
+        session.will = will.compactMap { WillAction($0) }
+        name(session, by: record)
     }
 
     private func replay(note: JSONObject) throws(ReplayFailure) {
@@ -290,6 +294,8 @@ extension StateMachine {
         {
             let session = replayedSession(number, of: try requirePrincipal(by))
             session.will = will.compactMap { WillAction($0) }
+            session.principal = try requirePrincipal(by)
+            name(session, by: note)
             if session.isEmpty { closeSession(number) }
         } else {
             throw failure("is neither a commit nor a note that this version knows")

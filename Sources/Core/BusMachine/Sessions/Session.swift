@@ -8,7 +8,11 @@ package typealias SessionID = Int
 /// It begins with the first of them, since that is when the log has to know of it, and ends with an entry of its own.
 package final class Session {
     package let id: SessionID
-    package let principal: Principal
+    package internal(set) var principal: Principal
+    /// The name by which its client takes it over from a connection that has ended; nil for one that ends with it.
+    package internal(set) var name: String?
+    /// How long it waits for that, in milliseconds.
+    package internal(set) var linger = 0
     package internal(set) var will: [WillAction] = []
     package internal(set) var ephemeralStores: Set<Int32> = []
 

@@ -28,7 +28,31 @@ extension StateMachine {
     package func adopt(_ session: Session) -> Session {
         let own = sessions[session.id] ?? openSession(session.id, principal(known: session.principal))
         own.will = session.will
+        (own.name, own.linger) = (session.name, session.linger)
+        own.principal = principal(known: session.principal)
         return own
+    }
+
+    package var sessionCount: Int { sessions.count }
+
+    /// The session that a client of this identity has given a name, if there is something left in it.
+    package func session(named name: String, of principal: Principal) -> Session? {
+        sessions.values.first {
+            $0.principal.identity == principal.identity && $0.name.map { UTF8Order.equal($0, name) } == true
+        }
+    }
+
+    /// Names a session, which is its client's from now on.
+    package func name(_ session: Session, _ name: String, linger: Int, _ principal: Principal) {
+        session.name = name
+        session.linger = linger
+        session.principal = principal
+    }
+
+    /// Takes over what a record of the log or of a snapshot says of a session's name.
+    func name(_ session: Session, by record: JSONObject) {
+        session.name = record["session"]?.string
+        session.linger = min(max(0, record["linger"]?.int ?? 0), BusLimits.longestLinger)
     }
 
     /// Replaces a session's will.

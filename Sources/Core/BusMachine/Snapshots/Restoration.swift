@@ -107,10 +107,11 @@ package final class Restoration {
     }
 
     private func takeSession(_ record: TransferRecord) throws(TransferFailure) {
-        let session: JSONObject = [
+        var session: JSONObject = [
             "will": record.members["will"] ?? [], "connection": .int(try record.integer("connection")),
             "by": .object(try record.object("by")),
         ]
+        for name in ["session", "linger"] { session[name] = record.members[name] }
         do throws(ReplayFailure) {
             try machine.restoreSession(session)
         } catch {

@@ -40,6 +40,10 @@ extension StateMachine {
             writer.record("session") { record in
                 record("connection", .int(session.id))
                 record("by", (try? JSON(parsing: session.principal.by)) ?? [:])
+                if let name = session.name {
+                    record("session", .string(name))
+                    record("linger", .int(session.linger))
+                }
                 if !session.will.isEmpty { record("will", .array(session.will.map(\.json))) }
             }
         }

@@ -14,6 +14,9 @@ final class Connection {
     @exclusivity(unchecked) private(set) var lentPrincipal: Unmanaged<Principal>?
     /// Its will and ephemeral stores; nil until there are some.
     @exclusivity(unchecked) var session: Session?
+    /// The name by which its client takes the session over, and how long that may take, in milliseconds.
+    @exclusivity(unchecked) var sessionName: String?
+    @exclusivity(unchecked) var linger = 0
 
     @exclusivity(unchecked) var lines: LineBuffer
     /// The template of its last dispatch.

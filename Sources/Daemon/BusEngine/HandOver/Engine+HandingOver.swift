@@ -47,6 +47,10 @@ extension Engine {
                 record("by", (try? JSON(parsing: principal.by)) ?? [:])
             }
             if let session = connection.session { record("session", .int(session.id)) }
+            if let name = connection.sessionName {
+                record("sessionName", .string(name))
+                record("linger", .int(connection.linger))
+            }
             record("output", .int(output.count))
             if connection.heldReply != nil { record("reply", .int(reply.count)) }
             if input.isSkipping { record("skipping", true) }

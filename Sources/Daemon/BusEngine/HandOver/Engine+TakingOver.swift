@@ -44,7 +44,10 @@ extension Engine {
             machine.plan.clear()
             commit(by: .daemon, actions: false, details)
         }
-        if !isLogToCome { goOnAfterTakeOver() }
+        if !isLogToCome {
+            endOrphanedSessions()
+            goOnAfterTakeOver()
+        }
     }
 
     /// Every connection that can continue does.
@@ -77,6 +80,8 @@ extension Engine {
             guard StateMachine.isSession(number) else { throw record.missing("session") }
             connection.session = machine.session(number) ?? machine.openSession(number, principal)
         }
+        connection.sessionName = record.members["sessionName"]?.string
+        connection.linger = record.members["linger"]?.int ?? 0
         if isSession, let session = connection.session {
             machine.setWill(
                 try (record.members["will"]?.array ?? []).map { (element) throws(TransferFailure) in

@@ -35,6 +35,7 @@ extension Engine {
             connection.principal = connection.principal.map { machine.principal(known: $0) }
             connection.session = connection.session.map { machine.adopt($0) }
         }
+        lingering.adopt { machine.adopt($0) }
         unendedSessions = ended.map { machine.adopt($0) }
         hub.rejoin()
         for case let connection? in connections.all { retract(connection) }
@@ -56,5 +57,6 @@ extension Engine {
         for case let connection? in connections.all {
             if let session = connection.session { log.appendWill(of: session, machine) }
         }
+        for session in lingering.sessions { log.appendWill(of: session, machine) }
     }
 }

@@ -12,12 +12,17 @@ extension Engine {
         }
         _ = try request.string(.client)
         let token = try request.string(.token)
+        let wantedSession = try requestedSession()
         if case .tcp(let address) = connection.peer, connection.principal == nil {
             guard let token, let name = configuration.tokenName(token) else {
                 throw RequestError(
                     .unauthorized, "This token is not in the bus's token file; ask its operator for one.")
             }
             connection.principal = machine.principal(token: name, address: address)
+        }
+        var isResumed: Bool?
+        if let (name, linger) = wantedSession {
+            isResumed = try attach(connection, to: name, linger: linger)
         }
         answer(connection) { writer in
             writer.append(",\"protocol\":1,\"server\":\"fluxbusd\",\"version\":")
@@ -29,6 +34,7 @@ extension Engine {
             connection.principal?.by.withUnsafeBytes { writer.append($0) }
             writer.append(",\"limits\":")
             writer.append(jsonObject: limits.object)
+            if let isResumed { writer.append(isResumed ? ",\"resumed\":true" : ",\"resumed\":false") }
         }
     }
 

@@ -90,6 +90,9 @@ extension Engine {
         if let session = connection.session { return session }
         let session = machine.openSession(connection.principal!)
         connection.session = session
+        if let name = connection.sessionName {
+            machine.name(session, name, linger: connection.linger, connection.principal!)
+        }
         return session
     }
 

@@ -16,6 +16,12 @@ extension Engine {
         hub.removeAll(of: connection)
         connections.remove(connection)
         connections.release(number: id)
+        guard let session = connection.session, !mayLinger(connection, session) else { return }
+        endInTurn(connection)
+    }
+
+    /// Ends a connection that is gone: its will and the drops of its ephemeral stores are applied.
+    func endInTurn(_ connection: Connection) {
         guard let session = connection.session else { return }
         if scheduler.isUncontended {
             end(connection)
@@ -73,12 +79,6 @@ extension Engine {
             defer { forgetSession(of: connection) }
             return connection.session
         }
-    }
-
-    /// Ends the sessions without a connection: those of the daemon that wrote the log.
-    package func endOrphanedSessions() {
-        let held = Set(connections.all.compactMap { $0?.session?.id })
-        for session in machine.sessionsInOrder where !held.contains(session.id) { end(session) }
     }
 
     /// Ends a session: applies its will, then drops its ephemeral stores, as one commit.

@@ -156,6 +156,8 @@ struct LogStart {
             lastSnapshot = (newest.revision, newest.bytes)
         }
         engine.beginLogging()
+        // What ends, ends now, and what lingers does so from now on.
+        engine.beginTurn(at: WallClock.now)
         engine.endOrphanedSessions()
         return Outcome(
             engine: engine, writer: writer, mailbox: mailbox, recipe: start.recipe,

@@ -1,0 +1,98 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Sessions with a name, which their clients take over when they come back.
+extension Engine {
+    /// The name and the time that a `hello` asks for; nil without a name.
+    func requestedSession() throws(RequestError) -> (name: String, linger: Int)? {
+        guard let name = try request.string(.session) else {
+            guard !request.present.contains(.linger) else {
+                throw .invalid(
+                    "linger", "`linger` goes with `session`, the name by which the client takes it over.")
+            }
+            return nil
+        }
+        guard 1...BusLimits.sessionName ~= name.utf8.count else {
+            throw .invalid(
+                "session",
+                "`session` is a text of 1 to \(BusLimits.sessionName) bytes that the client makes up.")
+        }
+        guard let value = request.value(.linger) else { return (name, 0) }
+        guard let linger = DurationText.milliseconds(of: value), linger <= BusLimits.longestLinger else {
+            throw .invalid(
+                "linger", "`linger` is seconds or a text such as \"10s\", at most a day.")
+        }
+        return (name, linger)
+    }
+
+    /// Gives a connection the session with a name. True: it has one that was left, with a will or stores.
+    func attach(
+        _ connection: Connection, to name: String, linger: Int
+    ) throws(RequestError) -> Bool {
+        let principal = connection.principal!
+        if let known = connection.sessionName, !UTF8Order.equal(known, name) {
+            throw .invalid(
+                "session", "This connection has the session \(known); open another one for \(name).")
+        }
+        clock.work += Work.look * machine.sessionCount
+        let left = machine.session(named: name, of: principal)
+        var isResumed = false
+        if let left, left !== connection.session {
+            guard connection.session == nil else {
+                throw .invalid(
+                    "session",
+                    "The session \(name) was left before; say hello with it before a will or an ephemeral store."
+                )
+            }
+            takeOver(left, for: connection)
+            isResumed = !left.isEmpty
+        }
+        (connection.sessionName, connection.linger) = (name, linger)
+        guard let session = connection.session else { return isResumed }
+        machine.name(session, name, linger: linger, principal)
+        log.appendWill(of: session, machine)
+        return isResumed
+    }
+
+    /// From whoever has it: it lingers, or its old connection has not ended yet as far as the bus knows.
+    private func takeOver(_ session: Session, for connection: Connection) {
+        let gone = lingering.take(session.id)?.connection
+        if let old = gone ?? connections.all.lazy.compactMap({ $0 }).first(where: { $0.session === session })
+        {
+            connections.countWill(old.willBytes, of: connection)
+            connections.countWill(0, of: old)
+            (old.session, old.sessionName) = (nil, nil)
+        }
+        connection.session = session
+    }
+
+    /// The session of a connection that has ended waits for its client; false where it has to end now.
+    func mayLinger(_ connection: Connection, _ session: Session) -> Bool {
+        guard session.linger > 0, !session.isEmpty, lingering.count < limits.daemon.connections else {
+            return false
+        }
+        lingering.add(session, connection, until: clock.now + session.linger)
+        return true
+    }
+
+    /// Ends the sessions whose clients did not come back.
+    func endLingeringSessions() {
+        for due in lingering.takeDue(at: clock.now) {
+            if let connection = due.connection { endInTurn(connection) } else { end(due.session) }
+        }
+    }
+
+    /// The sessions without a connection, which the daemon before has left: they end, or wait for their clients as if
+    /// they had just gone.
+    package func endOrphanedSessions() {
+        let held = Set(connections.all.compactMap { $0?.session?.id })
+        for session in machine.sessionsInOrder where !held.contains(session.id) {
+            if session.linger > 0, !session.isEmpty {
+                lingering.add(session, nil, until: clock.now + session.linger)
+            } else {
+                end(session)
+            }
+        }
+    }
+}
