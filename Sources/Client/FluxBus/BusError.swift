@@ -45,6 +45,7 @@ extension BusError.Code {
     public static let unknownType = Self(rawValue: "unknown_type")
     public static let unknownStore = Self(rawValue: "unknown_store")
     public static let unknownAction = Self(rawValue: "unknown_action")
+    public static let unknownTimer = Self(rawValue: "unknown_timer")
     public static let invalidPayload = Self(rawValue: "invalid_payload")
     public static let rejected = Self(rawValue: "rejected")
     public static let conflict = Self(rawValue: "conflict")

@@ -71,7 +71,7 @@ package enum Operation: String, CaseIterable, Sendable {
         case .revert: MemberSet(.op, .id, .store, .revision, .ifRevision)
         case .will: MemberSet(.op, .id, .actions)
         case .timers: MemberSet(.op, .id, .match, .limit, .after)
-        case .cancel: MemberSet(.op, .id, .store, .type, .timer)
+        case .cancel: MemberSet(.op, .id, .store, .type, .timer, .key, .after, .epoch)
         case .reload: MemberSet(.op, .id, .dryRun)
         case .sync, .stats, .ping: MemberSet(.op, .id)
         }

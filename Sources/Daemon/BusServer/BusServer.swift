@@ -65,6 +65,9 @@ package final class BusServer: @unchecked Sendable {
     /// come for a moment, and does not wake it: that would be counted.
     package func systemCalls() -> SystemCallCount { queue.sync { loop?.calls ?? SystemCallCount() } }
 
+    /// When the next timer of the bus wakes the loop, in milliseconds since 1970; nil while none does.
+    package func nextWaking() -> Int? { queue.sync { loop?.wallTimer?.armedFor } }
+
     /// Runs something on the bus queue, between two turns.
     func enter(_ work: @escaping @Sendable () -> Void) {
         queue.async(execute: work)

@@ -15,7 +15,7 @@ package struct RootCommand: ParsableCommand {
 
             On a terminal results are tables; in a pipe, or with --json, they are one JSON object per line.
 
-            Exit codes: 0 success; 1 unknown store, exists already, conflict, a condition is false, or \
+            Exit codes: 0 success; 1 unknown store or timer, exists already, conflict, a condition is false, or \
             something differs; 64 wrong \
             usage; 65 refused data; 69 the bus can't be reached; 70 internal error; 75 time-out, unavailable or \
             over a limit; 77 not allowed.
@@ -23,7 +23,9 @@ package struct RootCommand: ParsableCommand {
         version: "0.1.0",
         subcommands: [],
         groupedSubcommands: [
-            CommandGroup(name: "Action", subcommands: [DispatchCommand.self]),
+            CommandGroup(
+                name: "Action",
+                subcommands: [DispatchCommand.self, TimersCommand.self, CancelCommand.self]),
             CommandGroup(
                 name: "Store",
                 subcommands: [

@@ -17,6 +17,11 @@ package enum SampleRequests {
         #"{"op":"history","id":13,"since":1,"until":2,"limit":3,"type":"note"}"#,
         #"{"op":"revert","id":14,"store":"note/a","revision":1,"ifRevision":2}"#,
         #"{"op":"will","id":15,"actions":[{"type":"note","action":"add","payload":{"by":2}}]}"#,
+        #"{"op":"dispatch","id":19,"store":"note/a","action":"add","in":"5m","timer":"t"}"#,
+        #"{"op":"dispatch","id":20,"type":"note","action":"add","at":1795000000.5,"key":"k3"}"#,
+        #"{"op":"create","id":21,"store":"note/c","ttl":"90s"}"#,
+        #"{"op":"timers","id":22,"match":"note/*","limit":2,"after":"1795000000500 note/a t"}"#,
+        #"{"op":"cancel","id":23,"store":"note/a","timer":"t"}"#,
         #"{"op":"stats","id":16}"#, #"{"op":"ping","id":17}"#, #"{"op":"reload","id":18}"#,
     ]
 }

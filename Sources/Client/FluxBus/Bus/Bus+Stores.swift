@@ -2,7 +2,8 @@ import BusJSON
 
 /// Creating, dropping and reverting stores, and the will.
 extension Bus {
-    /// Creates a store. `state` replaces members of the type's initial state. An ephemeral one is dropped with this
+    /// Creates a store. `state` replaces members of the type's initial state. One with a `timeToLive` is dropped by the bus
+    /// when no dispatch has matched it for that long. An ephemeral one is dropped with this
     /// client's connection: when that is lost and restored, it is created again with the same `state`.
     ///
     /// Returns its revision, and whether it was created now: with `ifMissing`, an existing one is fine too. Throws
@@ -10,13 +11,14 @@ extension Bus {
     @discardableResult
     public nonisolated(nonsending) func create(
         _ store: String, state: JSONObject? = nil, isEphemeral: Bool = false, ifMissing: Bool = false,
-        usesKey: Bool? = nil, timeout: TimeLimit = .standard
+        timeToLive: Duration? = nil, usesKey: Bool? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> (revision: Int, isNew: Bool) {
         let request = BusRequest(
             "create",
             [
                 "store": .string(store), "state": state.map(JSON.object),
                 "ephemeral": isEphemeral ? true : nil, "ifMissing": ifMissing ? true : nil,
+                "ttl": timeToLive.map { DispatchTime.after($0).member.value },
             ])
         let submission = submission(request, timeout: timeout, usesKey: usesKey)
         await core.submit(submission)

@@ -11,13 +11,13 @@ package enum Repetition: Sendable, Equatable {
     init(_ request: BusRequest, usesKeys: Bool) {
         let usesKey = usesKeys || request["key"] != nil
         switch request.op {
-        case "get", "stores", "types", "history", "sync", "ping", "stats", "will", "subscribe", "unsubscribe",
-            "hello":
+        case "get", "stores", "types", "history", "sync", "ping", "stats", "timers", "will", "subscribe",
+            "unsubscribe", "hello":
             self = .free
         case "dispatch": self = request["dryRun"] == true ? .free : usesKey ? .keyed : .never
         // An ephemeral store is dropped with its session, so on another one creating it again is right.
         case "create": self = usesKey ? .keyed : request["ephemeral"] == true ? .free : .never
-        case "drop": self = usesKey ? .keyed : .never
+        case "drop", "cancel": self = usesKey ? .keyed : .never
         default: self = .never
         }
     }

@@ -110,6 +110,14 @@ extension Engine {
             throw .invalid(
                 isStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
         }
+        let principal = connection.principal!
+        let key = try machine.keyed(request, by: principal)
+        if let key, let earlier = try duplicate(of: key) {
+            return answer(connection) { writer in
+                writer.append(revision: earlier.revision)
+                writer.appendDuplicate()
+            }
+        }
         let owner: TimerOwner
         if isStore {
             owner = .store(try machine.requireStore(request.store).1)
@@ -128,7 +136,8 @@ extension Engine {
         }
         let details = CommitDetails()
         details.timer = .cancelled(owner: machine.name(of: owner), isStore: isStore, name: name)
-        commit(by: connection.principal!, actions: false, details)
+        commit(by: principal, actions: false, key: key, details)
+        if let key { machine.remember(key, matched: 0, changed: 0) }
         answer(connection) { $0.append(revision: machine.revision) }
     }
 

@@ -13,6 +13,7 @@ package struct CreateCommand: BusCommand {
               fluxbus create counter/hall count:=5            with members other than the type's initial ones
               fluxbus create counter/kitchen --if-missing     no error when it is there already
               fluxbus create presence/desk last=ada --ephemeral
+              fluxbus create counter/guest --ttl 1h           dropped when nobody has used it for an hour
 
             An ephemeral store lives as long as the connection that made it: with --ephemeral the command keeps \
             running until it is ended (Ctrl-C), and the store goes with it.
@@ -29,6 +30,10 @@ package struct CreateCommand: BusCommand {
 
     @Flag(help: "Succeed when the store exists already, and leave it as it is.")
     package var ifMissing = false
+
+    @Option(help: ArgumentHelp(
+        "Drop the store when no dispatch has matched it for so long: 30s, 1h, 7d.", valueName: "time"))
+    package var ttl: String?
 
     @Option(help: "A unique key: sent again with it, the store is not created twice.")
     package var key: String?
@@ -50,7 +55,7 @@ package struct CreateCommand: BusCommand {
             [
                 "store": .string(store), "state": members.isEmpty ? nil : .object(members),
                 "ephemeral": ephemeral ? true : nil, "ifMissing": ifMissing ? true : nil,
-                "key": key.map(JSON.string),
+                "ttl": ttl.map(DispatchTimeArgument.length), "key": key.map(JSON.string),
             ])
         let connection = try session.connect()
         let reply = try session.ask(request, on: connection)

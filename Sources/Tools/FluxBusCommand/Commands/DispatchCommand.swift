@@ -15,6 +15,8 @@ package struct DispatchCommand: BusCommand {
               fluxbus dispatch todo/home add '{"id": "tea", "title": "Buy tea"}'
               jq -n '{id: "jam", title: "Buy jam"}' | fluxbus dispatch todo/home add -
               fluxbus dispatch '*' reset                         every type that has this action
+              fluxbus dispatch light/hall switchOff --in 5m      later; `fluxbus timers` shows what waits
+              fluxbus dispatch light switchOff --at 23:30 --timer night
 
             With “-” instead of a target, requests are read from standard input, one JSON object per line, sent \
             without waiting for each other, and their replies printed in order. A line without “op” is a dispatch. \
@@ -46,6 +48,8 @@ package struct DispatchCommand: BusCommand {
     @Flag(help: "Ask for no reply, and print nothing unless the bus refuses.")
     package var noAck = false
 
+    @OptionGroup package var time: DispatchTimeArgument
+
     @OptionGroup package var options: GlobalOptions
 
     package init() {}
@@ -56,9 +60,9 @@ package struct DispatchCommand: BusCommand {
                 throw ValidationError(
                     "With “-” the actions come from standard input: leave “\(action ?? "")” out.")
             }
-            guard ifRevision == nil, key == nil, !dryRun else {
+            guard ifRevision == nil, key == nil, !dryRun, time.isNow else {
                 throw ValidationError(
-                    "With “-” write ifRevision, key and dryRun into the requests on standard input.")
+                    "With “-” write ifRevision, key, dryRun, in, at and timer into the requests on standard input.")
             }
             return
         }
@@ -86,7 +90,7 @@ package struct DispatchCommand: BusCommand {
 
     private func request(input: Int32) throws -> BusRequest {
         let members = try MemberArguments.parse(payload, input: input)
-        return BusRequest(
+        var request = BusRequest(
             "dispatch",
             [
                 target.contains("/") ? "store" : "type": .string(target),
@@ -97,6 +101,8 @@ package struct DispatchCommand: BusCommand {
                 "dryRun": dryRun ? true : nil,
                 "ack": noAck ? false : nil,
             ])
+        for member in try time.members() { request.set(member.name, member.value) }
+        return request
     }
 
     /// The dispatch is followed by a ping, so that a refusal is known when the ping's reply comes.
@@ -111,6 +117,7 @@ package struct DispatchCommand: BusCommand {
 
     private func show(_ reply: JSONObject, in console: Console) throws {
         guard console.form == .text else { return try console.line(.object(reply)) }
+        if let due = reply["due"] { return try showSchedule(reply, due, in: console) }
         let matched = reply["matched"]?.int ?? 0
         let changed = reply["changed"]?.int ?? 0
         let revision = reply["revision"]?.int.map { "revision \($0)" } ?? "done"
@@ -127,6 +134,14 @@ package struct DispatchCommand: BusCommand {
             table.add(.init("  " + member.key, .address), .init(member.value.encoded))
         }
         try console.table(table)
+    }
+
+    private func showSchedule(_ reply: JSONObject, _ due: JSON, in console: Console) throws {
+        let time = DispatchTimeArgument.text(of: due)
+        guard !dryRun else { return try console.line("would be due at \(time)") }
+        let again = reply["duplicate"]?.bool == true ? ", already scheduled before" : ""
+        try console.line(
+            "revision \(reply["revision"]?.encoded ?? "?"): timer \(reply["timer"]?.string ?? "?") is due at \(time)\(again)")
     }
 
     static func count(_ number: Int, _ noun: String) -> String {

@@ -35,6 +35,7 @@ package enum CommitText {
         for address in commit["dropped"]?.array ?? [] {
             steps.append(Step(target: address.string ?? "", name: "drop", detail: ""))
         }
+        steps += timerSteps(of: commit)
         if let reverted = commit["reverted"] {
             let revision = reverted["to"]?.encoded ?? "?"
             steps.append(
@@ -49,6 +50,27 @@ package enum CommitText {
             let names = defined.isEmpty ? [] : [defined.joined(separator: ", ")]
             steps.append(
                 Step(target: "", name: "reload", detail: (names + gone).joined(separator: " ")))
+        }
+        return steps
+    }
+
+    /// What a commit did to timers; one that fired shows its action, unless that was rejected.
+    private static func timerSteps(of commit: JSON) -> [Step] {
+        var steps: [Step] = []
+        func add(_ timer: JSON, _ name: String, _ detail: String) {
+            steps.append(
+                Step(
+                    target: timer["store"]?.string ?? timer["type"]?.string ?? "", name: name,
+                    detail: [timer["timer"]?.string ?? "", detail].filter { !$0.isEmpty }.joined(separator: ": ")))
+        }
+        if let timer = commit["scheduled"] {
+            let time = DispatchTimeArgument.text(of: timer["due"] ?? .null)
+            let action = [timer["action"]?.string ?? "", nonEmpty(timer["payload"])].filter { !$0.isEmpty }
+            add(timer, "schedule", "\(action.joined(separator: " ")) at \(time)")
+        }
+        if let timer = commit["cancelled"] { add(timer, "cancel", "") }
+        if let timer = commit["fired"], commit["actions"]?.array?.isEmpty ?? true {
+            add(timer, "timer", "its action was rejected")
         }
         return steps
     }
