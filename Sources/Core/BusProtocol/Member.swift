@@ -1,7 +1,8 @@
 /// The members a request may have.
 public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
-    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision, `in`, initial
+    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision,
+        `in`, initial
     case key, limit, linger, match, `protocol`, revision, select, session, since, state, sub, timer, token
     case ttl, until, version
 

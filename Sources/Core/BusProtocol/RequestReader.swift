@@ -387,7 +387,8 @@ public final class RequestReader {
     }
 
     private static let others: [(name: StaticString, member: Member)] = [
-        ("at", .at), ("in", .in), ("ack", .ack), ("ttl", .ttl), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch),
+        ("at", .at), ("in", .in), ("ack", .ack), ("ttl", .ttl), ("key", .key), ("sub", .sub),
+        ("after", .after), ("epoch", .epoch),
         ("limit", .limit), ("match", .match), ("since", .since), ("state", .state), ("until", .until),
         ("cause", .cause), ("timer", .timer), ("token", .token), ("client", .client), ("dryRun", .dryRun),
         ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),

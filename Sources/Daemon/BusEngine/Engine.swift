@@ -216,6 +216,8 @@ package final class Engine {
     package var groupsAwaitingBookmark: Int { hub.groupsAwaitingBookmark }
     /// Whether the last line was a plain dispatch that matched its sender's request template.
     package var lastLineMatchedTemplate: Bool { request.matchesTemplate }
+    /// How often an entry of the heap of timers was compared or moved.
+    package var timerSteps: Int { machine.timers.steps }
     /// How often a multicast group was formed.
     package var multicastsFormed: Int { hub.multicastsFormed }
 

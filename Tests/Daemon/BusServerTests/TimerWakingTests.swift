@@ -35,7 +35,8 @@ import Testing
         let bus = try LiveBus()
         let client = try bus.client()
         #expect(bus.server.nextWaking() == nil)
-        _ = try client.ask(#"{"op":"dispatch","type":"counter","action":"increment","at":4000000000,"timer":"late"}"#)
+        _ = try client.ask(
+            #"{"op":"dispatch","type":"counter","action":"increment","at":4000000000,"timer":"late"}"#)
         // Later than ten years: refused, and nothing is armed for it.
         #expect(bus.server.nextWaking() == nil)
         let due = Int(now) + 3600

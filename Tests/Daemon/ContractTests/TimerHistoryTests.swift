@@ -150,7 +150,8 @@ import Testing
             #""fired":{"store":"lamp/a","timer":"x"}"#, #""cancelled":{"type":"lamp","timer":"x"}"#,
             #""scheduled":{"store":"lamp/a","timer":"x","due":1}"#,
         ] {
-            let line = #"{"revision":\#(bus.engine.revision + 1),"time":1795000300.5,"by":{"uid":1,"pid":2},"actions":[],\#(member)}"#
+            let line =
+                #"{"revision":\#(bus.engine.revision + 1),"time":1795000300.5,"by":{"uid":1,"pid":2},"actions":[],\#(member)}"#
             let machine = try bus.past(at: bus.engine.revision)
             #expect(throws: ReplayFailure.self) {
                 try Array(line.utf8).withUnsafeBytes { try machine.replay($0) }

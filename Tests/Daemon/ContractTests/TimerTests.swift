@@ -251,7 +251,10 @@ import Testing
     @Test(arguments: [
         (#"{"op":"dispatch","store":"counter/x","action":"increment","in":1}"#, "unknown_store"),
         (#"{"op":"dispatch","store":"counter/a","action":"open","in":1}"#, "unknown_action"),
-        (#"{"op":"dispatch","actions":[{"store":"counter/a","action":"increment"}],"in":1}"#, "invalid_request"),
+        (
+            #"{"op":"dispatch","actions":[{"store":"counter/a","action":"increment"}],"in":1}"#,
+            "invalid_request"
+        ),
         (#"{"op":"will","actions":[{"store":"counter/a","action":"increment","in":1}]}"#, "invalid_request"),
         (#"{"op":"cancel","timer":"x"}"#, "invalid_request"),
         (#"{"op":"cancel","store":"counter/a"}"#, "invalid_request"),

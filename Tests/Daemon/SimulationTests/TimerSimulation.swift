@@ -98,7 +98,8 @@ final class TimerSimulation {
     private func takeReplies(from client: MemoryClient) throws {
         while let reply = try client.next() {
             // A dry run promises nothing.
-            guard reply["id"] == nil, let revision = reply["revision"]?.int, let due = reply["due"]?.double else { continue }
+            guard reply["id"] == nil, let revision = reply["revision"]?.int, let due = reply["due"]?.double
+            else { continue }
             promises.append((revision, reply["timer"]?.string ?? "", Int((due * 1000).rounded())))
         }
     }

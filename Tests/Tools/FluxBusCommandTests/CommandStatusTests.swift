@@ -5,7 +5,7 @@ import Testing
 @Suite("Exit codes")
 struct CommandStatusTests {
     static let table: [(code: String, status: Int32)] = [
-        ("unknown_store", 1), ("exists", 1), ("conflict", 1),
+        ("unknown_store", 1), ("unknown_timer", 1), ("exists", 1), ("conflict", 1),
         ("rejected", 65), ("invalid_payload", 65), ("invalid_request", 65), ("unknown_type", 65),
         ("unknown_action", 65), ("unknown_op", 65), ("parse_error", 65), ("too_large", 65),
         ("internal", 70), ("never_heard_of", 70),

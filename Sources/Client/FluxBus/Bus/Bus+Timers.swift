@@ -49,7 +49,8 @@ extension Bus {
     public nonisolated(nonsending) func cancel(
         _ timer: String, of target: DispatchTarget, usesKey: Bool? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> Int {
-        let request = BusRequest("cancel", [target.member.name: target.member.value, "timer": .string(timer)])
+        let request = BusRequest(
+            "cancel", [target.member.name: target.member.value, "timer": .string(timer)])
         let submission = submission(request, timeout: timeout, usesKey: usesKey)
         await core.submit(submission)
         return try Self.revision(of: await PendingReply(submission: submission, core: core).value)

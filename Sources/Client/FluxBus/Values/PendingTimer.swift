@@ -12,7 +12,10 @@ public enum DispatchTime: Sendable, Equatable {
         switch self {
         case .after(let duration):
             let (seconds, attoseconds) = duration.components
-            return ("in", attoseconds == 0 ? .int(Int(seconds)) : .double(Double(seconds) + Double(attoseconds) / 1e18))
+            return (
+                "in",
+                attoseconds == 0 ? .int(Int(seconds)) : .double(Double(seconds) + Double(attoseconds) / 1e18)
+            )
         case .at(let seconds): return ("at", .double(seconds))
         }
     }

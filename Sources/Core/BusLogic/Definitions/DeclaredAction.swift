@@ -36,7 +36,8 @@ final class DeclaredAction: Sendable {
         self.steps = steps
         self.timers = timers
         let operations = steps.compactMap(\.value.plainOperations)
-        let isPlain = requirements.isEmpty && condition == nil && timers.isEmpty && operations.count == steps.count
+        let isPlain =
+            requirements.isEmpty && condition == nil && timers.isEmpty && operations.count == steps.count
         plainOperations = isPlain ? operations.reduce(0, +) : nil
     }
 }

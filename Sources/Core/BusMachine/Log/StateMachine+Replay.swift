@@ -182,7 +182,8 @@ extension StateMachine {
         if let ended = entry["ended"]?.int { closeSession(ended) }
         let isDispatch = details.created.isEmpty && details.dropped.isEmpty
         try replayKey(
-            entry, by: principal, matched: isDispatch ? matched : 1, changed: due ?? (isDispatch ? changed : 1))
+            entry, by: principal, matched: isDispatch ? matched : 1,
+            changed: due ?? (isDispatch ? changed : 1))
     }
 
     private func replayKey(

@@ -37,7 +37,9 @@ extension StateMachine {
         }
         let due = try record.integer("due")
         if record.members["ttl"] != nil {
-            guard case .store(let index) = owner, lease(of: index) == nil else { throw record.missing("store") }
+            guard case .store(let index) = owner, lease(of: index) == nil else {
+                throw record.missing("store")
+            }
             return lease(index, for: try record.integer("ttl"), until: due)
         }
         let name = try record.string("timer")

@@ -93,7 +93,8 @@ extension Engine {
         outputs.report(
             Diagnostic(
                 kind: .storeDropped, level: .info,
-                message: "\(address) was dropped: no dispatch reached it for \(DurationText.seconds(length)) s.",
+                message:
+                    "\(address) was dropped: no dispatch reached it for \(DurationText.seconds(length)) s.",
                 store: address, revision: machine.revision))
     }
 }

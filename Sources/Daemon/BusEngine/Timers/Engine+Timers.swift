@@ -80,7 +80,8 @@ extension Engine {
         switch (request.value(.in), request.value(.at)) {
         case (let delay?, nil):
             guard let length = DurationText.milliseconds(of: delay) else {
-                throw .invalid("in", "`in` must be a number of seconds, or a text such as \"5m\" or \"1h30m\".")
+                throw .invalid(
+                    "in", "`in` must be a number of seconds, or a text such as \"5m\" or \"1h30m\".")
             }
             due = machine.time + length
         case (nil, let moment?):
@@ -149,7 +150,8 @@ extension Engine {
         let limit = try request.integer(.limit, least: 1) ?? DaemonLimits.timersListed
         guard limit <= DaemonLimits.timersListed else {
             throw .invalid(
-                "limit", "A reply lists at most \(DaemonLimits.timersListed) timers; ask for more with `after`.")
+                "limit",
+                "A reply lists at most \(DaemonLimits.timersListed) timers; ask for more with `after`.")
         }
         let after = try request.string(.after)
         guard let list = TimerList(machine, pattern, after: after, limit: limit) else {

@@ -12,7 +12,8 @@ import BusProtocol
 package struct DispatchTimeArgument: ParsableArguments {
     @Option(
         name: .customLong("in"),
-        help: ArgumentHelp("Not now but after this time: 30s, 5m, 1h30m, 2d; a bare number is seconds.", valueName: "time"))
+        help: ArgumentHelp(
+            "Not now but after this time: 30s, 5m, 1h30m, 2d; a bare number is seconds.", valueName: "time"))
     package var delay: String?
 
     @Option(
@@ -42,11 +43,11 @@ package struct DispatchTimeArgument: ParsableArguments {
         }
     }
 
-    /// The members of a dispatch for it.
-    func members() throws -> [(name: String, value: JSON)] {
+    /// The members of a dispatch for it; `now` is in seconds since 1970.
+    func members(now: time_t) -> [(name: String, value: JSON)] {
         var members: [(name: String, value: JSON)] = []
         if let delay { members.append(("in", Self.length(delay))) }
-        if let at, let seconds = Self.seconds(at, now: time(nil)) { members.append(("at", seconds)) }
+        if let at, let seconds = Self.seconds(at, now: now) { members.append(("at", seconds)) }
         if let timer { members.append(("timer", .string(timer))) }
         return members
     }
@@ -58,7 +59,8 @@ package struct DispatchTimeArgument: ParsableArguments {
 
     /// A time of the bus, in the machine's time zone.
     static func text(of seconds: JSON) -> String {
-        seconds.double.map { ClockText.dateAndTime(milliseconds: Int(($0 * 1000).rounded())) } ?? seconds.encoded
+        seconds.double.map { ClockText.dateAndTime(milliseconds: Int(($0 * 1000).rounded())) }
+            ?? seconds.encoded
     }
 
     /// A time in seconds since 1970; nil where the text is none. A time of day is the next one after `now`.
@@ -75,7 +77,8 @@ package struct DispatchTimeArgument: ParsableArguments {
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (clock[0], clock[1], clock.count == 3 ? clock[2] : 0)
         parts.tm_isdst = -1
         if words.count == 2 {
-            guard let date = numbers(words[0], "-"), date.count == 3, 1970...9999 ~= date[0], 1...12 ~= date[1],
+            guard let date = numbers(words[0], "-"), date.count == 3, 1970...9999 ~= date[0],
+                1...12 ~= date[1],
                 1...31 ~= date[2]
             else { return nil }
             (parts.tm_year, parts.tm_mon, parts.tm_mday) = (date[0] - 1900, date[1] - 1, date[2])

@@ -31,8 +31,9 @@ package struct CreateCommand: BusCommand {
     @Flag(help: "Succeed when the store exists already, and leave it as it is.")
     package var ifMissing = false
 
-    @Option(help: ArgumentHelp(
-        "Drop the store when no dispatch has matched it for so long: 30s, 1h, 7d.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp(
+            "Drop the store when no dispatch has matched it for so long: 30s, 1h, 7d.", valueName: "time"))
     package var ttl: String?
 
     @Option(help: "A unique key: sent again with it, the store is not created twice.")

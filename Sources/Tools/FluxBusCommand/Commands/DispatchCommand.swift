@@ -62,7 +62,8 @@ package struct DispatchCommand: BusCommand {
             }
             guard ifRevision == nil, key == nil, !dryRun, time.isNow else {
                 throw ValidationError(
-                    "With “-” write ifRevision, key, dryRun, in, at and timer into the requests on standard input.")
+                    "With “-” write ifRevision, key, dryRun, in, at and timer into the requests on standard input."
+                )
             }
             return
         }
@@ -78,7 +79,7 @@ package struct DispatchCommand: BusCommand {
         guard target != "-" else {
             return try RequestStream(session: session, withoutAcknowledgement: noAck).run()
         }
-        let request = try request(input: session.context.input)
+        let request = try request(in: session.context)
         do {
             if noAck { return try sendWithoutAcknowledgement(request, in: session) }
             try show(session.ask(request), in: session.console)
@@ -88,8 +89,8 @@ package struct DispatchCommand: BusCommand {
         }
     }
 
-    private func request(input: Int32) throws -> BusRequest {
-        let members = try MemberArguments.parse(payload, input: input)
+    private func request(in context: CommandContext) throws -> BusRequest {
+        let members = try MemberArguments.parse(payload, input: context.input)
         var request = BusRequest(
             "dispatch",
             [
@@ -101,7 +102,7 @@ package struct DispatchCommand: BusCommand {
                 "dryRun": dryRun ? true : nil,
                 "ack": noAck ? false : nil,
             ])
-        for member in try time.members() { request.set(member.name, member.value) }
+        for member in time.members(now: context.now() / 1000) { request.set(member.name, member.value) }
         return request
     }
 
@@ -141,7 +142,8 @@ package struct DispatchCommand: BusCommand {
         guard !dryRun else { return try console.line("would be due at \(time)") }
         let again = reply["duplicate"]?.bool == true ? ", already scheduled before" : ""
         try console.line(
-            "revision \(reply["revision"]?.encoded ?? "?"): timer \(reply["timer"]?.string ?? "?") is due at \(time)\(again)")
+            "revision \(reply["revision"]?.encoded ?? "?"): timer \(reply["timer"]?.string ?? "?") is due at \(time)\(again)"
+        )
     }
 
     static func count(_ number: Int, _ noun: String) -> String {

@@ -16,7 +16,8 @@ package struct TimersCommand: BusCommand {
             They come in the order in which they are due.
             """)
 
-    @Argument(help: "A store, a type or a pattern over addresses.", completion: .custom(BusCompletion.targets))
+    @Argument(
+        help: "A store, a type or a pattern over addresses.", completion: .custom(BusCompletion.targets))
     package var pattern: String?
 
     @OptionGroup package var options: GlobalOptions

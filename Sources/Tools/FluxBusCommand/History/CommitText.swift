@@ -61,7 +61,8 @@ package enum CommitText {
             steps.append(
                 Step(
                     target: timer["store"]?.string ?? timer["type"]?.string ?? "", name: name,
-                    detail: [timer["timer"]?.string ?? "", detail].filter { !$0.isEmpty }.joined(separator: ": ")))
+                    detail: [timer["timer"]?.string ?? "", detail].filter { !$0.isEmpty }.joined(
+                        separator: ": ")))
         }
         if let timer = commit["scheduled"] {
             let time = DispatchTimeArgument.text(of: timer["due"] ?? .null)

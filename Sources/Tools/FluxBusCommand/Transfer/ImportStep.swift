@@ -38,15 +38,27 @@ struct ImportStep {
     let place: Place
     var request: BusRequest
 
+    /// The timer of a recorded firing may not be there: then nothing is amiss.
+    func isExpected(_ error: BusError) -> Bool {
+        request.op == "cancel" && [.unknownTimer, .unknownStore].contains(error.code)
+    }
+
     /// The requests of a recorded commit: its actions as one batch, then the stores that it
     /// created, dropped or reverted.
     ///
     /// A revert is imported as a drop and a new creation with that state: the revision that it reverted to has another
-    /// number here, or lies before the file.
+    /// number here, or lies before the file. Timers that actions set are set by them here, too; so where one fired in the
+    /// recording, it is taken away, and its action comes from the file. Dispatches that were still to come are not
+    /// scheduled: only those that had come are part of what happened.
     static func steps(
         of commit: RecordedCommit, under definitions: RecordedDefinitions, epoch: String
     ) -> [ImportStep] {
         var requests: [BusRequest] = []
+        if let timer = commit.line["fired"] {
+            requests.append(
+                BusRequest(
+                    "cancel", ["store": timer["store"], "type": timer["type"], "timer": timer["timer"]]))
+        }
         if !commit.actions.isEmpty {
             requests.append(BusRequest("dispatch", ["actions": .array(commit.actions)]))
         }
@@ -54,6 +66,7 @@ struct ImportStep {
             var request = create(member.key, member.value, definitions)
             // A store that the configuration listed there may be listed here, too.
             if commit.isByDaemon { request.set("ifMissing", true) }
+            request.set("ttl", commit.line["ttl"] ?? .null)
             requests.append(request)
         }
         for address in commit.dropped { requests.append(BusRequest("drop", ["store": .string(address)])) }

@@ -154,6 +154,7 @@ final class Importer {
             case .success(let members):
                 if members["duplicate"]?.bool == true { self.tally.repeated += 1 }
                 try settled(members)
+            case .failure(let error) where step.isExpected(error): break
             case .failure(let error): try self.report(error, of: step)
             }
         }
