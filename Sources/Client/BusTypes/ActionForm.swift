@@ -14,18 +14,21 @@ package struct ActionForm: Sendable {
         let reason: String
     }
 
+    /// An action whose payload is known. It is coded as the synthesised coding of an enum is.
+    init(name: String, payload: PayloadSchema) throws(Mistake) {
+        try Self.check(name)
+        self.name = name
+        self.payload = payload
+        isBare = false
+    }
+
     /// Looks at a sample. With a second one, the members in which the two differ have to be given.
     init<Action: Codable>(_ sample: Action, _ type: Action.Type, or other: Action? = nil) throws(Mistake) {
         let coded = try Self.coded(sample)
         let second = try other.map { other throws(Mistake) in try Self.coded(other) }
         name = coded.name
         isBare = coded.isBare
-        guard Names.isTypeName(name) else {
-            throw Mistake(
-                reason:
-                    "an action can't be called \(name) on the wire; start with a small letter and go on with "
-                    + "at most 63 letters, digits, _ or -.")
-        }
+        try Self.check(name)
         if let second, !UTF8Order.equal(second.name, name) {
             throw Mistake(
                 reason: "one closure makes both \(name) and \(second.name); make the same action every time.")
@@ -35,6 +38,15 @@ package struct ActionForm: Sendable {
                 reason: "\(name) is the same whatever it is given; pass the arguments on, or list a sample.")
         }
         payload = PayloadSchema(try Self.members(of: coded, type, or: second?.payload))
+    }
+
+    private static func check(_ name: String) throws(Mistake) {
+        guard Names.isTypeName(name) else {
+            throw Mistake(
+                reason:
+                    "an action can't be called \(name) on the wire; start with a small letter and go on with "
+                    + "at most 63 letters, digits, _ or -.")
+        }
     }
 
     /// An encoded action.

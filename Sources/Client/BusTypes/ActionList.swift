@@ -77,7 +77,7 @@ public struct ActionList<State: SharedState>: Sendable {
         return list
     }
 
-    private mutating func add(_ make: () throws(ActionForm.Mistake) -> ActionForm) {
+    mutating func add(_ make: () throws(ActionForm.Mistake) -> ActionForm) {
         do throws(ActionForm.Mistake) {
             let form = try make()
             let place = forms.firstIndex { !UTF8Order.precedes($0.name, form.name) } ?? forms.count
