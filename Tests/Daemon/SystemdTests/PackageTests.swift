@@ -29,6 +29,8 @@ struct PackageTests {
         ] {
             #expect(try harness.check("cat", "/usr/share/\(file)") == "# completions for \(shell)")
         }
+        let examples = try harness.check("ls", "/usr/share/doc/fluxbus/examples/types")
+        #expect(examples.split(separator: "\n").contains("thermostat.yaml"))
         // At most 0.5 of 10; the option counts in tenths.
         try harness.check("systemd-analyze", "security", "--threshold=5", "fluxbusd.service")
         let remarks = try harness.run(

@@ -1,0 +1,96 @@
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+
+/// What `deploy/install` puts where, for a package: with the programs as they were built, and without systemd.
+@Suite(.timeLimit(.minutes(2))) struct InstallTests {
+    private let directory = TemporaryDirectory()
+    private var root: String { "\(directory.path)/root" }
+
+    private func install(_ more: String...) throws -> RunningProgram.Outcome {
+        let script = Repository.root.appendingPathComponent("deploy/install").path
+        return try RunningProgram(
+            [
+                script, "--prefix", "/opt/flux", "--binaries", Repository.programs.path, "--destdir", root,
+            ] + more, environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": directory.path]
+        ).wait()
+    }
+
+    private func names(in folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(folder)").sorted()
+    }
+
+    private func text(_ file: String) throws -> String {
+        try String(contentsOfFile: "\(root)/\(file)", encoding: .utf8)
+    }
+
+    @Test func samplesPagesAndCompletionsAreInstalledAndRemoved() throws {
+        let outcome = try install()
+        try #require(outcome.status == 0, "\(outcome.errors)")
+
+        let samples = try FileManager.default.contentsOfDirectory(atPath: Repository.sampleTypes).sorted()
+        #expect(samples.count >= 6)
+        for folder in ["etc/fluxbus/types", "opt/flux/share/doc/fluxbus/examples/types"] {
+            #expect(try names(in: folder) == samples)
+            for name in samples {
+                #expect(try text("\(folder)/\(name)") == Repository.text("config/types/\(name)"))
+            }
+        }
+        #expect(
+            try text("opt/flux/share/doc/fluxbus/examples/fluxbusd.yaml")
+                == Repository.text("config/fluxbusd.yaml"))
+
+        // Every page of the repository, in the folder of its section.
+        let pages = try FileManager.default.contentsOfDirectory(
+            atPath: Repository.root.appendingPathComponent("deploy/man").path)
+        #expect(pages.count >= 3)
+        for page in pages {
+            let section = try #require(page.last)
+            #expect(
+                try text("opt/flux/share/man/man\(section)/\(page)") == Repository.text("deploy/man/\(page)"))
+        }
+
+        try completionsAreThoseOfThePrograms()
+
+        let removal = try install("--remove")
+        try #require(removal.status == 0, "\(removal.errors)")
+        let left = try FileManager.default.subpathsOfDirectory(atPath: "\(root)/opt").filter { name in
+            var isFolder: ObjCBool = false
+            _ = FileManager.default.fileExists(atPath: "\(root)/opt/\(name)", isDirectory: &isFolder)
+            return !isFolder.boolValue
+        }
+        #expect(left == [])
+        #expect(!FileManager.default.fileExists(atPath: "\(root)/opt/flux/share/doc/fluxbus"))
+        // What is in force stays.
+        #expect(try names(in: "etc/fluxbus/types") == samples)
+    }
+
+    private func completionsAreThoseOfThePrograms() throws {
+        for program in ["fluxbus", "fluxbusd"] {
+            let files = [
+                "bash": "bash-completion/completions/\(program)", "zsh": "zsh/site-functions/_\(program)",
+                "fish": "fish/vendor_completions.d/\(program).fish",
+            ]
+            for (shell, file) in files {
+                let completion = try text("opt/flux/share/\(file)")
+                let word = program == "fluxbus" ? "typescript" : "verify"
+                #expect(completion.contains(word), "\(file)")
+                guard FileManager.default.fileExists(atPath: "/bin/\(shell)") else { continue }
+                let check = try RunningProgram(["/bin/\(shell)", "-n", "\(root)/opt/flux/share/\(file)"])
+                    .wait()
+                #expect(check.status == 0, "\(file): \(check.errors)")
+            }
+        }
+    }
+
+    /// An update leaves what somebody has written alone, and has the new samples beside it.
+    @Test func configurationThatIsThereIsLeftAlone() throws {
+        try directory.write("root/etc/fluxbus/fluxbusd.yaml", "listen: [{ unix: /run/mine }]\n")
+        let outcome = try install()
+        try #require(outcome.status == 0, "\(outcome.errors)")
+        #expect(try text("etc/fluxbus/fluxbusd.yaml") == "listen: [{ unix: /run/mine }]\n")
+        #expect(!FileManager.default.fileExists(atPath: "\(root)/etc/fluxbus/types"))
+        #expect(try names(in: "opt/flux/share/doc/fluxbus/examples/types").contains("counter.yaml"))
+    }
+}
