@@ -79,11 +79,14 @@ let package = Package(
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux", arguments,
                 logging,
             ]),
+        // State types as code in other languages, for programs that use them: text from definitions, no I/O.
+        .target(name: "TypeCode", dependencies: ["BusJSON"]),
         // The command line's code, apart from its entry point, so that tests can run it.
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "FluxBus", arguments,
+                "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "FluxBus", "TypeCode",
+                arguments,
             ]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
@@ -195,6 +198,14 @@ let package = Package(
                 "BusEngine", "BusJSON", "BusLogic", "BusMachine", "FluxBus", "FluxBusCommand", "TestFiles",
                 "TestServer", "TestSupport", "fluxbus-bench",
             ]),
+        // What is printed for a type, compiled by the compilers of its languages and run against a bus. The example's objects
+        // are the client library, linked.
+        .testTarget(
+            name: "TypeCodeTests",
+            dependencies: [
+                "BusJSON", "TestFiles", "TestServer", "TypeCode", "example-counter", "fluxbus",
+            ],
+            exclude: ["Programs"]),
         // The commands that the README, the manual pages and the help texts print, run.
         .testTarget(
             name: "DocumentationTests",
@@ -232,7 +243,7 @@ let floors = [
         "fluxbusd",
     ],
     "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
-    "Sources/Tools": ["FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
+    "Sources/Tools": ["TypeCode", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     // C libraries.
     "Sources/System": ["CLinux", "CSQLite", "CSystemd", "CYAML"],
 
@@ -243,7 +254,7 @@ let floors = [
         "FluxBusDaemonTests",
     ],
     "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
-    "Tests/Tools": ["FluxBusCommandTests"],
+    "Tests/Tools": ["TypeCodeTests", "FluxBusCommandTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     "Tests/Support": [

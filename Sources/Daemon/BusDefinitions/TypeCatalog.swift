@@ -53,6 +53,11 @@ package struct TypeCatalog: Sendable {
         }
     }
 
+    /// Compiles one file by itself, without the types that it waits for, and gives its definition.
+    package static func definition(in path: String) throws(SourceError) -> JSON {
+        try compile(File(name: path, bytes: FileReading.bytes(of: path)), since: nil).definition
+    }
+
     private static func compile(
         _ file: File, since earlier: TypeCatalog?
     ) throws(SourceError) -> DeclaredType {

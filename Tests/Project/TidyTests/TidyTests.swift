@@ -50,8 +50,9 @@ import Testing
             "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
         ],
         "Examples": ["FluxBus", "FluxBusDaemon"],
+        "TypeCode": ["BusJSON"],
         "FluxBusCommand": [
-            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "FluxBus",
+            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "FluxBus", "TypeCode",
         ],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
         "BusWork": ["BusEngine", "BusJSON", "BusLogic"],

@@ -1,33 +1,67 @@
 import ArgumentParser
+import BusDefinitions
 import BusJSON
 import FluxBus
+import TypeCode
 
-/// `fluxbus types`: the state types and their actions.
+/// `fluxbus types`: the state types and their actions, for people, and as code in other languages.
 package struct TypesCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "types",
-        abstract: "List state types and their actions, or show one.",
+        abstract: "List state types and their actions, show one, or print one as code.",
         discussion: """
             Examples:
               fluxbus types
               fluxbus types counter
               fluxbus types --json | jq -r .type
+              fluxbus types counter --swift > Counter.swift
+              fluxbus types --file /etc/fluxbus/types/door.yaml --typescript > door.ts
+              fluxbus types thermostat --json-schema | jq '."$defs".state'
+
+            The code has the state, the actions and their payloads, with the summaries as comments: in Swift a type for \
+            the client library; in TypeScript and Python types and functions that make requests. The members of a state \
+            have types where the definition has `state`; without it they may be anything. JSON Schema describes a state, \
+            and as "$defs"/"payload.ACTION" each payload.
+
+            With --file no bus is needed: the definition is read and checked, as a daemon would. So code can be made \
+            where programs are built.
             """)
 
     @Argument(help: "One type, to see all of it.", completion: .custom(BusCompletion.types))
     package var type: String?
 
+    @Flag(help: "Print the type as code in this language.")
+    package var language: CodeLanguage?
+
+    @Option(
+        help: ArgumentHelp("Read the type from a definition instead of asking the bus.", valueName: "path"),
+        completion: .file(extensions: ["yaml", "yml", "json"]))
+    package var file: String?
+
     @OptionGroup package var options: GlobalOptions
 
     package init() {}
 
+    package func validate() throws {
+        if file != nil, let type {
+            throw ValidationError("The file of --file says which type it is: leave \(type) out.")
+        }
+        if language != nil, type == nil, file == nil {
+            throw ValidationError("Code is printed for one type: name it, or its definition with --file.")
+        }
+    }
+
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let reply = try session.ask(BusRequest("types", ["type": type.map(JSON.string)]))
-        let definitions = reply["types"]?.array ?? []
+        let definitions = try definitions(in: session)
         let console = session.console
-        if console.form == .lines {
+        if let language {
+            for definition in definitions {
+                guard let type = TypeDescription(definition: definition) else { continue }
+                try console.output.write(language.language.code(for: type))
+            }
+        } else if console.form == .lines {
             for definition in definitions { try console.line(definition) }
-        } else if type != nil {
+        } else if type != nil || file != nil {
             for definition in definitions { try show(definition, in: console) }
         } else {
             var table = Table("TYPE", "ACTIONS", "")
@@ -40,6 +74,17 @@ package struct TypesCommand: BusCommand {
             if !table.isEmpty { try console.table(table) }
         }
         return .success
+    }
+
+    private func definitions(in session: CommandSession) throws -> [JSON] {
+        guard let file else {
+            return try session.ask(BusRequest("types", ["type": type.map(JSON.string)]))["types"]?.array ?? []
+        }
+        do {
+            return [try TypeCatalog.definition(in: file)]
+        } catch {
+            throw CommandFailure(.refused, error.description)
+        }
     }
 
     private func show(_ definition: JSON, in console: Console) throws {
@@ -78,5 +123,28 @@ package struct TypesCommand: BusCommand {
             let fallback = schema["default"].map { " = " + $0.encoded } ?? ""
             return "\(member.key): \(kind.string ?? kind.encoded)\(fallback)"
         }.joined(separator: ", ")
+    }
+}
+
+/// The languages of `fluxbus types`, as flags of which one may be given.
+package enum CodeLanguage: String, EnumerableFlag {
+    case swift, typescript, python, jsonSchema
+
+    var language: TypeLanguage {
+        switch self {
+        case .swift: .swift
+        case .typescript: .typescript
+        case .python: .python
+        case .jsonSchema: .jsonSchema
+        }
+    }
+
+    package static func help(for value: CodeLanguage) -> ArgumentHelp? {
+        switch value {
+        case .swift: "Print the type as Swift, for the client library."
+        case .typescript: "Print the type as TypeScript."
+        case .python: "Print the type as Python, 3.11 or later."
+        case .jsonSchema: "Print the type as JSON Schema, 2020-12."
+        }
     }
 }

@@ -1,0 +1,206 @@
+import BusJSON
+
+/// A state type as Python, 3.11 or later: typed dictionaries, and functions that make requests. It imports nothing but
+/// `typing` and knows no connection.
+struct PythonCode {
+    private let type: TypeDescription
+    private var names = NameTable(reserved: PythonCode.reserved)
+    /// Dictionaries with members of their own, and the names under which they are written.
+    private var nested: [(members: [Member], name: String)] = []
+    private var out = CodeText(indentedBy: "    ")
+
+    static func text(of type: TypeDescription) -> String {
+        var code = PythonCode(type)
+        code.writeFile()
+        return code.out.text
+    }
+
+    private init(_ type: TypeDescription) { self.type = type }
+
+    private mutating func writeFile() {
+        let stem = Identifier.pascal(type.name)
+        let state = names.claim(stem)
+        let union = names.claim(stem + "Action")
+        let payloads = type.actions.map { names.claim(Identifier.pascal($0.name)) }
+        let actions = type.actions.map { names.claim(Identifier.pascal($0.name) + "Action") }
+        let functions = names.claim(type.actions.map(\.name), Identifier.snake)
+
+        out.lines(TypeLanguage.python.origin(type.name).map { "# " + $0 })
+        out.line()
+        out.line("from typing import Any, Literal, NotRequired, TypedDict")
+        write(
+            Field.all(of: type), as: state, summary: SourceText.lines(of: type.summary),
+            hint: stem)
+        for (index, action) in type.actions.enumerated() {
+            let fields = action.payload.map { Field($0, isRead: false) }
+            write(fields, as: payloads[index], summary: ["What \(action.name) takes."], hint: payloads[index])
+            out.lines(["", "", "class \(actions[index])(TypedDict):"])
+            out.line("    action: Literal[\(Self.quoted(action.name))]")
+            out.line("    payload: \(payloads[index])")
+        }
+        out.lines(["", "", "# An action with its payload."])
+        out.line("\(union) = \(actions.isEmpty ? "Any" : actions.joined(separator: " | "))")
+        for (index, action) in type.actions.enumerated() {
+            writeFunction(functions[index], for: action, taking: payloads[index])
+        }
+        out.lines(["", ""])
+        out.block("def _request(store: str | None, action: str, payload: object) -> dict[str, Any]:", nil) {
+            let name = Self.quoted(type.name)
+            $0.line("target = {\"type\": \(name)} if store is None else {\"store\": \(name) + \"/\" + store}")
+            $0.line("return {\"op\": \"dispatch\", **target, \"action\": action, \"payload\": payload}")
+        }
+    }
+
+    private mutating func writeFunction(
+        _ name: String, for action: TypeDescription.Action, taking payload: String
+    ) {
+        let isNeeded = action.payload.contains { !$0.isOptional }
+        var parameter = ""
+        if !action.payload.isEmpty {
+            parameter = isNeeded ? ", payload: \(payload)" : ", payload: \(payload) | None = None"
+        }
+        let value = action.payload.isEmpty ? "{}" : isNeeded ? "payload" : "payload or {}"
+        let summary =
+            SourceText.lines(of: action.summary)
+            + ["A request for the store of that name, or for all stores of the type: None."]
+        out.lines(["", ""])
+        out.block("def \(name)(store: str | None\(parameter)) -> dict[str, Any]:", nil) { out in
+            out.lines(Self.documentation(summary))
+            out.line("return _request(store, \(Self.quoted(action.name)), \(value))")
+        }
+    }
+
+    // MARK: Dictionaries
+
+    /// A member of a typed dictionary.
+    private struct Field {
+        let name: String
+        let schema: Schema
+        let isOptional: Bool
+        let comment: [String]
+
+        /// Read members have their fallbacks; those that are sent may leave it to the bus.
+        init(_ member: Member, isRead: Bool) {
+            name = member.name
+            schema = member.schema
+            isOptional = isRead ? member.mayBeAbsent : member.isOptional
+            let fallback = isRead ? nil : member.fallback.map { "Default: \($0.encoded)" }
+            comment =
+                SourceText.lines(of: schema.summary) + schema.remarks + SourceText.lines(of: fallback)
+        }
+
+        init(computed name: String) {
+            self.name = name
+            schema = .any
+            isOptional = false
+            comment = ["Computed by the bus."]
+        }
+
+        /// The members of a state.
+        static func all(of type: TypeDescription) -> [Field] {
+            type.members.map { Field($0, isRead: true) } + type.computed.map { Field(computed: $0) }
+        }
+    }
+
+    /// A typed dictionary, after those that it needs.
+    private mutating func write(_ fields: [Field], as name: String, summary: [String], hint: String) {
+        let types = fields.map { field in
+            let type = pythonType(of: field.schema, hint + Identifier.pascal(field.name))
+            return field.isOptional ? "NotRequired[\(type)]" : type
+        }
+        let isClass = fields.allSatisfy { field in
+            Identifier.isName(field.name) && !field.name.hasPrefix("__")
+                && !Self.reserved.contains(field.name)
+        }
+        out.lines(["", ""])
+        if isClass {
+            out.block("class \(name)(TypedDict):", nil) { out in
+                out.lines(Self.documentation(summary))
+                if !summary.isEmpty && !fields.isEmpty { out.line() }
+                for (field, type) in zip(fields, types) {
+                    out.lines(field.comment.map { Self.comment + $0 })
+                    out.line("\(field.name): \(type)")
+                }
+                if fields.isEmpty && summary.isEmpty { out.line("pass") }
+            }
+        } else {
+            // Names that no class can have.
+            out.lines(summary.map { Self.comment + $0 })
+            out.block("\(name) = TypedDict(\(Self.quoted(name)), {", "})") { out in
+                for (field, type) in zip(fields, types) {
+                    out.lines(field.comment.map { Self.comment + $0 })
+                    out.line("\(Self.quoted(field.name)): \(type),")
+                }
+            }
+        }
+    }
+
+    private mutating func pythonType(of schema: Schema, _ hint: String) -> String {
+        let type: String
+        switch schema.shape {
+        case .any: return "Any"
+        case .boolean: type = "bool"
+        case .integer: type = "int"
+        case .number: type = "float"
+        case .string: type = "str"
+        case .array(let element): type = "list[\(pythonType(of: element, hint + "Item"))]"
+        case .map(let value): type = "dict[str, \(pythonType(of: value, hint + "Value"))]"
+        case .choice(let values):
+            type = Self.choice(values)
+            if type == "Any" { return type }
+        case .structure(let members): type = dictionary(of: members, hint)
+        }
+        return schema.isNullable ? type + " | None" : type
+    }
+
+    private mutating func dictionary(of members: [Member], _ hint: String) -> String {
+        if let known = nested.first(where: { $0.members == members }) { return known.name }
+        let name = names.claim(hint)
+        nested.append((members, name))
+        write(members.map { Field($0, isRead: true) }, as: name, summary: [], hint: name)
+        return name
+    }
+
+    private static func choice(_ values: [JSON]) -> String {
+        var literals: [String] = []
+        for value in values {
+            switch value {
+            case .string(let text): literals.append(quoted(text))
+            case .int: literals.append(value.encoded)
+            case .bool(let flag): literals.append(flag ? "True" : "False")
+            case .double: return values.allSatisfy { $0.double != nil } ? "float" : "Any"
+            default: return "Any"
+            }
+        }
+        return "Literal[\(literals.joined(separator: ", "))]"
+    }
+
+    // MARK: Text
+
+    private static func quoted(_ text: String) -> String {
+        SourceText.quoted(text) { scalar in
+            scalar.value > 0xffff
+                ? "\\U" + SourceText.hexadecimal(scalar, digits: 8)
+                : "\\u" + SourceText.hexadecimal(scalar, digits: 4)
+        }
+    }
+
+    /// Begins a comment that no text behind it can turn into one for a type checker, such as `# type: ignore`.
+    private static let comment = "#: "
+
+    /// A docstring, in which nothing ends it and nothing is an escape.
+    private static func documentation(_ text: [String]) -> [String] {
+        let lines = text.map { $0.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") }
+        guard let first = lines.first else { return [] }
+        if lines.count == 1 { return ["\"\"\"\(first)\"\"\""] }
+        return ["\"\"\"\(first)", ""] + lines.dropFirst() + ["\"\"\""]
+    }
+
+    /// Keywords, and the names that the printed code itself uses.
+    private static let reserved: Set<String> = [
+        "Any", "False", "Literal", "None", "NotRequired", "True", "TypedDict", "and", "as", "assert", "async",
+        "await", "bool", "break", "class", "continue", "def", "del", "dict", "elif", "else", "except",
+        "finally", "float", "for", "from", "global", "if", "import", "in", "int", "is", "lambda", "list",
+        "nonlocal", "not", "object", "or", "pass", "raise", "return", "str", "try", "while", "with", "yield",
+    ]
+}

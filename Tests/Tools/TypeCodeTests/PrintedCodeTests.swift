@@ -1,0 +1,187 @@
+import BusJSON
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+import TypeCode
+
+/// What is printed for the sample types, and for types as hard as a definition can be, is accepted by the compilers and
+/// checkers of its language without a remark, refuses wrong use, and drives a bus.
+@Suite("Printed code", .timeLimit(.minutes(5)))
+struct PrintedCodeTests {
+    @Test(.enabled(if: Tools.hasSwift, "There is no swiftc in $PATH."))
+    func swiftCompilesAndDrivesABus() throws {
+        let workshop = try Workshop()
+        try workshop.printTypes(as: .swift, option: "--swift", ending: "swift")
+        try workshop.copy("Use.swift", to: "main.swift")
+        // The client library as it was linked into an example, without that.
+        let objects = try String(
+            contentsOf: Repository.programs.appendingPathComponent(
+                "example-counter.product/Objects.LinkFileList"),
+            encoding: .utf8
+        ).split(separator: "\n").filter { !$0.contains("example_counter.build/") }
+        try workshop.write("objects", objects.joined(separator: "\n"))
+        let build = Repository.programs.path
+        let compiled = try workshop.run(
+            [
+                "/usr/bin/env", "swiftc", "-swift-version", "6", "-warnings-as-errors", "-Onone", "-o", "use",
+                "-module-cache-path", "\(workshop.path)/modules", "-I", "\(build)/Modules", "-Xcc",
+                "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "main.swift", "everything.swift",
+            ] + Workshop.types.map { "\($0.1).swift" } + ["@objects"])
+        try #require(compiled.status == 0, "\(compiled.errors)")
+        let used = try workshop.run(["\(workshop.path)/use"])
+        try #require(used.status == 0, "\(used.errors)")
+        try Scenario.checkStates(in: workshop)
+        #expect(used.output == Self.shownInSwift)
+    }
+
+    @Test(
+        .enabled(
+            if: Tools.hasTypeScript, "tsc or node is missing; deploy/prepare node-typescript installs them."))
+    func typeScriptPassesItsStrictCompilerAndDrivesABus() throws {
+        let workshop = try Workshop()
+        try workshop.printTypes(as: .typescript, option: "--typescript", ending: "ts")
+        try workshop.copy("use.ts")
+        try workshop.copy("send.js")
+        try workshop.write("tsconfig.json", Self.strict)
+        let compiled = try workshop.run(["/usr/bin/tsc", "--project", "tsconfig.json"])
+        try #require(compiled.status == 0, "\(compiled.output)")
+        let sent = try workshop.run(["/usr/bin/node", "send.js", workshop.bus.path("s")])
+        try #require(sent.status == 0, "\(sent.errors)")
+        try Scenario.check(requestsAndReplies: sent.output)
+        try Scenario.checkStates(in: workshop)
+    }
+
+    /// Nothing of the machine's own types comes in.
+    private static let strict = """
+        {
+          "compilerOptions": {
+            "strict": true, "noUncheckedIndexedAccess": true, "noUnusedLocals": true, "target": "es2020",
+            "module": "commonjs", "types": [], "outDir": "js"
+          },
+          "files": ["use.ts"]
+        }
+        """
+
+    @Test(.enabled(if: Tools.hasPython, "mypy is missing; deploy/prepare mypy installs it."))
+    func pythonPassesItsStrictCheckerAndDrivesABus() throws {
+        let workshop = try Workshop()
+        try workshop.printTypes(as: .python, option: "--python", ending: "py")
+        try workshop.copy("use.py")
+        let checked = try workshop.run(
+            ["/usr/bin/mypy", "--strict", "--python-version", "3.11", "--cache-dir", "/dev/null", "use.py"])
+        try #require(checked.status == 0, "\(checked.output)")
+        let sent = try workshop.run([
+            "/usr/bin/python3", "-B", "-W", "error", "use.py", workshop.bus.path("s"),
+        ])
+        try #require(sent.status == 0, "\(sent.errors)")
+        try Scenario.check(requestsAndReplies: sent.output)
+        try Scenario.checkStates(in: workshop)
+    }
+
+    @Test(
+        .enabled(
+            if: Tools.hasValidator,
+            "Python's jsonschema is missing; deploy/prepare python3-jsonschema installs it."))
+    func schemasAcceptWhatABusHasAndTakes() throws {
+        let workshop = try Workshop()
+        try workshop.printTypes(as: .jsonSchema, option: "--json-schema", ending: "json")
+        try workshop.copy("validate.py")
+        var questions: [(JSON, String)] = []
+        func ask(_ file: String, _ definition: JSON, _ value: JSON, _ answer: String) {
+            questions.append(([.string("\(file).json"), definition, value], answer))
+        }
+        let client = try workshop.bus.client()
+        for request in Scenario.requests {
+            let store = request["store"]?.string?.split(separator: "/").first.map(String.init) ?? "counter"
+            let file = store == Definitions.awkwardName ? "awkward" : store
+            let action = try #require(request["action"]?.string)
+            var payload = try #require(request["payload"]?.object)
+            ask(file, .string("payload.\(action)"), .object(payload), "valid")
+            payload["no such member"] = 1
+            ask(file, .string("payload.\(action)"), .object(payload), "invalid")
+            #expect(try client.ask(request.encoded).hasPrefix(#"{"ok":true"#))
+        }
+        for (type, file) in Workshop.types {
+            let reply = try JSON(parsing: client.ask(#"{"op":"get","store":"\#(type)/main"}"#))
+            ask(file, .null, try #require(reply["states"]?["\(type)/main"]), "valid")
+            ask(file, "state", 1, "invalid")
+        }
+        ask("counter", "payload.increment", ["by": 1.5], "invalid")
+        ask("thermostat", "payload.setTarget", [:], "invalid")
+        askEverything(ask)
+        let outcome = try workshop.run(
+            ["/usr/bin/python3", "-B", "validate.py"], input: questions.map { $0.0.encoded })
+        try #require(outcome.status == 0, "\(outcome.errors)")
+        let answers = outcome.output.split(separator: "\n").map(String.init)
+        try #require(answers.count == questions.count)
+        for (answer, question) in zip(answers, questions) {
+            #expect(answer.prefix { $0 != ":" } == question.1, "\(question.0): \(answer)")
+        }
+    }
+
+    /// Each word of a schema, with a value that it admits and one that it does not.
+    private func askEverything(_ ask: (String, JSON, JSON, String) -> Void) {
+        guard let state = try? JSON(parsing: Self.initialEverything).object else {
+            Issue.record("The state of everything is no JSON.")
+            return
+        }
+        func member(_ name: String, _ value: JSON, _ answer: String) {
+            var state = state
+            state[name] = value
+            ask("everything", .null, .object(state), answer)
+        }
+        ask("everything", .null, .object(state), "valid")
+        let good: [(String, JSON)] = [
+            ("count", 100), ("measured", 1.5), ("mode", "*/"), ("maybe", .null), ("step", 5), ("mixed", true),
+            ("numbers", [1, 2, 3]), ("grid", [[.null]]), ("ages", ["x": 1]), ("late", "x"),
+            ("lateNull", .null),
+            ("undeclared", .null), ("free", ["a": .null]), ("rooms", [:]),
+        ]
+        for (name, value) in good { member(name, value, "valid") }
+        let bad: [(String, JSON)] = [
+            ("flag", 1), ("count", 101), ("count", -1), ("count", 1.5), ("count", .null), ("ratio", 0),
+            ("measured", "1"), ("title", ""), ("title", .string(String(repeating: "x", count: 65))),
+            ("mode", "nowhere"), ("maybe", "c"), ("step", 3), ("mixed", false), ("plain list", [:]),
+            ("numbers", [1, 2, 3, 4]), ("numbers", ["1"]), ("grid", [["x"]]), ("free", []),
+            ("ages", ["x": "1"]), ("rooms", ["x": [:]]), ("nothing", ["x": 1]), ("late", .null),
+            ("rooms", ["x": ["size": 1, "note": .null, "self": true, "door": [:]]]),
+            ("rooms", ["x": ["size": 1, "note": .null, "self": true, "unknown": 1]]),
+        ]
+        for (name, value) in bad { member(name, value, "invalid") }
+        var payload: JSONObject = ["door": ["open": true], "measured": .null, "mode": "auto"]
+        ask("everything", "payload.configure", .object(payload), "valid")
+        payload["note"] = .null
+        ask("everything", "payload.configure", .object(payload), "valid")
+        payload["names"] = ["too long"]
+        ask("everything", "payload.configure", .object(payload), "invalid")
+    }
+
+    /// The state of a new store, with doubles where the schema has numbers.
+    private static let initialEverything = #"""
+        {"ages":{"anna b":5},"anything":{"a":[1,2.5,null]},"class":"","count":7,"factor":0.5,"flag":true,"free":{},\#
+        "grid":[[1.0,null]],"maybe":"a","measured":null,"mixed":1,"mode":"by hand","modes":["off"],"nothing":{},\#
+        "numbers":[1],"plain list":[],"ratio":2.0,\#
+        "rooms":{"hall":{"door":{"open":false},"note":null,"self":true,"size":9.0}},"step":2,"title":"none","undeclared":1}
+        """#
+
+    private static let shownInSwift =
+        [
+            #"{"count":6}"#, #"{"log":[],"measured":null,"mode":"manual","target":21.5}"#,
+            #"{"":0,"${x}":0,"9":9,"Action":2,"MyName":6,"Name":null,"String":"s","Type":null,"__proto__":{},"#
+                + #""class":null,"dash-ed":true,"default":1,"encode":0,"größe":1,"import":null,"#
+                + #""in":[1,{"a":null},"\\(x)\""],"init":2.25,"my name":null,"my_name":4,"quo\"te\\":"","#
+                + #""self":{"a b":[true]},"str":0,"\#u{202e}":1,"日本":1}"#,
+            "41", "false", initialEverything,
+            initialEverything.replacing(#""maybe""#, with: #""late":"late","lateNull":null,"maybe""#)
+                .replacing(
+                    #""rooms":{"#,
+                    with:
+                        #""rooms":{"attic":{"both":null,"door":{"open":true},"note":"n","self":false,"size":1.5},"#
+                ),
+            #"{"configure":{"ages":{},"door":{"open":true},"extra":null,"level":5,"limit":null,"measured":null,"#
+                + #""mode":"default","names":["a"],"note":null,"step":1}}"#,
+            #"{"configure":{"ages":{},"door":{"open":false},"level":1,"limit":2.0,"measured":3.0,"mode":"","step":1}}"#,
+            #"{"quiet":{}}"#, #"{"quiet":{"for":1}}"#, #"{"clear":{}}"#, "",
+        ].joined(separator: "\n")
+}

@@ -1,0 +1,76 @@
+import BusJSON
+import Foundation
+import TestFiles
+import TestServer
+import TypeCode
+
+/// A directory with a space in its path, in which printed code is compiled and run, and a bus with the same types.
+struct Workshop {
+    let bus: LiveBus
+    private let directory = TemporaryDirectory()
+
+    var path: String { "\(directory.path)/printed code" }
+
+    /// The types that the bus has: the name of a type, and of the files that are printed for it.
+    static let types = Definitions.samples.map { ($0, $0) } + [(Definitions.awkwardName, "awkward")]
+
+    init() throws {
+        var setup = LiveBus.Setup()
+        for (type, file) in Self.types {
+            setup.types[file] =
+                file == "awkward"
+                ? Definitions.awkward : try Repository.text("config/types/\(type).yaml")
+        }
+        setup.stores = Self.types.flatMap { ["\($0.0)/main", "\($0.0)/raw"] }
+        bus = try LiveBus(setup)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    /// Prints what the bus has, by the command line, and what only the library can print as yet.
+    func printTypes(as language: TypeLanguage, option: String, ending: String) throws {
+        for (type, file) in Self.types {
+            let outcome = try RunningProgram.run(
+                "fluxbus", ["types", type, option], environment: ["FLUXBUS_ADDRESS": bus.address])
+            guard outcome.status == 0 else { throw Sockets.Failure(outcome.errors) }
+            try write("\(file).\(ending)", outcome.output)
+        }
+        guard let everything = TypeDescription(definition: try JSON(parsing: Definitions.everything)) else {
+            throw Sockets.Failure("everything is no definition.")
+        }
+        try write("everything.\(ending)", language.code(for: everything))
+    }
+
+    func write(_ name: String, _ text: String) throws { try directory.write("printed code/\(name)", text) }
+
+    /// Takes over a program that uses what is printed.
+    func copy(_ name: String, to other: String? = nil) throws {
+        try write(other ?? name, Repository.text("Tests/Tools/TypeCodeTests/Programs/\(name)"))
+    }
+
+    /// Runs a tool in the directory.
+    func run(_ words: [String], input: [String]? = nil) throws -> RunningProgram.Outcome {
+        let program = try RunningProgram(
+            words,
+            environment: [
+                "PATH": Tools.path, "HOME": path, "TMPDIR": directory.path, "LANG": "C.UTF-8",
+                "FLUXBUS_ADDRESS": bus.address,
+            ], directory: path, hasInput: input != nil)
+        for line in input ?? [] { try program.send(line) }
+        if input != nil { try program.endInput() }
+        return try program.wait(atMost: 240)
+    }
+}
+
+/// The compilers and checkers that printed code is for.
+enum Tools {
+    static let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
+
+    static let hasTypeScript = has("/usr/bin/tsc") && has("/usr/bin/node")
+    static let hasPython = has("/usr/bin/mypy") && has("/usr/bin/python3")
+    static let hasSwift = path.split(separator: ":").contains { has("\($0)/swiftc") }
+
+    /// Debian's Python looks for Debian's packages only.
+    static let hasValidator = has("/usr/lib/python3/dist-packages/jsonschema/__init__.py")
+
+    private static func has(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+}
