@@ -33,7 +33,8 @@ package struct Schema: Sendable, Equatable {
         summary = source["summary"]?.string
         let choices = source["enum"]?.array ?? []
         isNullable = source["nullable"]?.bool == true || choices.contains(.null)
-        let values = choices.filter { !$0.isNull }
+        var values: [JSON] = []
+        for value in choices where !value.isNull && !values.contains(value) { values.append(value) }
         shape = values.isEmpty ? Self.shape(word.map(String.init), source) : .choice(values)
     }
 
@@ -110,9 +111,9 @@ package struct Schema: Sendable, Equatable {
 }
 
 extension [JSON] {
-    /// All of them as strings; nil when one is none.
+    /// All of them as strings; nil when one is none, or when Swift can't tell two of them apart.
     var strings: [String]? {
         let strings = compactMap(\.string)
-        return strings.count == count ? strings : nil
+        return Set(strings).count == count ? strings : nil
     }
 }

@@ -31,6 +31,8 @@ extension SwiftCode {
                 "Int"
             } else if values.allSatisfy({ $0.double != nil }) {
                 "Double"
+            } else if values.allSatisfy({ $0.string != nil }) {
+                "String"
             } else {
                 "JSON"
             }

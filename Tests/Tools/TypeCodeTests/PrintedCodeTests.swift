@@ -26,10 +26,10 @@ struct PrintedCodeTests {
             [
                 "/usr/bin/env", "swiftc", "-swift-version", "6", "-warnings-as-errors", "-Onone", "-o", "use",
                 "-module-cache-path", "\(workshop.path)/modules", "-I", "\(build)/Modules", "-Xcc",
-                "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "main.swift", "everything.swift",
-            ] + Workshop.types.map { "\($0.1).swift" } + ["@objects"])
+                "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "main.swift",
+            ] + Workshop.files.map { "\($0).swift" } + ["@objects"])
         try #require(compiled.status == 0, "\(compiled.errors)")
-        let used = try workshop.run(["\(workshop.path)/use"])
+        let used = try workshop.run(["\(workshop.path)/use"] + workshop.arguments)
         try #require(used.status == 0, "\(used.errors)")
         try Scenario.checkStates(in: workshop)
         #expect(used.output == Self.shownInSwift)
@@ -46,7 +46,7 @@ struct PrintedCodeTests {
         try workshop.write("tsconfig.json", Self.strict)
         let compiled = try workshop.run(["/usr/bin/tsc", "--project", "tsconfig.json"])
         try #require(compiled.status == 0, "\(compiled.output)")
-        let sent = try workshop.run(["/usr/bin/node", "send.js", workshop.bus.path("s")])
+        let sent = try workshop.run(["/usr/bin/node", "send.js"] + workshop.arguments)
         try #require(sent.status == 0, "\(sent.errors)")
         try Scenario.check(requestsAndReplies: sent.output)
         try Scenario.checkStates(in: workshop)
@@ -59,7 +59,7 @@ struct PrintedCodeTests {
             "strict": true, "noUncheckedIndexedAccess": true, "noUnusedLocals": true, "target": "es2020",
             "module": "commonjs", "types": [], "outDir": "js"
           },
-          "files": ["use.ts"]
+          "include": ["*.ts"]
         }
         """
 
@@ -69,11 +69,11 @@ struct PrintedCodeTests {
         try workshop.printTypes(as: .python, option: "--python", ending: "py")
         try workshop.copy("use.py")
         let checked = try workshop.run(
-            ["/usr/bin/mypy", "--strict", "--python-version", "3.11", "--cache-dir", "/dev/null", "use.py"])
+            ["/usr/bin/mypy", "--strict", "--python-version", "3.11", "--cache-dir", "/dev/null", "use.py"]
+                + Workshop.files.map { "\($0).py" })
         try #require(checked.status == 0, "\(checked.output)")
-        let sent = try workshop.run([
-            "/usr/bin/python3", "-B", "-W", "error", "use.py", workshop.bus.path("s"),
-        ])
+        let sent = try workshop.run(
+            ["/usr/bin/python3", "-B", "-W", "error", "use.py"] + workshop.arguments)
         try #require(sent.status == 0, "\(sent.errors)")
         try Scenario.check(requestsAndReplies: sent.output)
         try Scenario.checkStates(in: workshop)
@@ -159,7 +159,7 @@ struct PrintedCodeTests {
 
     /// The state of a new store, with doubles where the schema has numbers.
     private static let initialEverything = #"""
-        {"ages":{"anna b":5},"anything":{"a":[1,2.5,null]},"class":"","count":7,"factor":0.5,"flag":true,"free":{},\#
+        {"accent":"e\#u{301}","ages":{"anna b":5},"anything":{"a":[1,2.5,null]},"class":"","count":7,"factor":0.5,"flag":true,"free":{},\#
         "grid":[[1.0,null]],"maybe":"a","measured":null,"mixed":1,"mode":"by hand","modes":["off"],"nothing":{},\#
         "numbers":[1],"plain list":[],"ratio":2.0,\#
         "rooms":{"hall":{"door":{"open":false},"note":null,"self":true,"size":9.0}},"step":2,"title":"none","undeclared":1}
@@ -167,7 +167,7 @@ struct PrintedCodeTests {
 
     private static let shownInSwift =
         [
-            #"{"count":6}"#, #"{"log":[],"measured":null,"mode":"manual","target":21.5}"#,
+            #"{"count":6}"#, #"{"log":[],"measured":null,"mode":"manual","target":23.5}"#,
             #"{"":0,"${x}":0,"9":9,"Action":2,"MyName":6,"Name":null,"String":"s","Type":null,"__proto__":{},"#
                 + #""class":null,"dash-ed":true,"default":1,"encode":0,"größe":1,"import":null,"#
                 + #""in":[1,{"a":null},"\\(x)\""],"init":2.25,"my name":null,"my_name":4,"quo\"te\\":"","#

@@ -21,6 +21,7 @@ try await counter.dispatch(.increment())
 
 let thermostat = try await bus.store("main", of: Thermostat.self)
 try await thermostat.dispatch(.setTarget(celsius: 21.5))
+thermostat.actions.boost()
 try await thermostat.dispatch(.setMode(mode: "manual"))
 
 let door = try await bus.store("main", of: Door.self)
@@ -82,4 +83,15 @@ try show(
 try show(.quiet(), of: Everything.self)
 try show(.quiet(for: 1), of: Everything.self)
 try show(.clear, of: Everything.self)
+
+if CommandLine.arguments.contains("everything") {
+    let everything = try await bus.store("main", of: Everything.self)
+    try await everything.dispatch(
+        .configure(
+            ages: ["a b": 1], door: .init(open: true), extra: [1], level: 6, limit: 1.5, measured: nil,
+            mode: .byHand,
+            names: ["a"], note: .some(nil), step: 2))
+    try await everything.dispatch(.quiet(for: 1))
+    guard everything.state.count == 6 else { fatalError("The count is \(everything.state.count).") }
+}
 await bus.close()

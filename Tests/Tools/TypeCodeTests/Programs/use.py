@@ -18,6 +18,7 @@ requests: list[dict[str, Any]] = [
     counter.increment("main", {"by": 5}),
     counter.increment("main"),
     thermostat.set_target("main", {"celsius": 21.5}),
+    thermostat.boost("main"),
     thermostat.set_mode("main", {"mode": "manual"}),
     door.open("main"),
     todo.add("main", {"id": "1", "title": "Milk"}),
@@ -42,6 +43,13 @@ requests: list[dict[str, Any]] = [
     awkward.match("main"),
     counter.increment(None, {"by": 0}),
 ]
+
+if "everything" in sys.argv:
+    requests.append(everything.configure("main", {
+        "door": {"open": True}, "measured": None, "mode": "by hand", "note": None, "extra": [1], "names": ["a"],
+        "ages": {"a b": 1}, "level": 6, "limit": 1.5, "step": 2,
+    }))
+    requests.append(everything.quiet("main", {"for": 1}))
 
 
 # Mistakes are found before anything runs.

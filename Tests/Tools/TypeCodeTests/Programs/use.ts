@@ -13,6 +13,7 @@ export const requests: readonly object[] = [
   counter.increment("main", { by: 5 }),
   counter.increment("main"),
   thermostat.setTarget("main", { celsius: 21.5 }),
+  thermostat.boost("main"),
   thermostat.setMode("main", { mode: "manual" }),
   door.open("main"),
   todo.add("main", { id: "1", title: "Milk" }),
@@ -38,6 +39,15 @@ export const requests: readonly object[] = [
   counter.increment(null, { by: 0 }),
 ];
 
+// For a bus that has the type.
+export const more: readonly object[] = [
+  everything.configure("main", {
+    door: { open: true }, measured: null, mode: "by hand", note: null, extra: [1], names: ["a"], ages: { "a b": 1 },
+    level: 6, limit: 1.5, step: 2,
+  }),
+  everything.quiet("main", { for: 1 }),
+];
+
 // Mistakes are found before anything runs.
 export function mistakes(): void {
   // @ts-expect-error
@@ -58,10 +68,6 @@ export function mistakes(): void {
   everything.configure("main", { door: { open: true }, measured: null, mode: "auto", step: 3 });
   // @ts-expect-error
   everything.configure("main", { door: { open: true }, mode: "auto" });
-
-  everything.configure("main", {
-    door: { open: true }, measured: null, mode: "by hand", note: null, extra: [1], names: ["a"], ages: { "a b": 1 },
-  });
 }
 
 export function described(state: Everything): string {

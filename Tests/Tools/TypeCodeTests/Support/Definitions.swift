@@ -1,7 +1,5 @@
 /// The definitions that are printed: the sample types, and two that are as hard on a language as a definition can be.
 enum Definitions {
-    static let samples = ["counter", "door", "presence", "thermostat", "todo", "value"]
-
     /// A text that would be code, or break it, if it left its comment or its literal.
     private static let hostile =
         #"*/ /* \"\"\" ''' \n(broken\r\nbroken\u2028broken\u0000 `broken` ${broken} \\(broken) \\ # type: ignore"#
@@ -58,7 +56,8 @@ enum Definitions {
             "title": { "type": "string", "minLength": 1, "maxLength": 64, "default": "none" },
             "mode": { "enum": ["auto", "by hand", "default", "", "9", "*/", "\"\\(x)"], "default": "by hand" },
             "maybe": { "type": "string", "enum": ["a", "b"], "nullable": true, "default": "a" },
-            "step": { "type": "integer", "enum": [1, 2, 5], "default": 2 },
+            "step": { "type": "integer", "enum": [1, 2, 5, 1], "default": 2 },
+            "accent": { "enum": ["\u00e9", "e\u0301"], "default": "e\u0301" },
             "factor": { "type": "number", "enum": [0.5, 1], "default": 0.5 },
             "mixed": { "enum": ["a", 1, true], "default": 1 },
             "plain list": { "type": "array", "default": [] },

@@ -4,10 +4,13 @@ import Testing
 /// What the programs in `Programs` do, as requests: each in its language has to make these.
 enum Scenario {
     /// The requests, to the store `main` of a type or to all of it.
-    static let requests: [JSON] = [
+    static let requests: [JSON] = plain + (Workshop.busesKnowSchemas ? withSchemas : [])
+
+    private static let plain: [JSON] = [
         request("counter", "increment", ["by": 5]), request("counter", "increment"),
         request("thermostat", "setTarget", ["celsius": 21.5]),
-        request("thermostat", "setMode", ["mode": "manual"]), request("door", "open"),
+        request("thermostat", "boost"), request("thermostat", "setMode", ["mode": "manual"]),
+        request("door", "open"),
         request("todo", "add", ["id": "1", "title": "Milk"]), request("todo", "toggle", ["id": "1"]),
         request("presence", "enter", ["name": "anna"]),
         request("value", "set", ["value": ["a": [.null, 1.5, "x"]]]),
@@ -25,6 +28,15 @@ enum Scenario {
         request(Definitions.awkwardName, "encode"), request(Definitions.awkwardName, "self"),
         request(Definitions.awkwardName, "match"),
         ["op": "dispatch", "type": "counter", "action": "increment", "payload": ["by": 0]],
+    ]
+
+    private static let withSchemas: [JSON] = [
+        request(
+            "everything", "configure",
+            [
+                "door": ["open": true], "measured": .null, "mode": "by hand", "note": .null, "extra": [1],
+                "names": ["a"], "ages": ["a b": 1], "level": 6, "limit": 1.5, "step": 2,
+            ]), request("everything", "quiet", ["for": 1]),
     ]
 
     private static func request(_ type: String, _ action: String, _ payload: JSON = [:]) -> JSON {

@@ -11,15 +11,29 @@ struct Workshop {
 
     var path: String { "\(directory.path)/printed code" }
 
+    /// Whether a bus loads definitions with `state`: then `everything` is one of its types, and used like the others.
+    static let busesKnowSchemas = false
+
     /// The types that the bus has: the name of a type, and of the files that are printed for it.
-    static let types = Definitions.samples.map { ($0, $0) } + [(Definitions.awkwardName, "awkward")]
+    static let types: [(name: String, file: String)] = {
+        let samples = (try? FileManager.default.contentsOfDirectory(atPath: Repository.sampleTypes)) ?? []
+        return samples.map { String($0.prefix { $0 != "." }) }.sorted().map { ($0, $0) }
+            + [(Definitions.awkwardName, "awkward")]
+            + (busesKnowSchemas ? [("everything", "everything")] : [])
+    }()
+
+    /// The files that are printed, without their ending.
+    static let files = Set(types.map(\.file) + ["everything"]).sorted()
 
     init() throws {
         var setup = LiveBus.Setup()
         for (type, file) in Self.types {
             setup.types[file] =
-                file == "awkward"
-                ? Definitions.awkward : try Repository.text("config/types/\(type).yaml")
+                switch file {
+                case "awkward": Definitions.awkward
+                case "everything": Definitions.everything
+                default: try Repository.text("config/types/\(type).yaml")
+                }
         }
         setup.stores = Self.types.flatMap { ["\($0.0)/main", "\($0.0)/raw"] }
         bus = try LiveBus(setup)
@@ -34,6 +48,7 @@ struct Workshop {
             guard outcome.status == 0 else { throw Sockets.Failure(outcome.errors) }
             try write("\(file).\(ending)", outcome.output)
         }
+        if Self.busesKnowSchemas { return }
         guard let everything = TypeDescription(definition: try JSON(parsing: Definitions.everything)) else {
             throw Sockets.Failure("everything is no definition.")
         }
@@ -46,6 +61,9 @@ struct Workshop {
     func copy(_ name: String, to other: String? = nil) throws {
         try write(other ?? name, Repository.text("Tests/Tools/TypeCodeTests/Programs/\(name)"))
     }
+
+    /// What the programs are told: where the bus is, and whether it has `everything`.
+    var arguments: [String] { [bus.path("s")] + (Self.busesKnowSchemas ? ["everything"] : []) }
 
     /// Runs a tool in the directory.
     func run(_ words: [String], input: [String]? = nil) throws -> RunningProgram.Outcome {

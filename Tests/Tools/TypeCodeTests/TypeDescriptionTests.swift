@@ -1,0 +1,84 @@
+import BusJSON
+import Testing
+import TypeCode
+
+/// What is taken from a definition, also from one that says things nobody here knows.
+@Suite struct TypeDescriptionTests {
+    private func description(_ definition: JSON) throws -> TypeDescription {
+        try #require(TypeDescription(definition: definition))
+    }
+
+    private func shape(_ schema: JSON) -> Schema.Shape { Schema(schema).shape }
+
+    @Test func wordsOfNewerDaemonsAreValuesOfAnyKind() {
+        #expect(shape("money") == .any)
+        #expect(shape(["type": "money", "currency": "EUR"]) == .any)
+        #expect(shape([:]) == .any)
+        #expect(shape(5) == .any)
+        #expect(shape(["type": "array", "items": "money"]) == .array(Schema("any")))
+        // Members that are named, and others beside them: neither of the two forms.
+        #expect(shape(["properties": ["a": "string"], "values": "integer"]) == .map(Schema("any")))
+    }
+
+    @Test func whatIsNoDefinitionIsNone() {
+        #expect(TypeDescription(definition: .null) == nil)
+        #expect(TypeDescription(definition: ["initial": [:]]) == nil)
+    }
+
+    /// Without `state` nothing is guessed from the first values.
+    @Test func membersWithoutASchemaMayBeAnything() throws {
+        let type = try description(["type": "a", "initial": ["count": 1], "state": ["on": "boolean"]])
+        #expect(type.members.map(\.name) == ["count", "on"])
+        #expect(type.members.map(\.schema.shape) == [.any, .boolean])
+        #expect(type.members.map(\.isDeclared) == [false, true])
+        #expect(type.members.map(\.mayBeAbsent) == [false, true])
+    }
+
+    @Test func valuesOfANewStoreAreThoseOfInitialBeforeDefaults() throws {
+        let schema: JSON = ["type": "integer", "default": 1]
+        let type = try description([
+            "type": "a", "initial": ["b": 2, "c": "no integer"],
+            "state": ["a": schema, "b": schema, "c": schema],
+        ])
+        #expect(type.members.map(\.fallback) == [1, 2, nil])
+    }
+
+    @Test func payloadsSayWhatMayBeAbsent() throws {
+        let type = try description([
+            "type": "a", "initial": [:],
+            "actions": [
+                "set": [
+                    "payload": [
+                        "a": "string", "b": "string?", "c": ["type": "string", "optional": true],
+                        "d": ["type": "string", "default": ""], "e": ["type": "string?", "nullable": true],
+                    ]
+                ]
+            ],
+        ])
+        let payload = try #require(type.actions.first).payload
+        #expect(payload.map(\.isOptional) == [false, true, true, true, true])
+        #expect(payload.map(\.mayBeAbsent) == [false, true, true, false, true])
+        #expect(payload.map(\.schema.isNullable) == [false, false, false, false, true])
+    }
+
+    @Test func namesThatAreNamesKeepThem() throws {
+        let type = try description(["type": "a-b", "initial": ["a b": 1, "aB": 2, "a_b": 3, "A b": 4]])
+        let code = TypeLanguage.swift.code(for: type)
+        for (name, wire) in [("aB", "aB"), ("aB2", "A b"), ("aB3", "a b"), ("a_b", "a_b")] {
+            #expect(
+                code.contains("self.\(name) = try members.decodeIfPresent(JSON.self, forKey: \"\(wire)\")"))
+        }
+    }
+
+    /// A build that prints code anew is not to be built anew.
+    @Test func sameDefinitionGivesTheSameText() throws {
+        for text in [Definitions.awkward, Definitions.everything] {
+            for language in TypeLanguage.allCases {
+                let texts = try (0..<3).map { _ in
+                    language.code(for: try description(JSON(parsing: text)))
+                }
+                #expect(Set(texts).count == 1)
+            }
+        }
+    }
+}
