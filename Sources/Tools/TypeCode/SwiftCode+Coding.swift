@@ -6,7 +6,7 @@ extension SwiftCode {
 
     func writeStateCoding(_ out: inout CodeText) {
         let members = zip(type.members, memberNames).map { ($0, $1) }
-        out.block("extension \(name) {") { out in
+        out.block("nonisolated extension \(name) {") { out in
             let computed = zip(type.computed, memberNames.dropFirst(members.count)).map { wire, name in
                 "\(name) = try members.decodeIfPresent(JSON.self, forKey: \(Self.quoted(wire))) ?? .null"
             }
@@ -38,7 +38,7 @@ extension SwiftCode {
 
     /// The synthesised form, `{"name":{…}}`, with names as they are on the wire.
     func writeActionCoding(_ out: inout CodeText) {
-        out.block("extension \(name).Action {") { out in
+        out.block("nonisolated extension \(name).Action {") { out in
             out.line("private typealias Name = \(name).Name")
             out.line()
             out.block("public init(from decoder: any Decoder) throws {") { out in writeActionDecoding(&out) }

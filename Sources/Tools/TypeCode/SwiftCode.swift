@@ -3,7 +3,7 @@ import BusJSON
 /// A state type as Swift: a `SharedState` for the client library, whose rules stay on the bus.
 ///
 /// Its coding is written out, because the wire has more forms than synthesised coding: names that are none in Swift, null
-/// beside absence, computed values that are only read.
+/// beside absence, computed values that are only read. Nothing is isolated to an actor, whatever a module does by default.
 struct SwiftCode {
     let type: TypeDescription
     /// The name of the state.
@@ -68,7 +68,7 @@ struct SwiftCode {
         out.line("import FluxBus")
         out.line()
         out.lines(Self.comment(type.summary))
-        out.block("public struct \(name): SharedState, Equatable {") { out in
+        out.block("nonisolated public struct \(name): SharedState, Equatable {") { out in
             writeMembers(&out)
             out.line("public static let typeName = \(Self.quoted(type.name))")
             out.line()
@@ -131,7 +131,7 @@ struct SwiftCode {
 
     /// Functions for those who dispatch.
     private func writeVocabulary(_ out: inout CodeText) {
-        out.block("extension Actions<\(name)> {") { out in
+        out.block("nonisolated extension Actions<\(name)> {") { out in
             for (index, action) in type.actions.enumerated() {
                 if index > 0 { out.line() }
                 out.lines(Self.comment(action.summary, Self.remarks(on: action.payload)))

@@ -14,6 +14,7 @@ struct PrintedCodeTests {
         let workshop = try Workshop()
         try workshop.printTypes(as: .swift, option: "--swift", ending: "swift")
         try workshop.copy("Use.swift", to: "main.swift")
+        try workshop.write("articles.swift", Self.codeOfArticles())
         // The client library as it was linked into an example, without that.
         let objects = try String(
             contentsOf: Repository.programs.appendingPathComponent(
@@ -24,9 +25,10 @@ struct PrintedCodeTests {
         let build = Repository.programs.path
         let compiled = try workshop.run(
             [
-                "/usr/bin/env", "swiftc", "-swift-version", "6", "-warnings-as-errors", "-Onone", "-o", "use",
+                "/usr/bin/env", "swiftc", "-swift-version", "6", "-warnings-as-errors", "-default-isolation",
+                "MainActor", "-Onone", "-o", "use",
                 "-module-cache-path", "\(workshop.path)/modules", "-I", "\(build)/Modules", "-Xcc",
-                "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "main.swift",
+                "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "main.swift", "articles.swift",
             ] + Workshop.files.map { "\($0).swift" } + ["@objects"])
         try #require(compiled.status == 0, "\(compiled.errors)")
         let used = try workshop.run(["\(workshop.path)/use"] + workshop.arguments)
@@ -50,6 +52,18 @@ struct PrintedCodeTests {
         try #require(sent.status == 0, "\(sent.errors)")
         try Scenario.check(requestsAndReplies: sent.output)
         try Scenario.checkStates(in: workshop)
+    }
+
+    /// What the documents show of a printed type, as functions.
+    private static func codeOfArticles() throws -> String {
+        var code = "import FluxBus\n"
+        let articles = ["README.md", "Sources/Client/FluxBus/FluxBus.docc/GettingStarted.md"]
+        for (number, article) in articles.enumerated() {
+            let blocks = try Repository.text(article).matches(of: /```swift\n((?:.|\n)*?)```/)
+            let block = try #require(blocks.first { $0.1.contains("Thermostat.self") }, "\(article)")
+            code += "func article\(number)(_ bus: Bus) async throws {\n\(block.1)}\n"
+        }
+        return code
     }
 
     /// Nothing of the machine's own types comes in.

@@ -2,8 +2,8 @@
 enum Definitions {
     /// A text that would be code, or break it, if it left its comment or its literal.
     private static let hostile =
-        #"*/ /* \"\"\" ''' \n(broken\r\nbroken\u2028broken\u0000 `broken` ${broken} \\(broken) \\ # type: ignore"#
-        + #"\ntype: ignore\n@ts-expect-error\n/// #if broken\n\u202e😀 \\"#
+        #"*/ broken( /* \"\"\" broken( ''' \n(broken\r\nbroken\u2028broken\u0000 `broken` ${broken} \\(broken) \\ # type: ignore"#
+        + #"\ntype: ignore\n/// #if broken\n\u202e😀 \\\\\n@ts-expect-error"#
 
     static let awkwardName = "awk-ward_1"
 
@@ -49,7 +49,7 @@ enum Definitions {
           "type": "everything", "summary": "All that a schema can say.",
           "state": {
             "anything": { "type": "any", "default": { "a": [1, 2.5, null] } },
-            "flag": { "type": "boolean", "default": true },
+            "flag": { "type": "boolean", "default": true, "summary": "@ts-expect-error" },
             "count": { "type": "integer", "minimum": 0, "maximum": 100, "default": 7, "summary": "How many.\n\#(hostile)" },
             "ratio": { "type": "number", "minimum": 0.5, "default": 1 },
             "measured": { "type": "number", "nullable": true, "default": null },
