@@ -392,7 +392,8 @@ public final class RequestReader {
         ("limit", .limit), ("match", .match), ("since", .since), ("state", .state), ("until", .until),
         ("cause", .cause), ("timer", .timer), ("token", .token), ("client", .client), ("dryRun", .dryRun),
         ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),
-        ("version", .version), ("session", .session), ("linger", .linger), ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
+        ("version", .version), ("session", .session), ("linger", .linger), ("protocol", .protocol),
+        ("revision", .revision), ("ephemeral", .ephemeral),
         ("ifMissing", .ifMissing), ("ifRevision", .ifRevision),
     ]
 }
