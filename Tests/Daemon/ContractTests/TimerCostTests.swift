@@ -58,6 +58,30 @@ import Testing
         #expect(alone.work > 0)
     }
 
+    /// Leases that one dispatch has renewed are put in their place in slices, too, and none of them ends.
+    @Test func renewedLeasesAreLookedAtInSlices() throws {
+        let bus = try TimedBus.make()
+        let client = bus.connect()
+        for number in 0..<3000 {
+            try client.revision(after: #"{"op":"create","store":"lease/l\#(number)"}"#)
+        }
+        bus.advance(milliseconds: 59_000)
+        try client.revision(after: #"{"op":"dispatch","type":"lease","action":"look"}"#)
+        let before = (bus.engine.revision, bus.engine.timerSteps)
+        bus.engine.beginTurn(at: bus.now + 2000)
+        bus.engine.tick()
+        var slices = 0
+        while bus.engine.hasWork {
+            _ = bus.engine.serveNext()
+            slices += 1
+        }
+        #expect(slices >= 5)
+        #expect(bus.engine.revision == before.0)
+        #expect(bus.engine.timerSteps > before.1 + 3000)
+        bus.advance(milliseconds: 59_000)
+        #expect(bus.engine.revision == before.0 + 3000)
+    }
+
     /// Setting a timer among many takes the heap's depth, and no more.
     @Test func settingAmongManyIsCheap() throws {
         let bus = try crowded()

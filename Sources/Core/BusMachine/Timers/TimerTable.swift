@@ -40,9 +40,11 @@ package struct TimerTable {
     /// because leases are renewed without a look at the heap.
     package var nextDue: Int { heap.first?.due ?? .max }
 
-    /// The first of the timers and leases that are due at a time.
+    /// The first of the timers and leases that are due at a time. Nil although `nextDue` has come: some leases were
+    /// renewed, and more may have been than are looked at in one call.
     package mutating func firstDue(at time: Int) -> BusTimer? {
-        while let first = heap.first, first.due <= time {
+        for _ in 0..<Self.renewalsAtOnce {
+            guard let first = heap.first, first.due <= time else { return nil }
             let timer = slots[Int(first.slot)]!
             if timer.due == first.due { return timer }
             // A lease that was renewed.
@@ -51,6 +53,9 @@ package struct TimerTable {
         }
         return nil
     }
+
+    /// One dispatch may have renewed a million leases: this many are put in their place without a pause.
+    private static let renewalsAtOnce = 256
 
     /// Visits all, in no order.
     package func forEach(_ body: (BusTimer) -> Void) {

@@ -21,6 +21,8 @@ enum Work {
     static let dryRunStore = 500
     /// An action of a batch or a will: reading and look-up.
     static let batchAction = 1200
+    /// A step of putting a timer in its place among all others.
+    static let timerStep = 20
     /// A store that is created, beside the subscriptions notified of it.
     static let create = 3000
     /// A store that is dropped.

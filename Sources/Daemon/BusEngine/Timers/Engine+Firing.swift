@@ -23,10 +23,13 @@ extension Engine {
     func fireTimers() {
         let start = scheduler.beginSlice()
         defer { scheduler.endTimers(start) }
-        while mayFire, let timer = machine.firstDue() {
-            guard fire(timer) else { return scheduler.waitAtGate(.timers) }
-            if clock.isSliceUsedUp { return queueDueTimers() }
+        while mayFire, !clock.isSliceUsedUp, machine.nextDue <= clock.now {
+            let steps = machine.timers.steps
+            let timer = machine.firstDue()
+            clock.work += Work.timerStep * (machine.timers.steps - steps)
+            if let timer, !fire(timer) { return scheduler.waitAtGate(.timers) }
         }
+        queueDueTimers()
     }
 
     /// Fires a timer, or ends a lease; false if it will take long, and has to wait at the gate.

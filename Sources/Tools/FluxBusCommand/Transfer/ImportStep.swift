@@ -66,7 +66,7 @@ struct ImportStep {
             var request = create(member.key, member.value, definitions)
             // A store that the configuration listed there may be listed here, too.
             if commit.isByDaemon { request.set("ifMissing", true) }
-            request.set("ttl", commit.line["ttl"] ?? .null)
+            request.set("ttl", commit.line["ttl"])
             requests.append(request)
         }
         for address in commit.dropped { requests.append(BusRequest("drop", ["store": .string(address)])) }
