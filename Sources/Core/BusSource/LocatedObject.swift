@@ -67,12 +67,16 @@ package struct LocatedObject: Sendable {
 }
 
 extension LocatedObject {
+    /// The members that are not in `valid`.
+    package func strangers(besides valid: [String]) -> [Member] {
+        members.filter { member in !valid.contains { UTF8Order.equal($0, member.key) } }
+    }
+
     /// Refuses a member that is not in `valid`; `owner` is what the object describes: "an action".
     package func refuseMembers(besides valid: [String], of owner: String) throws(SourceError) {
-        for member in members where !valid.contains(where: { UTF8Order.equal($0, member.key) }) {
-            let hint = suggestion(for: member.key, among: valid)
-            throw SourceError("\(member.key) is no member of \(owner); \(hint)", at: member.place)
-        }
+        guard let member = strangers(besides: valid).first else { return }
+        let hint = suggestion(for: member.key, among: valid)
+        throw SourceError("\(member.key) is no member of \(owner); \(hint)", at: member.place)
     }
 
     /// The member `key`, which must be there.

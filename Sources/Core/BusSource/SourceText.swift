@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 
 /// The text of one file: knows the line and column of every byte, and refuses bytes that are no UTF-8.
 package struct SourceText {
@@ -77,6 +78,25 @@ package struct SourceError: Error, Equatable, Sendable {
     package var file: String { place.file }
     package var line: Int { place.line }
     package var column: Int { place.column }
+}
+
+extension [SourceError] {
+    /// So many are shown; whoever has more mends these first.
+    package static let shown = 50
+
+    /// In the order of files, lines and columns.
+    package var inOrder: [SourceError] {
+        sorted { left, right in
+            if !UTF8Order.equal(left.file, right.file) { return UTF8Order.precedes(left.file, right.file) }
+            return (left.line, left.column) < (right.line, right.column)
+        }
+    }
+
+    /// A line for each, as far as they are shown, and one that counts the others.
+    package var lines: [String] {
+        let lines = prefix(Self.shown).map(\.description)
+        return count > Self.shown ? lines + ["and \(count - Self.shown) more."] : lines
+    }
 }
 
 extension SourceError: CustomStringConvertible {

@@ -28,45 +28,67 @@ package struct TypeCatalog: Sendable {
         if let first = errors.first { throw first }
     }
 
-    /// Compiles those files that can be compiled, and adds what is wrong with the others.
+    /// Compiles those files that can be compiled, and adds all that is wrong with the others.
     private init(
         _ files: [File], beside natives: [any StateType], since earlier: TypeCatalog? = nil,
         _ errors: inout [SourceError]
     ) {
         var types: [DeclaredType] = []
+        var names: [DeclaredType.Waiting] = []
+        // A type that is waited for may be in a file that could not be read.
+        var areAllNamed = errors.isEmpty
         for file in files.sorted(by: { UTF8Order.precedes($0.name, $1.name) }) {
+            let (type, waiting) = Self.compile(file, since: earlier, &errors)
+            if let type { compiled[file.name] = (file.bytes, type) }
+            guard let waiting else {
+                areAllNamed = false
+                continue
+            }
             do throws(SourceError) {
-                let type = try Self.compile(file, since: earlier)
-                compiled[file.name] = (file.bytes, type)
-                try Self.checkName(of: type, among: types, natives)
-                types.append(type)
+                try Self.checkName(of: waiting, among: names, natives)
+                names.append(waiting)
+                if let type { types.append(type) }
             } catch {
                 errors.append(error)
             }
         }
         types.sort { UTF8Order.precedes($0.name, $1.name) }
         self.types = types
-        // A type that is waited for may be in a file that could not be read.
-        guard errors.isEmpty else { return }
-        do throws(SourceError) { try DeclaredType.checkWaiting(types, beside: natives) } catch {
+        if areAllNamed { DeclaredType.checkWaiting(names, beside: natives, &errors) }
+        errors = errors.inOrder
+    }
+
+    /// The type of a file, and what the file says of others even if it is wrong.
+    private static func compile(
+        _ file: File, since earlier: TypeCatalog?, _ errors: inout [SourceError]
+    ) -> (type: DeclaredType?, waiting: DeclaredType.Waiting?) {
+        if let known = earlier?.compiled[file.name], known.bytes == file.bytes {
+            return (known.type, .init(known.type))
+        }
+        do throws(SourceError) {
+            let source = try LocatedValue.read(file.bytes, file: file.name)
+            guard let type = DeclaredType.load(source, &errors) else { return (nil, .init(source)) }
+            return (type, .init(type))
+        } catch {
             errors.append(error)
+            return (nil, nil)
         }
     }
 
     /// Compiles one file by itself, without the types that it waits for, and gives its definition.
-    package static func definition(in path: String) throws(SourceError) -> JSON {
-        try compile(File(name: path, bytes: FileReading.bytes(of: path)), since: nil).definition
-    }
-
-    private static func compile(
-        _ file: File, since earlier: TypeCatalog?
-    ) throws(SourceError) -> DeclaredType {
-        if let known = earlier?.compiled[file.name], known.bytes == file.bytes { return known.type }
-        return try DeclaredType(LocatedValue.read(file.bytes, file: file.name))
+    package static func definition(in path: String) throws(Refusal) -> JSON {
+        var errors: [SourceError] = []
+        do throws(SourceError) {
+            let file = File(name: path, bytes: try FileReading.bytes(of: path))
+            if let type = compile(file, since: nil, &errors).type { return type.definition }
+        } catch {
+            errors.append(error)
+        }
+        throw Refusal(lines: errors.lines)
     }
 
     private static func checkName(
-        of type: DeclaredType, among types: [DeclaredType], _ natives: [any StateType]
+        of type: DeclaredType.Waiting, among types: [DeclaredType.Waiting], _ natives: [any StateType]
     ) throws(SourceError) {
         if let other = types.first(where: { UTF8Order.equal($0.name, type.name) }) {
             throw SourceError(
@@ -86,7 +108,7 @@ package struct TypeCatalog: Sendable {
         if let first = errors.first { throw first }
     }
 
-    /// The same of those files that can be read and compiled; adds what is wrong with the others, one error each. Files
+    /// The same of those files that can be read and compiled; adds all that is wrong with the others, in order. Files
     /// that are as they were when an `earlier` catalog was read are not compiled again.
     package init(
         directory: String, beside natives: [any StateType] = [], since earlier: TypeCatalog? = nil,
@@ -112,7 +134,20 @@ package struct TypeCatalog: Sendable {
         // What is not there may be what the others wait for, so that is not asked.
         var more = unread
         self.init(files, beside: natives, since: earlier, &more)
-        errors += more.sorted { UTF8Order.precedes($0.file, $1.file) }
+        errors += more
+    }
+
+    /// All that is wrong with a directory, a line for each mistake.
+    package struct Refusal: Error {
+        package let lines: [String]
+    }
+
+    /// Reads a directory for people, who want to know all that is wrong with it.
+    package static func load(_ directory: String) throws(Refusal) -> TypeCatalog {
+        var errors: [SourceError] = []
+        let catalog = TypeCatalog(directory: directory, &errors)
+        guard errors.isEmpty else { throw Refusal(lines: errors.lines) }
+        return catalog
     }
 
     private static let endings = [".yaml", ".yml", ".json"]

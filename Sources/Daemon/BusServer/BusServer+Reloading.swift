@@ -42,7 +42,7 @@ extension BusServer {
             }
             adopt(next, loop)
         } catch {
-            let failure = ReloadFailure(message: error.messages.joined(separator: " "))
+            let failure = ReloadFailure(message: error.messages.joined(separator: "\n"))
             _ = loop.engine.finishReload(request, .failure(failure))
         }
     }

@@ -17,6 +17,9 @@ final class DeclaredAction: Sendable {
 
     let name: String
     let payload: PayloadSchema
+    /// What the members of a payload have to be beyond their types; nil where the types say all.
+    let constraints: PayloadConstraints?
+    let payloadMembers: [PayloadMember]
     let requirements: [Requirement]
     let condition: ExpressionNode?
     let steps: [WriteStep]
@@ -24,13 +27,18 @@ final class DeclaredAction: Sendable {
     /// How many operations the values of all writes take where they are constants or stand in the payload and nothing
     /// else has to be looked at, so that no data has to be laid out; else nil.
     let plainOperations: Int?
+    /// Whether its writes have to be followed, because computed values read them or because they could break what
+    /// states have to be.
+    let isFollowed: Bool
 
     init(
-        name: String, payload: PayloadSchema, requirements: [Requirement], condition: ExpressionNode?,
-        steps: [WriteStep], timers: [TimerRule] = []
+        name: String, payload: LoadedPayload, requirements: [Requirement], condition: ExpressionNode?,
+        steps: [WriteStep], timers: [TimerRule] = [], isWatched: Bool
     ) {
         self.name = name
-        self.payload = payload
+        self.payload = payload.schema
+        constraints = payload.constraints
+        payloadMembers = payload.members
         self.requirements = requirements
         self.condition = condition
         self.steps = steps
@@ -39,6 +47,7 @@ final class DeclaredAction: Sendable {
         let isPlain =
             requirements.isEmpty && condition == nil && timers.isEmpty && operations.count == steps.count
         plainOperations = isPlain ? operations.reduce(0, +) : nil
+        isFollowed = isWatched || steps.contains { $0.check != nil }
     }
 }
 

@@ -35,17 +35,25 @@ extension DeclaredType {
         }
         if action.steps.isEmpty { return true }
 
-        let isWatched = computed.areRead(by: .max)
+        let isFollowed = action.isFollowed
         var written: UInt64 = 0
-        var count = isWatched ? draft.noted : 0
+        var isBroken = false
+        var count = isFollowed ? draft.noted : 0
         for index in action.steps.indices {
             let step = action.steps[index]
             let path = try write(step, values[index], payload, to: &draft, of: action, in: context)
-            guard isWatched else { continue }
+            guard isFollowed else { continue }
             let newCount = draft.noted
-            if newCount > count { written |= step.bits ?? computed.bits(of: path.segments[0]) }
+            if newCount > count {
+                written |= step.bits ?? computed.bits(of: path.segments[0])
+                if let check = step.check, !isBroken {
+                    isBroken = try breaks(check, step, values[index], at: path, draft, of: action, in: context)
+                }
+            }
             count = newCount
         }
+        guard isFollowed else { return true }
+        if isBroken { try requireMended(draft, by: action, in: context) }
         if computed.areRead(by: written) {
             do throws(ComputedValues.CommitBudgetFailure) {
                 try computed.refresh(&draft, written: written, in: context)
@@ -144,6 +152,27 @@ extension DeclaredType {
             throw rejection(of: action, in: context, error.description, path: place)
         }
         return path
+    }
+
+    /// Whether a write broke what states have to be, which a later write may mend; rejects what none can.
+    @inline(never)
+    private func breaks(
+        _ check: WriteCheck, _ step: WriteStep, _ value: JSON, at path: StatePath, _ draft: borrowing Draft,
+        of action: DeclaredAction, in context: CommitContext
+    ) throws(Rejection) -> Bool {
+        guard let problem = check.problem(after: step, at: path, of: value, in: draft) else { return false }
+        if check.mayBeMended { return true }
+        throw rejection(of: action, in: context, problem.sentence, path: problem.place)
+    }
+
+    /// Looks at the whole state, once a write broke it and others followed: that is rare, and counts as work.
+    @inline(never)
+    private func requireMended(
+        _ draft: borrowing Draft, by action: DeclaredAction, in context: CommitContext
+    ) throws(Rejection) {
+        context.budget.operations -= draft.size >> 4
+        guard let problem = schema?.problem(of: draft.current) else { return }
+        throw rejection(of: action, in: context, problem.sentence, path: problem.place)
     }
 
     @inline(never)

@@ -22,24 +22,39 @@ package final class DeclaredType: StateType {
     let computed: ComputedValues
     /// `initial` as it was written, without computed values.
     let plain: JSONObject
+    /// What every state satisfies; nil where the definition does not say.
+    package let schema: StateSchema?
     /// The file's text about `waitFor`, for errors that need other types.
     let waitForPlaces: [Place]
     /// Where the type's name stands.
     package let place: Place
 
-    /// Compiles what a file says.
+    /// Compiles what a file says; throws the mistake that explains most.
     package convenience init(_ source: LocatedValue) throws(SourceError) {
-        var loader = try DefinitionLoader(source)
-        self.init(try loader.load())
+        try self.init(source, Mistakes(isStrict: true))
     }
 
-    /// Compiles a definition as `types` shows it. One of a type in code lacks what is code there: the steps from earlier
-    /// versions, too.
+    /// Compiles a definition as `types` shows it, and as a log has it: a bus accepted it before, so only what can't be
+    /// compiled is refused. One of a type in code lacks what is code there: the steps from earlier versions, too.
     package convenience init(definition: JSON) throws(SourceError) {
         let source = try LocatedValue(definition, name: definition["type"]?.string ?? "definition")
-        var loader = try DefinitionLoader(source)
-        loader.mayLackSteps = true
-        self.init(try loader.load())
+        try self.init(source, Mistakes(isStrict: false))
+    }
+
+    /// Compiles what a file says; nil after all its mistakes were added, in the order of their places.
+    package static func load(_ source: LocatedValue, _ errors: inout [SourceError]) -> DeclaredType? {
+        let mistakes = Mistakes(isStrict: true)
+        let type = try? DeclaredType(source, mistakes)
+        errors += mistakes.inOrder
+        return type
+    }
+
+    private convenience init(_ source: LocatedValue, _ mistakes: Mistakes) throws(SourceError) {
+        var loader = DefinitionLoader(source, mistakes)
+        loader.mayLackSteps = !mistakes.isStrict
+        let parts = loader.load()
+        if let first = mistakes.first { throw first }
+        self.init(parts)
     }
 
     private init(_ parts: DefinitionLoader.Parts) {
@@ -47,6 +62,7 @@ package final class DeclaredType: StateType {
         summary = parts.summary
         definition = parts.definition
         plain = parts.plain
+        schema = parts.schema
         computed = parts.computed
         initial = parts.computed.added(to: parts.plain)
         waitFor = parts.waitFor
@@ -60,7 +76,11 @@ package final class DeclaredType: StateType {
 
     package func accept(_ payload: JSONObject, for action: Int) throws(PayloadFailure) -> JSONObject {
         let result = Unmanaged.passUnretained(actions[action])._withUnsafeGuaranteedRef { action in
-            Result { () throws(PayloadFailure) in try action.payload.accept(payload, by: action.name) }
+            Result { () throws(PayloadFailure) in
+                let accepted = try action.payload.accept(payload, by: action.name)
+                if let constraints = action.constraints { try constraints.check(accepted, of: action.name) }
+                return accepted
+            }
         }
         return try result.get()
     }
@@ -68,7 +88,12 @@ package final class DeclaredType: StateType {
     /// Whether an action changes no state, whatever its payload is.
     package func isPureEvent(_ action: Int) -> Bool { actions[action].steps.isEmpty }
 
-    package func payloadSchema(of action: Int) -> PayloadSchema? { actions[action].payload }
+    package func payloadSchema(of action: Int) -> PayloadSchema? {
+        actions[action].constraints == nil ? actions[action].payload : nil
+    }
+
+    /// What an action's payload may hold, ascending by name, as the definition says it.
+    package func payloadMembers(of action: Int) -> [PayloadMember] { actions[action].payloadMembers }
 
     package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
         try migrations.apply(to: state, from: version)
@@ -84,6 +109,9 @@ package final class DeclaredType: StateType {
             }
             guard member.value.nests(atMost: Evaluation.deepestValue - 1) else {
                 throw PayloadFailure("\(member.key) is nested too deeply; make it flatter.")
+            }
+            if let problem = schema?[member.key]?.problem(of: member.value, at: [member.key]) {
+                throw PayloadFailure("\(problem.sentence).")
             }
             state.update(at: index) { $0 = member.value }
         }

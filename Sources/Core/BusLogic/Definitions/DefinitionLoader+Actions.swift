@@ -5,50 +5,92 @@ import BusState
 
 /// Actions: what they take, what they ask, what they write.
 extension DefinitionLoader {
-    private static let actionMembers =
+    static let actionMembers =
         ["summary", "payload", "require", "when", "timers"] + WriteKind.allCases.map(\.rawValue)
 
     mutating func loadAction(_ member: LocatedObject.Member) throws(SourceError) -> DeclaredAction {
         let name = member.key
-        let action = try member.value.object("The action \(name)")
-        try action.refuseMembers(besides: Self.actionMembers, of: "an action")
-        _ = try action["summary"]?.string("summary")
+        let action = try body(of: member)
+        let before = mistakes.errors.count
+        refuseStrangers(in: action, of: name)
+        mistakes.collect { () throws(SourceError) in _ = try action["summary"]?.string("summary") }
 
-        let payload = try loadPayload(action["payload"])
+        let payload = loadPayload(action["payload"])
         let scope = ExpressionScope(
-            data: .action(waitFor: parts.waitFor), shape: shape, payload: payload.names)
+            data: .action(waitFor: parts.waitFor), shape: shape, payload: payload.schema.names)
+        let review = ExpressionReview(mistakes, names: knownNames, schema: parts.schema, payload: payload)
         var compiler = ExpressionCompiler()
-        var requirements: [DeclaredAction.Requirement] = []
-        for element in try action["require"]?.array("require") ?? [] {
-            requirements.append(try loadRequirement(element, in: scope, &compiler))
-        }
+        compiler.review = review
+        let requirements = loadRequirements(action["require"], in: scope, &compiler)
         var condition: ExpressionNode?
-        if let when = action["when"] { condition = try compiler.compile(when, in: scope) }
-        var steps: [WriteStep] = []
+        if let when = action["when"] {
+            condition = mistakes.collect { () throws(SourceError) in
+                try loadCondition(when, in: scope, &compiler)
+            }
+        }
+        var pending: [PendingWrite] = []
         for kind in WriteKind.allCases {
-            guard let source = action[kind.rawValue] else { continue }
-            let writes = try Self.writes(of: kind, source)
+            guard let source = action[kind.rawValue],
+                let writes = mistakes.collect({ () throws(SourceError) in try Self.writes(of: kind, source) })
+            else { continue }
             for write in writes {
-                let path = try loadPath(write, payload: payload)
-                let value: ExpressionNode? =
-                    if let expression = write.expression { try compiler.compile(expression, in: scope) } else
-                    { nil }
-                let bits = path.first.map { parts.computed.bits(of: $0) }
-                steps.append(WriteStep(kind, path, value: value, bits: bits))
+                let path = mistakes.collect { () throws(SourceError) in
+                    try loadPath(write, payload: payload.schema)
+                }
+                let value = write.expression.flatMap { expression in
+                    mistakes.collect { () throws(SourceError) in
+                        try compiler.compile(expression, in: scope)
+                    }
+                }
+                guard let path, kind.takesValue == (value != nil) else { continue }
+                pending.append(PendingWrite(kind: kind, path: path, value: value, source: write))
             }
             keepOrder(of: writes, kind, in: "actions", name)
         }
+        let steps = checkedSteps(pending, payload)
+        let timers =
+            mistakes.collect { () throws(SourceError) in
+                try loadTimers(action["timers"], in: scope, &compiler)
+            } ?? []
+        // What could not be compiled may read it.
+        if mistakes.errors.count == before, !steps.isEmpty || !timers.isEmpty {
+            doubtUnread(payload, action["payload"], steps, review)
+        }
         return DeclaredAction(
             name: name, payload: payload, requirements: requirements, condition: condition, steps: steps,
-            timers: try loadTimers(action["timers"], in: scope, &compiler))
+            timers: timers, isWatched: parts.computed.areRead(by: .max))
+    }
+
+    private func loadRequirements(
+        _ source: LocatedValue?, in scope: ExpressionScope, _ compiler: inout ExpressionCompiler
+    ) -> [DeclaredAction.Requirement] {
+        guard let source,
+            let elements = mistakes.collect({ () throws(SourceError) in try source.array("require") })
+        else { return [] }
+        var requirements: [DeclaredAction.Requirement] = []
+        for element in elements {
+            let requirement = mistakes.collect { () throws(SourceError) in
+                try loadRequirement(element, in: scope, &compiler)
+            }
+            if let requirement { requirements.append(requirement) }
+        }
+        return requirements
     }
 
     private func loadRequirement(
         _ source: LocatedValue, in scope: ExpressionScope, _ compiler: inout ExpressionCompiler
     ) throws(SourceError) -> DeclaredAction.Requirement {
         let object = try source.object("each element of require")
+        if object.count == 1, let operation = object.members.first,
+            Expression.operators.contains(where: { UTF8Order.equal($0, operation.key) }), operation.key != "if"
+        {
+            throw SourceError(
+                "\(operation.key) stands where an element of require has its if; "
+                    + "write { if: { \(operation.key): … }, else: … }.", at: operation.place)
+        }
         try object.refuseMembers(besides: ["if", "else"], of: "require")
-        let condition = try compiler.compile(object.required("if", of: "An element of require"), in: scope)
+        let condition = try loadCondition(
+            object.required("if", of: "An element of require"), in: scope, &compiler)
         let otherwise: ExpressionNode =
             if let source = object["else"] {
                 try compiler.compile(source, in: scope)
@@ -72,7 +114,7 @@ extension DefinitionLoader {
         let name = kind.rawValue
         guard kind.takesValue else {
             var writes: [Write] = []
-            for element in try source.array(name) {
+            for element in try paths(of: kind, source) {
                 let path = try element.string("each path of \(name)")
                 writes.append(Write(path: path, place: element.place, expression: nil))
             }
@@ -82,12 +124,32 @@ extension DefinitionLoader {
         if case .array(let elements) = source.content {
             for element in elements { objects.append(try element.object("each element of \(name)")) }
         } else {
+            if case .scalar(.string(let path)) = source.content {
+                throw source.failure(
+                    "\(name) must be an object, not a string; write { \(path): VALUE } to say what goes there.")
+            }
             objects.append(try source.object(name))
         }
         return objects.flatMap(\.members).map { Write(path: $0.key, place: $0.place, expression: $0.value) }
     }
 
-    private func loadPath(_ write: Write, payload: PayloadSchema) throws(SourceError) -> WritePath {
+    /// The list of paths of a write that takes no values.
+    private static func paths(
+        of kind: WriteKind, _ source: LocatedValue
+    ) throws(SourceError) -> [LocatedValue] {
+        let name = kind.rawValue
+        switch source.content {
+        case .array(let elements): return elements
+        case .object(let object):
+            let paths = object.keys.joined(separator: ", ")
+            throw source.failure("\(name) must be a list, not an object; write [\(paths)].")
+        case .scalar(.string(let path)):
+            throw source.failure("\(name) must be a list, not a string; write [\(path)].")
+        case .scalar: return try source.array(name)
+        }
+    }
+
+    func loadPath(_ write: Write, payload: PayloadSchema) throws(SourceError) -> WritePath {
         let path = try WritePath.parse(write.path, payload: payload, shape: shape, at: write.place)
         if let first = path.first, computedNames.contains(where: { UTF8Order.equal($0, first) }) {
             throw SourceError(

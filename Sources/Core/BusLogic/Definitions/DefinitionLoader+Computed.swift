@@ -3,23 +3,31 @@ import BusSource
 
 /// Computed values: compiled, and put into the order of their dependencies.
 extension DefinitionLoader {
-    mutating func loadComputed() throws(SourceError) {
+    mutating func loadComputed(_ root: LocatedObject) throws(SourceError) {
         shape = parts.plain
         let members = try root["computed"]?.object("computed").members ?? []
         for member in members {
             if parts.plain[member.key] != nil {
-                throw SourceError(
-                    "\(member.key) stands in initial too; give the computed value another name.",
+                let place = root["initial"]?.json[member.key] == nil ? "state" : "initial"
+                mistakes.add(
+                    "\(member.key) stands in \(place) too; give the computed value another name.",
                     at: member.place)
+                continue
             }
             computedNames.append(member.key)
             shape[member.key] = .null
         }
         let scope = ExpressionScope(data: .state, shape: shape)
+        let review = ExpressionReview(mistakes, names: knownNames, schema: parts.schema, payload: nil)
         var values: [Computed] = []
         for member in members.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
             var compiler = ExpressionCompiler()
-            let expression = try compiler.compile(member.value, in: scope)
+            compiler.review = review
+            guard
+                let expression = mistakes.collect({ () throws(SourceError) in
+                    try compiler.compile(member.value, in: scope)
+                })
+            else { continue }
             values.append(
                 Computed(name: member.key, place: member.place, expression: expression, reads: compiler.reads)
             )

@@ -8,7 +8,7 @@ extension DefinitionLoader {
     /// The highest version: each needs a step, and a type that changed every day would need centuries.
     private static let versions = 1...10_000
 
-    mutating func loadMigrations() throws(SourceError) -> Migrations {
+    mutating func loadMigrations(_ root: LocatedObject) throws(SourceError) -> Migrations {
         let version = try root["version"]?.int("version", in: Self.versions) ?? 1
         let steps = try root["migrate"]?.object("migrate")
         for member in steps?.members ?? [] {

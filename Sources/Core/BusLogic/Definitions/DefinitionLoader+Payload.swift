@@ -2,48 +2,51 @@ import BusJSON
 import BusProtocol
 import BusSource
 
-/// Payload members: `integer`, `integer?`, or `{type, optional, default, summary}`.
+/// Payload members: `integer`, `integer?`, or a schema with `optional`.
 extension DefinitionLoader {
-    func loadPayload(_ source: LocatedValue?) throws(SourceError) -> PayloadSchema {
-        var members: [PayloadSchema.Member] = []
-        for member in try source?.object("payload").members ?? [] {
-            members.append(try loadMember(member))
+    func loadPayload(_ source: LocatedValue?) -> LoadedPayload {
+        guard let source else { return LoadedPayload([]) }
+        if case .scalar(.string(let text)) = source.content {
+            mistakes.add(
+                "payload must be an object, not a string; write { NAME: \(text) }.", at: source.place)
+            return LoadedPayload([])
         }
-        return PayloadSchema(members)
+        guard let object = mistakes.collect({ () throws(SourceError) in try source.object("payload") })
+        else { return LoadedPayload([]) }
+        let reader = SchemaReader(mistakes: mistakes)
+        return LoadedPayload(
+            object.members.map { member in
+                let found = reader.read(member.value, of: member.key, for: .payload)
+                let schema = found?.schema ?? .any
+                let isOptional = found?.isOptional == true || schema.fallback != nil
+                return PayloadMember(name: member.key, schema: schema, isOptional: isOptional)
+            })
     }
 
-    private func loadMember(_ member: LocatedObject.Member) throws(SourceError) -> PayloadSchema.Member {
-        let name = member.key
-        guard case .object(let object) = member.value.content else {
-            let (type, isOptional) = try loadType(member.value, of: name)
-            return .init(name: name, type: type, isOptional: isOptional, fallback: nil)
+    /// Doubts members that every payload must have and nothing reads. Optional ones may be for observers alone.
+    func doubtUnread(
+        _ payload: LoadedPayload, _ source: LocatedValue?, _ steps: [WriteStep], _ review: ExpressionReview
+    ) {
+        guard case .object(let object)? = source?.content else { return }
+        for member in payload.members where !member.isOptional {
+            let name = member.name
+            guard !review.reads(payload: name), !steps.contains(where: { $0.path.reads(payload: name) }),
+                let place = object.member(name)?.place
+            else { continue }
+            if let text = review.texts.first(where: { UTF8Order.equal($0.text, name) }) {
+                mistakes.doubt(
+                    "\(name) is only a text here; write { var: payload.\(name) } to read the payload.",
+                    at: text.place)
+            } else if let read = review.hiddenReads.first(where: { UTF8Order.equal($0.text, name) }) {
+                mistakes.doubt(
+                    "Inside an iteration var reads the element, and payload.\(name) is none of its members; "
+                        + "write { val: [[2], payload, \(name)] }, with 2 for each iteration around it.",
+                    at: read.place)
+            } else {
+                mistakes.doubt(
+                    "payload.\(name) is never read; use it in a write or a condition, or leave it out. If it is "
+                        + "only for observers, make it optional: \(member.schema.type.rawValue)?", at: place)
+            }
         }
-        try object.refuseMembers(
-            besides: ["type", "optional", "default", "summary"], of: "a payload member")
-        _ = try object["summary"]?.string("summary")
-        let (type, mark) = try loadType(object.required("type", of: "The payload member \(name)"), of: name)
-        var isOptional = mark
-        if let optional = object["optional"] { isOptional = try optional.bool("optional") || mark }
-        guard let fallback = object["default"] else {
-            return .init(name: name, type: type, isOptional: isOptional, fallback: nil)
-        }
-        guard type.admits(fallback.json) else {
-            throw fallback.failure(
-                "The default of \(name) must be \(type.phrase), not \(fallback.json.phrase).")
-        }
-        return .init(name: name, type: type, isOptional: true, fallback: fallback.json)
-    }
-
-    private func loadType(
-        _ source: LocatedValue, of name: String
-    ) throws(SourceError) -> (type: PayloadType, isOptional: Bool) {
-        let text = try source.string("the type of payload.\(name)")
-        let isOptional = text.hasSuffix("?")
-        let word = isOptional ? String(text.dropLast()) : text
-        guard let type = PayloadType(rawValue: word) else {
-            let hint = suggestion(for: word, among: PayloadType.words)
-            throw source.failure("\(word) is no payload type; \(hint)")
-        }
-        return (type, isOptional)
     }
 }

@@ -61,24 +61,27 @@ extension DefinitionLoader {
     }
 
     /// Checks what only the type as a whole can tell: that timers name actions, and payload members of these.
-    func checkTimers() throws(SourceError) {
-        for member in try root["actions"]?.object("actions").members ?? [] {
+    func checkTimers(_ root: LocatedObject) {
+        guard case .object(let actions)? = root["actions"]?.content else { return }
+        for member in actions.members {
             guard case .object(let action) = member.value.content,
                 case .object(let timers)? = action["timers"]?.content
             else { continue }
             for timer in timers.members {
-                if case .object(let timer) = timer.value.content { try checkTimer(timer) }
+                guard case .object(let timer) = timer.value.content else { continue }
+                mistakes.collect { () throws(SourceError) in try checkTimer(timer, of: actions.keys) }
             }
         }
     }
 
-    private func checkTimer(_ timer: LocatedObject) throws(SourceError) {
+    private func checkTimer(_ timer: LocatedObject, of names: [String]) throws(SourceError) {
         guard let source = timer["action"] else { return }
         let name = try source.string("action")
-        guard let action = parts.actions.first(where: { UTF8Order.equal($0.name, name) }) else {
-            let hint = suggestion(for: name, among: parts.actions.map(\.name))
-            throw source.failure("\(parts.name) has no action \(name); \(hint)")
+        guard names.contains(where: { UTF8Order.equal($0, name) }) else {
+            throw source.failure("\(parts.name) has no action \(name); \(suggestion(for: name, among: names))")
         }
+        // Of one with mistakes of its own nothing is known.
+        guard let action = parts.actions.first(where: { UTF8Order.equal($0.name, name) }) else { return }
         let given = try timer["payload"]?.object("payload")
         for member in given?.members ?? [] where action.payload.member(member.key) == nil {
             let hint = suggestion(for: member.key, among: action.payload.names)
@@ -92,7 +95,7 @@ extension DefinitionLoader {
     }
 
     /// How long a store of the type lives without a dispatch, in milliseconds; nil: for ever.
-    func loadTimeToLive() throws(SourceError) -> Int? {
+    func loadTimeToLive(_ root: LocatedObject) throws(SourceError) -> Int? {
         guard let source = root["ttl"] else { return nil }
         guard case .scalar(let value) = source.content, let time = DurationText.milliseconds(of: value),
             DurationText.shortest...DurationText.longest ~= time

@@ -3,7 +3,7 @@ import BusSource
 
 /// Compiles one state type from what its file says. Nothing is overlooked: a member that means nothing here,
 /// an operator or a type that does not exist, a path that can't be right, each is an error with its line and
-/// the word that was probably meant.
+/// the word that was probably meant. All of them are found at once.
 struct DefinitionLoader {
     /// Everything a type is made of.
     struct Parts {
@@ -11,6 +11,7 @@ struct DefinitionLoader {
         var summary: String?
         var definition = JSON.null
         var plain = JSONObject()
+        var schema: StateSchema?
         var computed = ComputedValues([], shape: JSONObject())
         var waitFor: [String] = []
         var waitForPlaces: [Place] = []
@@ -20,49 +21,56 @@ struct DefinitionLoader {
         var place: Place
     }
 
-    let root: LocatedObject
+    let source: LocatedValue
+    let mistakes: Mistakes
     var parts: Parts
     /// All members of a state, computed ones as null: where keys stand.
     var shape = JSONObject()
     /// Names of the computed values.
     var computedNames: [String] = []
+    /// Whether `initial` and `state` could be read: otherwise nothing is said about members that they lack.
+    var isShapeKnown = true
 
     /// Whether steps between versions may be left out.
     var mayLackSteps = false
 
     static let members = [
-        "type", "summary", "version", "initial", "computed", "waitFor", "ttl", "actions", "migrate",
+        "type", "summary", "version", "state", "initial", "computed", "waitFor", "ttl", "actions", "migrate",
     ]
     static let longestName = 64
 
-    init(_ source: LocatedValue) throws(SourceError) {
-        root = try source.object("A state type")
+    init(_ source: LocatedValue, _ mistakes: Mistakes) {
+        self.source = source
+        self.mistakes = mistakes
         parts = Parts(place: source.place)
-        parts.definition = source.json
     }
 
-    mutating func load() throws(SourceError) -> Parts {
-        try root.refuseMembers(besides: Self.members, of: "a state type")
-        try loadNames()
-        try loadInitial()
-        try loadComputed()
-        let actions = try root["actions"]?.object("actions").members ?? []
-        for member in actions.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
-            try Self.check(name: member.key, of: "An action", at: member.place)
-            parts.actions.append(try loadAction(member))
-        }
-        parts.migrations = try loadMigrations()
-        try checkTimers()
-        parts.timeToLive = try loadTimeToLive()
+    /// What the definition says; only good where there are no mistakes afterwards.
+    mutating func load() -> Parts {
+        guard let root = mistakes.collect({ () throws(SourceError) in try source.object("A state type") })
+        else { return parts }
+        parts.definition = source.json
+        refuseStrangers(in: root)
+        mistakes.collect { () throws(SourceError) in try loadNames(root) }
+        mistakes.collect { () throws(SourceError) in try loadWaiting(root) }
+        loadShape(root)
+        mistakes.collect { () throws(SourceError) in try loadComputed(root) }
+        mistakes.collect { () throws(SourceError) in try loadActions(root) }
+        mistakes.collect { () throws(SourceError) in parts.migrations = try loadMigrations(root) }
+        checkTimers(root)
+        mistakes.collect { () throws(SourceError) in parts.timeToLive = try loadTimeToLive(root) }
         return parts
     }
 
-    private mutating func loadNames() throws(SourceError) {
+    private mutating func loadNames(_ root: LocatedObject) throws(SourceError) {
+        mistakes.collect { () throws(SourceError) in parts.summary = try root["summary"]?.string("summary") }
         let type = try root.required("type", of: "A state type")
         parts.name = try type.string("type")
         parts.place = type.place
         try Self.check(name: parts.name, of: "A state type", at: type.place)
-        parts.summary = try root["summary"]?.string("summary")
+    }
+
+    private mutating func loadWaiting(_ root: LocatedObject) throws(SourceError) {
         for element in try root["waitFor"]?.array("waitFor") ?? [] {
             let name = try element.string("each type of waitFor")
             if parts.waitFor.contains(name) {
@@ -73,11 +81,17 @@ struct DefinitionLoader {
         }
     }
 
-    private mutating func loadInitial() throws(SourceError) {
-        let initial = try root.required("initial", of: "A state type")
-        parts.plain = try initial.object("initial").json
-        guard JSON.object(parts.plain).nests(atMost: Evaluation.deepestValue) else {
-            throw initial.failure("initial is nested too deeply; make it flatter.")
+    private mutating func loadActions(_ root: LocatedObject) throws(SourceError) {
+        guard let source = root["actions"] else { return }
+        let actions = try source.object("actions")
+        for member in actions.members.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
+            if refuseMisplaced(member, in: actions) { continue }
+            mistakes.collect { () throws(SourceError) in
+                try Self.check(name: member.key, of: "An action", at: member.place)
+            }
+            if let action = mistakes.collect({ () throws(SourceError) in try loadAction(member) }) {
+                parts.actions.append(action)
+            }
         }
     }
 

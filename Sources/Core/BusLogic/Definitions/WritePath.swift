@@ -16,6 +16,21 @@ enum WritePath: Sendable {
         }
     }
 
+    var segments: [PathTemplate.Segment] {
+        switch self {
+        case .fixed(let path): path.segments.map { .key($0) }
+        case .template(let template): template.segments
+        }
+    }
+
+    /// Whether the payload's member names one of its segments.
+    func reads(payload name: String) -> Bool {
+        guard case .template(let template) = self else { return false }
+        return template.segments.contains { segment in
+            if case .payload(let member) = segment { UTF8Order.equal(member, name) } else { false }
+        }
+    }
+
     /// The first segment; nil when the payload names it.
     var first: String? {
         switch self {

@@ -11,13 +11,18 @@ final class WriteStep: Sendable {
     let value: ExpressionNode
     /// What a change at the path means to the computed values; nil where the payload names the first segment.
     let bits: UInt64?
+    /// What the write is held against; nil where it can't break what states have to be.
+    let check: WriteCheck?
 
-    init(_ kind: WriteKind, _ path: WritePath, value: ExpressionNode?, bits: UInt64?) {
+    init(
+        _ kind: WriteKind, _ path: WritePath, value: ExpressionNode?, bits: UInt64?, check: WriteCheck? = nil
+    ) {
         self.kind = kind
         self.path = path
         if case .fixed(let known) = path { fixed = known } else { fixed = nil }
         self.value = value ?? LiteralNode(.null)
         self.bits = bits
+        self.check = check
     }
 
     /// Whether a value may go to a path without nesting the state too deeply.

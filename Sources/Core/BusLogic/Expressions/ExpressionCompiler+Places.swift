@@ -24,12 +24,13 @@ extension ExpressionCompiler {
             target = try Self.target(steps, from: scope, operation)
             operands.removeFirst()
         }
-        let segments = try compile(operands, in: scope)
+        let segments = try compileNames(operands, in: scope)
         let known = try Self.known(segments, operation)
         let isKnown = known.count == segments.count
         let rest = Array(segments[known.count...])
         switch target {
         case .data(let data):
+            note(read: known, in: data, operation)
             if isKnown { return try read(known, in: data, steps: steps, operation) }
             if steps > 0, !data.isOutermost {
                 let start = try read(known, in: data, steps: steps, operation)
@@ -41,6 +42,17 @@ extension ExpressionCompiler {
             let index = IndexReadNode(known.map { ReadKey($0) }, level: level)
             return isKnown ? index : SegmentsReadNode(index, rest, in: scope.data)
         }
+    }
+
+    /// Holds a read against what is there; `exists` may ask for what is not.
+    private func note(
+        read known: [String], in data: ExpressionScope, _ operation: Operation
+    ) {
+        guard let review else { return }
+        review.note(read: known, in: data, at: operation.place)
+        // A segment that is written as plain data may name what only some states have.
+        let isMeant = operation.operands.indices.contains { operation.isMeant($0) }
+        if operation.name == "val", !isMeant { review.check(read: known, in: data, at: operation.place) }
     }
 
     /// A read of a place of which only the beginning is known.

@@ -11,25 +11,31 @@ extension ExpressionCompiler {
         let operands = operation.operands
         let fallback = operands.count > 1 ? try compile(operands[1], in: scope) : nil
         guard let source = operands.first else {
+            review?.note(read: [], in: scope, at: operation.place)
             return try read([], fallback, in: scope, at: operation.place)
         }
-        let path = try compile(source, in: scope)
+        let path = try compileName(source, in: scope)
         guard let constant = path.constant else {
             noteAll(in: scope)
+            review?.note(read: [], in: scope, at: source.place)
             return DynamicReadNode(path, in: scope.data, fallback: fallback)
         }
         let text = Self.pathText(constant)
         let keys = text.isEmpty ? [] : Evaluation.keys(of: text).map(\.name)
+        review?.note(read: keys, in: scope, at: source.place)
+        if !operation.isMeant(0) { review?.check(read: keys, in: scope, at: source.place) }
         return try read(keys, fallback, in: scope, at: source.place)
     }
 
     mutating func compileMissing(
         _ operation: Operation, in scope: ExpressionScope
     ) throws(SourceError) -> ExpressionNode {
-        let nodes = try compile(operation.operands, in: scope)
+        let nodes = try compileNames(operation.operands, in: scope)
         let isSome = operation.name == "missing_some"
         if isSome { try operation.expect(2...2) }
-        for node in isSome ? nodes.suffix(1) : nodes[...] { noteMissing(node, in: scope) }
+        for node in isSome ? nodes.suffix(1) : nodes[...] {
+            noteMissing(node, in: scope, at: operation.place)
+        }
         return isSome
             ? MissingSomeNode(nodes[0], nodes[1], in: scope.data) : MissingNode(nodes, in: scope.data)
     }
@@ -95,7 +101,10 @@ extension ExpressionCompiler {
             if rest.isEmpty { break }
             return StoresReadNode(rest.map { ReadKey($0) }, waitFor: scope.waitFor, fallback: fallback)
         default:
-            if fallback == nil { throw unknownRoot(root, in: scope, at: place) }
+            let unknown = unknownRoot(root, in: scope, at: place)
+            if fallback == nil { throw unknown }
+            // A default does not make it data of an action; it always counts then.
+            review?.mistakes.doubt(unknown.message, at: place)
         }
         return DataReadNode(keys.map { ReadKey($0) }, in: scope.data, fallback: fallback)
     }
@@ -157,17 +166,22 @@ extension ExpressionCompiler {
     }
 
     /// What `missing` looks at; unlike `var` it may ask for what is never there.
-    private mutating func noteMissing(_ node: ExpressionNode, in scope: ExpressionScope) {
-        guard scope.isState else { return }
+    private mutating func noteMissing(
+        _ node: ExpressionNode, in scope: ExpressionScope, at place: Place
+    ) {
         let names: [JSON]
         switch node.constant {
         case .array(let all)?: names = all
         case let name?: names = [name]
-        case nil: return note(read: nil)
+        case nil:
+            review?.note(read: [], in: scope, at: place)
+            return noteAll(in: scope)
         }
         for name in names {
             let text = Self.pathText(name)
-            note(read: text.isEmpty ? nil : Evaluation.keys(of: text).first?.name)
+            let keys = text.isEmpty ? [] : Evaluation.keys(of: text).map(\.name)
+            review?.note(read: keys, in: scope, at: place)
+            if scope.isState { note(read: keys.first) }
         }
     }
 }

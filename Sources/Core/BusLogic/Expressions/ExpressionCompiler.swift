@@ -8,6 +8,8 @@ struct ExpressionCompiler {
     private(set) var reads = StateReads()
     /// Whether something that was compiled climbs to data that has to be kept for it.
     var climbs = false
+    /// What reads and texts are held against, and where mistakes go; without one the first is thrown.
+    var review: ExpressionReview?
 
     /// Compiles one expression. An object with one member is an operation, any other is built member by
     /// member, an array element by element; everything else is itself.
@@ -15,7 +17,9 @@ struct ExpressionCompiler {
         _ source: LocatedValue, in scope: ExpressionScope
     ) throws(SourceError) -> ExpressionNode {
         switch source.content {
-        case .scalar(let value): return LiteralNode(value)
+        case .scalar(let value):
+            if case .string(let text) = value { review?.check(text: text, at: source.place) }
+            return LiteralNode(value)
         case .array(let elements):
             let nodes = try compile(elements, in: scope)
             return Self.folded(ArrayNode(nodes), nodes)
@@ -26,6 +30,7 @@ struct ExpressionCompiler {
                     name: member.key, place: member.place, argument: member.value, owner: object)
                 return try compile(operation, in: scope)
             }
+            review?.check(object: object)
             return try build(object, in: scope)
         }
     }
@@ -34,7 +39,37 @@ struct ExpressionCompiler {
         _ sources: [LocatedValue], in scope: ExpressionScope
     ) throws(SourceError) -> [ExpressionNode] {
         var nodes: [ExpressionNode] = []
-        for source in sources { nodes.append(try compile(source, in: scope)) }
+        for source in sources {
+            do throws(SourceError) {
+                nodes.append(try compile(source, in: scope))
+            } catch {
+                // Where mistakes are collected, the operands behind this one are looked at, too.
+                guard let review else { throw error }
+                review.mistakes.add(error)
+                nodes.append(BrokenNode())
+            }
+        }
+        return nodes
+    }
+
+    /// Compiles what names a place: a text is a name then, and no value.
+    mutating func compileName(
+        _ source: LocatedValue, in scope: ExpressionScope
+    ) throws(SourceError) -> ExpressionNode {
+        switch source.content {
+        case .scalar(let name): return LiteralNode(name)
+        case .array(let elements)
+        where elements.allSatisfy({ if case .scalar = $0.content { true } else { false } }):
+            return LiteralNode(source.json)
+        default: return try compile(source, in: scope)
+        }
+    }
+
+    mutating func compileNames(
+        _ sources: [LocatedValue], in scope: ExpressionScope
+    ) throws(SourceError) -> [ExpressionNode] {
+        var nodes: [ExpressionNode] = []
+        for source in sources { nodes.append(try compileName(source, in: scope)) }
         return nodes
     }
 
@@ -65,6 +100,11 @@ struct ExpressionCompiler {
     }
 }
 
+/// What stands in for an operand that could not be compiled. It is never evaluated.
+private final class BrokenNode: ExpressionNode, @unchecked Sendable {
+    override func value(_ evaluation: inout Evaluation) -> JSON { .null }
+}
+
 /// An operator with what it was given, as it stands in the source.
 struct Operation {
     let name: String
@@ -75,6 +115,14 @@ struct Operation {
     /// A single operand may stand without its array.
     var operands: [LocatedValue] {
         if case .array(let elements) = argument.content { elements } else { [argument] }
+    }
+
+    /// Whether the operand at an index is written as plain data, so that it is meant as it stands.
+    func isMeant(_ index: Int) -> Bool {
+        guard index < operands.count, case .object(let object) = operands[index].content,
+            object.count == 1
+        else { return false }
+        return ["literal", "preserve"].contains(object.members[0].key)
     }
 
     /// Refuses a wrong number of operands.

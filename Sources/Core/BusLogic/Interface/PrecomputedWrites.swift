@@ -2,7 +2,8 @@ import BusJSON
 import BusState
 
 /// The writes of an action that looks at nothing but its payload: no condition, values that are constants or stand
-/// in the payload, paths that the definition names, no computed value that reads what is written.
+/// in the payload, paths that the definition names, no computed value that reads what is written, no write that
+/// could break what states have to be.
 ///
 /// Most actions are so. What they write is worked out once for all the stores of a dispatch, and a store then costs
 /// its writes alone. A store for which they don't work out, or a payload, goes the way of any other action, which
@@ -28,7 +29,8 @@ package final class PrecomputedWrites {
         var writes: [PrecomputedWrite] = []
         var readings: [Reading] = []
         for (index, step) in action.steps.enumerated() {
-            guard let path = step.fixed, let bits = step.bits, !computed.areRead(by: bits) else { return nil }
+            guard let path = step.fixed, let bits = step.bits, !computed.areRead(by: bits), step.check == nil
+            else { return nil }
             let constant = step.value.constant
             if let constant {
                 guard step.mayHold(constant, at: path) else { return nil }

@@ -74,9 +74,12 @@ extension Engine {
             adopt(limits)
             commit(machine.redefine(by: planned), by: principal)
         } catch {
-            outputs.report(
-                Diagnostic(
-                    kind: .reloadRefused, level: .error, message: "Nothing was reloaded: \(error.message)"))
+            // Each mistake is an entry of the operator's log, which has one line for each.
+            for reason in error.message.split(separator: "\n") {
+                outputs.report(
+                    Diagnostic(
+                        kind: .reloadRefused, level: .error, message: "Nothing was reloaded: \(reason)"))
+            }
             throw error
         }
         let migrated = migrations.map { ", \($0.type) went from version \($0.from) to \($0.to)" }.joined()

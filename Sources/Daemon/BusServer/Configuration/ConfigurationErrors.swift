@@ -22,7 +22,7 @@ struct ConfigurationErrors {
     var isEmpty: Bool { errors.isEmpty }
 
     /// The failure of a start with these errors.
-    var failure: StartFailure { StartFailure(.configuration, errors.map(\.description)) }
+    var failure: StartFailure { StartFailure(.configuration, errors.lines) }
 
     /// The value, or nil after recording the error.
     mutating func collect<Value>(_ body: () throws(SourceError) -> Value) -> Value? {

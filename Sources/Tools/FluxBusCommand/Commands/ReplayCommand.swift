@@ -59,9 +59,9 @@ package struct ReplayCommand: BusCommand {
         guard let types else { return try ImportCommand.run(file, isDryRun: dryRun, in: session) }
         let candidates: [DeclaredType]
         do {
-            candidates = try TypeCatalog(directory: types).types
+            candidates = try TypeCatalog.load(types).types
         } catch {
-            throw CommandFailure(.refused, error.description)
+            throw CommandFailure(.refused, error.lines.joined(separator: "\n"))
         }
         var preview = try RecordingReader(file, input: session.context.input)
         let reverts = try RevertedStates(&preview)

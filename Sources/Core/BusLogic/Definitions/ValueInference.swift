@@ -1,0 +1,99 @@
+import BusJSON
+import BusProtocol
+
+/// What is known about the value of an expression before there is any data. Nothing is guessed: where it could be
+/// anything, it is.
+struct ValueInference {
+    let payload: LoadedPayload
+    let state: StateSchema?
+
+    func schema(of node: ExpressionNode) -> ValueSchema {
+        if let constant = node.constant {
+            var words = ValueSchema.Words()
+            words.choices = [constant]
+            return ValueSchema(words)
+        }
+        switch node {
+        case let read as PayloadReadNode: return self.schema(of: read)
+        case let read as StateReadNode: return self.schema(of: read)
+        case let object as ObjectNode: return self.schema(of: object)
+        case let read as MetaReadNode: return Self.schema(of: read)
+        case let sum as SumNode: return self.schema(ofNumber: sum.operands)
+        case let product as ProductNode: return self.schema(ofNumber: product.operands)
+        case let negation as NegationNode: return self.schema(ofNumber: [negation.operand])
+        case is PredicateNode, is QuantifierNode: return Self.boolean
+        case is ConcatenationNode, is SubstringNode, is JoinNode, is RewritingNode, is ReplacementNode,
+            is FormatNode, is StoreReadNode:
+            return Self.string
+        case is BinaryNode, is FoldNode, is RoundingNode, is MagnitudeNode, is LengthNode, is DurationNode:
+            return Self.number
+        case is ArrayNode, is MapNode, is FilterNode, is SortNode, is MergeNode, is SplitNode, is MembersNode:
+            return Self.array
+        default: return .any
+        }
+    }
+
+    private static let boolean = ValueSchema(.init(.boolean))
+    private static let integer = ValueSchema(.init(.integer))
+    private static let number = ValueSchema(.init(.number))
+    private static let string = ValueSchema(.init(.string))
+    private static let array = ValueSchema(.init(.array))
+
+    // MARK: Reads
+
+    private func schema(of read: PayloadReadNode) -> ValueSchema {
+        guard read.fallback == nil, let first = read.keys.first, let member = payload.member(first.name) else {
+            return read.keys.isEmpty ? ValueSchema(.init(.object)) : .any
+        }
+        let isAlways = !member.isOptional || member.schema.fallback != nil
+        return Self.schema(member.schema, read.keys.dropFirst(), isAlways: isAlways)
+    }
+
+    private func schema(of read: StateReadNode) -> ValueSchema {
+        guard read.fallback == nil, let first = read.keys.first, let member = state?[first.name] else {
+            return .any
+        }
+        return Self.schema(member, read.keys.dropFirst(), isAlways: true)
+    }
+
+    /// What keys below a value lead to.
+    private static func schema(
+        _ start: ValueSchema, _ keys: ArraySlice<ReadKey>, isAlways: Bool
+    ) -> ValueSchema {
+        var schema = start
+        var isAlways = isAlways
+        for key in keys {
+            guard schema.choices == nil, case .schema(let inner) = schema.inside(key.name) else { return .any }
+            if schema.isNullable || schema.property(key.name)?.isRequired != true { isAlways = false }
+            schema = inner
+        }
+        if isAlways || schema.isNullable || schema.isOpen { return schema }
+        var words = schema.words
+        words.isNullable = true
+        return ValueSchema(words)
+    }
+
+    private static func schema(of read: MetaReadNode) -> ValueSchema {
+        guard read.keys.count == 1, read.fallback == nil else { return .any }
+        switch read.keys[0].name {
+        case "time": return number
+        case "revision": return integer
+        default: return .any
+        }
+    }
+
+    // MARK: Values that are made
+
+    private func schema(of object: ObjectNode) -> ValueSchema {
+        var words = ValueSchema.Words(.object)
+        words.properties = zip(object.keys, object.values).map { key, value in
+            .init(name: key, schema: self.schema(of: value), isRequired: true)
+        }
+        return ValueSchema(words)
+    }
+
+    /// Integers give an integer, or a rejection.
+    private func schema(ofNumber operands: [ExpressionNode]) -> ValueSchema {
+        operands.allSatisfy { self.schema(of: $0).implies(Self.integer) } ? Self.integer : Self.number
+    }
+}

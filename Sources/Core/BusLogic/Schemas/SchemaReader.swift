@@ -1,0 +1,221 @@
+import BusJSON
+import BusProtocol
+import BusSource
+
+/// Reads schemas from a definition: a type's name, or an object of words.
+struct SchemaReader {
+    /// What a schema is for, which decides some words.
+    enum Purpose {
+        /// A member of every state of the type.
+        case state
+        /// A member of an action's payload.
+        case payload
+        /// A part of either: an element, a property, a value of a map.
+        case part
+    }
+
+    /// A schema, and what only payloads say of their members.
+    struct Result {
+        let schema: ValueSchema
+        var isOptional = false
+    }
+
+    let mistakes: Mistakes
+
+    private static let words = [
+        "type", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems", "properties",
+        "required", "values", "nullable", "summary",
+    ]
+
+    /// Enough for every state: each level of an object costs a definition two.
+    private static let deepest = 16
+
+    /// The schema of what is called `name`; nil after its mistakes were added.
+    func read(_ source: LocatedValue, of name: String, for purpose: Purpose) -> Result? {
+        let before = mistakes.errors.count
+        let result = read(source, name, purpose, levelsLeft: Self.deepest)
+        return mistakes.errors.count == before ? result : nil
+    }
+
+    private func read(
+        _ source: LocatedValue, _ name: String, _ purpose: Purpose, levelsLeft: Int
+    ) -> Result? {
+        guard levelsLeft > 0 else {
+            mistakes.add(
+                "Schemas nest at most \(Self.deepest) levels deep; make \(name) flatter.", at: source.place)
+            return nil
+        }
+        guard case .object(let object) = source.content else {
+            guard let (type, mark) = mistakes.collect({ () throws(SourceError) in
+                try self.type(source, name, purpose)
+            }) else {
+                return nil
+            }
+            return Result(schema: ValueSchema(.init(type)), isOptional: mark)
+        }
+        refuseStrangers(object, purpose)
+        var words = ValueSchema.Words()
+        var result = Result(schema: .any)
+        if let source = object["type"] {
+            guard let (type, mark) = mistakes.collect({ () throws(SourceError) in
+                try self.type(source, name, purpose)
+            }) else {
+                return nil
+            }
+            words.type = type
+            result.isOptional = mark
+        } else if let type = Self.impliedType(object) {
+            words.type = type
+        } else {
+            let owner = purpose == .payload ? "The payload member \(name)" : "The schema of \(name)"
+            mistakes.add("\(owner) needs a member type; add it.", at: object.place)
+            return nil
+        }
+        let reading = Reading(object: object, name: name, mistakes: mistakes)
+        reading.flag("nullable") { words.isNullable = $0 }
+        if purpose == .payload { reading.flag("optional") { if $0 { result.isOptional = true } } }
+        mistakes.collect { () throws(SourceError) in words.summary = try object["summary"]?.string("summary") }
+        reading.numbers(&words)
+        reading.texts(&words)
+        readArray(object, name, &words, levelsLeft)
+        readObject(object, name, &words, levelsLeft)
+        reading.choices(&words)
+        if let fallback = object["default"] {
+            if purpose == .part { refuseDefault(fallback.place, name) }
+            reading.fallback(fallback, &words)
+        }
+        return Result(schema: ValueSchema(words), isOptional: result.isOptional)
+    }
+
+    // MARK: Types
+
+    private func type(
+        _ source: LocatedValue, _ name: String, _ purpose: Purpose
+    ) throws(SourceError) -> (type: PayloadType, isOptional: Bool) {
+        let text = try source.string(purpose == .payload ? "the type of payload.\(name)" : "the type of \(name)")
+        let isOptional = text.hasSuffix("?")
+        let word = isOptional ? String(text.dropLast()) : text
+        guard let type = PayloadType(rawValue: word) else {
+            let kind = purpose == .payload ? "payload type" : "type"
+            throw source.failure("\(word) is no \(kind); \(suggestion(for: word, among: PayloadType.words))")
+        }
+        guard isOptional else { return (type, false) }
+        switch purpose {
+        case .payload: return (type, true)
+        case .state:
+            throw source.failure(
+                "A member of the state is always there, so \(text) means nothing; "
+                    + "write { type: \(word), nullable: true } if \(name) may be null.")
+        case .part:
+            throw source.failure(
+                "\(text) means nothing here; a property that is not in required may be absent, "
+                    + "and { type: \(word), nullable: true } may be null.")
+        }
+    }
+
+    /// The type that words imply which only one type has.
+    private static func impliedType(_ object: LocatedObject) -> PayloadType? {
+        if object["properties"] != nil || object["values"] != nil { return .object }
+        if object["items"] != nil || object["maxItems"] != nil { return .array }
+        if object["minLength"] != nil || object["maxLength"] != nil { return .string }
+        if object["minimum"] != nil || object["maximum"] != nil { return .number }
+        return object["enum"] != nil ? .any : nil
+    }
+
+    private func refuseStrangers(_ object: LocatedObject, _ purpose: Purpose) {
+        let owner = purpose == .payload ? "a payload member" : "a schema"
+        var valid = Self.words
+        if purpose != .part { valid.append("default") }
+        if purpose == .payload { valid.append("optional") }
+        for member in object.strangers(besides: valid + ["default"]) {
+            if UTF8Order.equal(member.key, "optional") {
+                let hint =
+                    purpose == .state
+                    ? "a member of the state is always there; nullable: true lets it be null."
+                    : "a property is optional where it is not in required."
+                mistakes.add("optional is only for members of a payload; \(hint)", at: member.place)
+            } else {
+                let hint = suggestion(for: member.key, among: valid)
+                mistakes.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+            }
+        }
+    }
+
+    private func refuseDefault(_ place: Place, _ name: String) {
+        mistakes.add(
+            "A part of a value has no default; write one for the whole member of the state or payload.",
+            at: place)
+    }
+
+    // MARK: Arrays and objects
+
+    private func readArray(
+        _ object: LocatedObject, _ name: String, _ words: inout ValueSchema.Words, _ levelsLeft: Int
+    ) {
+        let reading = Reading(object: object, name: name, mistakes: mistakes)
+        if let source = object["items"], reading.expect("items", .array, words.type) {
+            words.items = read(source, "the elements of \(name)", .part, levelsLeft: levelsLeft - 1)?.schema
+        }
+        if reading.expect("maxItems", .array, words.type) {
+            reading.count("maxItems") { words.maxItems = $0 }
+        }
+    }
+
+    private func readObject(
+        _ object: LocatedObject, _ name: String, _ words: inout ValueSchema.Words, _ levelsLeft: Int
+    ) {
+        let reading = Reading(object: object, name: name, mistakes: mistakes)
+        let isObject = ["properties", "required", "values"].allSatisfy {
+            reading.expect($0, .object, words.type)
+        }
+        guard isObject else { return }
+        if let source = object["values"] {
+            words.values = read(source, "the values of \(name)", .part, levelsLeft: levelsLeft - 1)?.schema
+            if let member = object.member("properties") {
+                mistakes.add(
+                    "\(name) has either properties or values; keep properties for names that are known, "
+                        + "values for a map.", at: member.place)
+            }
+        }
+        let properties = object["properties"]
+        let required = mistakes.collect { () throws(SourceError) in
+            try self.required(object, properties, name)
+        }
+        guard let properties, let required,
+            let named = mistakes.collect({ () throws(SourceError) in try properties.object("properties") })
+        else { return }
+        var found: [ValueSchema.Property] = []
+        for member in named.members {
+            guard let part = read(member.value, "\(name).\(member.key)", .part, levelsLeft: levelsLeft - 1)
+            else { continue }
+            let isRequired = required.contains { UTF8Order.equal($0, member.key) }
+            found.append(.init(name: member.key, schema: part.schema, isRequired: isRequired))
+        }
+        words.properties = found.sorted { UTF8Order.precedes($0.name, $1.name) }
+    }
+
+    private func required(
+        _ object: LocatedObject, _ properties: LocatedValue?, _ name: String
+    ) throws(SourceError) -> [String] {
+        guard let source = object["required"] else { return [] }
+        if case .scalar(.bool) = source.content {
+            throw source.failure(
+                "required is the list of an object's properties that are always there, not true or false; "
+                    + "a member without `?` is required.")
+        }
+        let elements = try source.array("required")
+        guard case .object(let named)? = properties?.content else {
+            throw source.failure("required needs properties beside it; name them there.")
+        }
+        var names: [String] = []
+        for element in elements {
+            let text = try element.string("each element of required")
+            guard named[text] != nil else {
+                throw element.failure(
+                    "\(text) is no property of \(name); \(suggestion(for: text, among: named.keys))")
+            }
+            names.append(text)
+        }
+        return names
+    }
+}

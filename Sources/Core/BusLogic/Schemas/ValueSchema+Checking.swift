@@ -1,0 +1,132 @@
+import BusJSON
+import BusProtocol
+import BusState
+
+/// Values are held against a schema.
+extension ValueSchema {
+    /// What is wrong with a value that stands at `path`; nil when it fits. The cost grows with the value.
+    ///
+    /// Recursion is bounded by the depth of schemas.
+    func problem(of value: JSON, at path: [String]) -> SchemaProblem? {
+        if value.isNull, isNullable { return nil }
+        if let choices, !choices.contains(where: { $0.isDeeplyEqual(to: value) }) {
+            return SchemaProblem(
+                path: path, reason: "must be \(Self.list(choices)), not \(Self.shown(value))")
+        }
+        guard type.admits(value) else {
+            return SchemaProblem(path: path, reason: "must be \(phrase), not \(value.phrase)")
+        }
+        switch value {
+        case .int(let number): return problem(of: .int(number), value, at: path)
+        case .double(let number): return problem(of: .double(number), value, at: path)
+        case .string(let text): return problem(of: text, at: path)
+        case .array(let elements): return problem(of: elements, at: path)
+        case .object(let object): return problem(of: object, at: path)
+        default: return nil
+        }
+    }
+
+    private func problem(of number: Number, _ value: JSON, at path: [String]) -> SchemaProblem? {
+        if let minimum, let bound = minimum.scalarNumber, number.compared(to: bound) < 0 {
+            return SchemaProblem(
+                path: path, reason: "must be at least \(minimum.encoded), not \(value.encoded)")
+        }
+        if let maximum, let bound = maximum.scalarNumber, number.compared(to: bound) > 0 {
+            return SchemaProblem(
+                path: path, reason: "must be at most \(maximum.encoded), not \(value.encoded)")
+        }
+        return nil
+    }
+
+    private func problem(of text: String, at path: [String]) -> SchemaProblem? {
+        guard minLength != nil || maxLength != nil else { return nil }
+        let length = text.unicodeScalars.count
+        if let minLength, length < minLength {
+            return SchemaProblem(
+                path: path, reason: "must have at least \(Self.count(minLength, "character")), not \(length)")
+        }
+        if let maxLength, length > maxLength {
+            return SchemaProblem(
+                path: path, reason: "must have at most \(Self.count(maxLength, "character")), not \(length)")
+        }
+        return nil
+    }
+
+    private func problem(of elements: [JSON], at path: [String]) -> SchemaProblem? {
+        if let problem = problem(ofCount: elements.count, at: path) { return problem }
+        guard let items, !items.isOpen else { return nil }
+        for (index, element) in elements.enumerated() {
+            if let problem = items.problem(of: element, at: path + [String(index)]) { return problem }
+        }
+        return nil
+    }
+
+    /// What is wrong with the number of an array's elements.
+    func problem(ofCount count: Int, at path: [String]) -> SchemaProblem? {
+        guard let maxItems, count > maxItems else { return nil }
+        return SchemaProblem(
+            path: path, reason: "must have at most \(Self.count(maxItems, "element")), not \(count)")
+    }
+
+    private func problem(of object: JSONObject, at path: [String]) -> SchemaProblem? {
+        if let values {
+            for member in object.members {
+                if let problem = values.problem(of: member.value, at: path + [member.key]) { return problem }
+            }
+        }
+        guard properties != nil else { return nil }
+        for member in object.members {
+            guard let property = property(member.key) else { return unnamed(member.key, at: path) }
+            if let problem = property.schema.problem(of: member.value, at: path + [member.key]) {
+                return problem
+            }
+        }
+        return missing(in: object, at: path)
+    }
+
+    /// The member that an object lacks.
+    func missing(in object: JSONObject, at path: [String]) -> SchemaProblem? {
+        for property in properties ?? [] where property.isRequired && object[property.name] == nil {
+            return SchemaProblem(path: path, reason: "must have a member \(property.name)")
+        }
+        return nil
+    }
+
+    /// The refusal of a member that an object does not name.
+    func unnamed(_ key: String, at path: [String]) -> SchemaProblem {
+        let names = (properties ?? []).map(\.name)
+        let hint = suggestion(for: key, among: names)
+        let end = hint.hasSuffix(".") ? String(hint.dropLast()) : hint
+        return SchemaProblem(path: path + [key], reason: "is no member that \(path.last ?? "it") has; \(end)")
+    }
+
+    // MARK: Words
+
+    /// The type with its article, for messages: "an integer or null".
+    package var phrase: String { isNullable ? "\(type.phrase) or null" : type.phrase }
+
+    /// The only values, for messages: "one of auto, manual".
+    static func list(_ choices: [JSON]) -> String {
+        let shown = choices.prefix(20).map { choice in
+            if case .string(let text) = choice { return text }
+            return choice.encoded
+        }
+        let all = (choices.count > 20 ? shown + ["…"] : shown).joined(separator: ", ")
+        return choices.count == 1 ? all : "one of \(all)"
+    }
+
+    /// A value in a message: itself, if it is short, else its kind.
+    static func shown(_ value: JSON) -> String {
+        switch value {
+        case .array, .object: return value.phrase
+        case .string(let text):
+            if text.utf8.count > 60 { return "a longer text" }
+            return text.isEmpty ? "an empty text" : text
+        default: return value.encoded
+        }
+    }
+
+    static func count(_ count: Int, _ what: String) -> String {
+        count == 1 ? "1 \(what)" : "\(count) \(what)s"
+    }
+}

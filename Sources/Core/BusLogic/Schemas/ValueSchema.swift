@@ -1,0 +1,107 @@
+import BusJSON
+import BusProtocol
+
+/// What a value has to be: a member of a state or a payload, or a part of one, in JSON Schema's words.
+///
+/// A schema that says only a type takes every value of it; `isOpen` ones take everything. It never changes.
+package final class ValueSchema: Sendable {
+    /// A named member of an object.
+    package struct Property: Sendable {
+        package let name: String
+        package let schema: ValueSchema
+        /// Whether the object always has it.
+        package let isRequired: Bool
+    }
+
+    /// The words of a schema, as a definition writes them.
+    package struct Words: Sendable {
+        package var type = PayloadType.any
+        package var isNullable = false
+        /// `enum`: the only values, in written order.
+        package var choices: [JSON]?
+        /// Integers or doubles.
+        package var minimum: JSON?
+        package var maximum: JSON?
+        /// In Unicode scalars.
+        package var minLength: Int?
+        package var maxLength: Int?
+        package var items: ValueSchema?
+        package var maxItems: Int?
+        /// The named members of an object, ascending by the bytes of their names; it has no others.
+        package var properties: [Property]?
+        /// What every member of an object is that is used as a map.
+        package var values: ValueSchema?
+        package var fallback: JSON?
+        package var summary: String?
+
+        package init(_ type: PayloadType = .any) { self.type = type }
+    }
+
+    package let words: Words
+
+    package init(_ words: Words) { self.words = words }
+
+    /// Takes every value.
+    package static let any = ValueSchema(Words())
+    package static let null: ValueSchema = {
+        var words = Words()
+        words.choices = [.null]
+        return ValueSchema(words)
+    }()
+
+    package var type: PayloadType { words.type }
+    package var isNullable: Bool { words.isNullable }
+    package var choices: [JSON]? { words.choices }
+    package var minimum: JSON? { words.minimum }
+    package var maximum: JSON? { words.maximum }
+    package var minLength: Int? { words.minLength }
+    package var maxLength: Int? { words.maxLength }
+    package var items: ValueSchema? { words.items }
+    package var maxItems: Int? { words.maxItems }
+    package var properties: [Property]? { words.properties }
+    package var values: ValueSchema? { words.values }
+    /// `default`.
+    package var fallback: JSON? { words.fallback }
+    package var summary: String? { words.summary }
+
+    /// Whether it takes every value.
+    package var isOpen: Bool { type == .any && choices == nil }
+
+    /// Whether it says more than its type.
+    package var isNarrow: Bool {
+        isNullable || choices != nil || minimum != nil || maximum != nil || minLength != nil
+            || maxLength != nil || items != nil || maxItems != nil || properties != nil || values != nil
+    }
+
+    package func property(_ name: String) -> Property? {
+        properties?.first { UTF8Order.equal($0.name, name) }
+    }
+
+    /// What stands inside a value of this schema.
+    enum Inside {
+        /// Anything may.
+        case open
+        case schema(ValueSchema)
+        /// Nothing may: an object does not name the member, an array has no such index, or there is no inside.
+        case nothing
+    }
+
+    /// What a key or an index leads to.
+    func inside(_ segment: String) -> Inside {
+        switch type {
+        case .any: return .open
+        case .array:
+            guard arrayHolds(segment) else { return .nothing }
+            return items.map { .schema($0) } ?? .open
+        case .object:
+            if let values { return .schema(values) }
+            guard properties != nil else { return .open }
+            return property(segment).map { .schema($0.schema) } ?? .nothing
+        default: return .nothing
+        }
+    }
+
+    private func arrayHolds(_ segment: String) -> Bool {
+        !segment.isEmpty && segment.utf8.allSatisfy { 48...57 ~= $0 }
+    }
+}
