@@ -10,7 +10,8 @@ struct ActionTests {
         let state =
             initial ?? "{ n: 1, b: false, list: [1, 2, 1.0, 3], map: { x: { y: 1 } }, text: old, other: 5 }"
         let lines = body.split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
-        return try StoreBench("type: thing\ninitial: \(state)\nactions:\n  act:\n\(lines)\n")
+        // Some of these write what no file may write any more, but an old log may.
+        return try StoreBench(accepted: "type: thing\ninitial: \(state)\nactions:\n  act:\n\(lines)\n")
     }
 
     @Test(arguments: [

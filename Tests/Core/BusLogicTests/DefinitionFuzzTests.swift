@@ -16,10 +16,32 @@ struct DefinitionFuzzTests {
 
     init() throws {
         let names = try FileReading.names(in: Repository.sampleTypes)
-        samples = try names.map { (name) in
+        let files = try names.map { (name) in
             try FileReading.bytes(of: Repository.sampleTypes + "/" + name)
         }
+        samples = files + [Array(Self.shaped.utf8), Array(Self.shaped.utf8)]
     }
+
+    /// A type with every word of a schema.
+    private static let shaped = """
+        type: shaped
+        state:
+          count: { type: integer, minimum: 0, maximum: 100, default: 5 }
+          mode: { enum: [auto, manual], default: auto }
+          text: { type: string, minLength: 0, maxLength: 9, nullable: true, default: null, summary: What is said. }
+          list: { type: array, items: integer, maxItems: 3, default: [1] }
+          items: { values: { properties: { title: string, done: boolean }, required: [done] }, default: {} }
+        initial: { count: 7, any: 1 }
+        computed: { isBig: { ">": [{ var: count }, 50] } }
+        actions:
+          add: { payload: { by: { type: integer, minimum: 1, default: 2 } }, increment: { count: { var: payload.by } } }
+          put:
+            payload: { id: string, title: { type: string, maxLength: 4, optional: true } }
+            set: { "items.{payload.id}": { title: { cat: [{ var: payload.title }] }, done: false } }
+            append: { list: { var: state.count } }
+          drop: { payload: { id: string }, unset: ["items.{payload.id}.done"] }
+          blend: { payload: { id: object }, merge: { items: { var: payload.id } } }
+        """
 
     @Test(arguments: 0..<8 as Range<UInt64>)
     func mutatedTextsNeverCrash(_ seed: UInt64) throws {
@@ -29,7 +51,14 @@ struct DefinitionFuzzTests {
             var bytes = try #require(samples.randomElement(using: &generator))
             for _ in 0..<Int.random(in: 1...3, using: &generator) { mutate(&bytes, &generator) }
             do {
-                let type = try DeclaredType(LocatedValue.read(bytes, file: "fuzz.yaml"))
+                let source = try LocatedValue.read(bytes, file: "fuzz.yaml")
+                var all: [SourceError] = []
+                // Found together or one by one, a definition is right or it is not.
+                let isRight = DeclaredType.load(source, &all) != nil
+                #expect(isRight == all.isEmpty && all == all.inOrder)
+                #expect(all.allSatisfy { $0.line > 0 && ".?".contains($0.message.last ?? " ") }, "\(all)")
+                let type = try DeclaredType(source)
+                #expect(isRight)
                 loaded += 1
                 try exercise(type, &generator)
             } catch let error as SourceError {
@@ -46,6 +75,10 @@ struct DefinitionFuzzTests {
         var generator = SeededGenerator(seed: seed)
         let definitions = try samples.map { try LocatedValue.read($0, file: "sample.yaml").json }
         var words = ExpressionWords.all
+        words += [
+            "type", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems", "properties",
+            "required", "values", "default", "nullable", "integer", "string", "object", "array", "initial",
+        ]
         words += ["payload.by", "state.count", "", "items.{payload.id}", "integer?", "count"]
         var loaded = 0
         for _ in 0..<1_500 {

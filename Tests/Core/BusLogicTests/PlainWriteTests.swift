@@ -39,8 +39,8 @@ struct PlainWriteTests {
     @Test(arguments: 0..<60 as Range<UInt64>)
     func plannedWritesComeToWhatTheActionComesTo(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
-        let planning = try StoreBench(Self.yaml)
-        let plain = try StoreBench(Self.yaml)
+        let planning = try StoreBench(accepted: Self.yaml)
+        let plain = try StoreBench(accepted: Self.yaml)
         plain.plansWrites = false
         for _ in 0..<60 {
             let action = try #require(planning.type.actionNames.randomElement(using: &generator))
@@ -83,7 +83,7 @@ struct PlainWriteTests {
         ("number", false), ("keyed", false), ("counted", false),
     ])
     func computedValuesAndTheStateDecideWhatIsPlanned(_ action: String, _ isPlanned: Bool) throws {
-        let bench = try StoreBench(Self.yaml)
+        let bench = try StoreBench(accepted: Self.yaml)
         try bench.dispatch(
             action,
             ["set", "setNew", "setDeep", "setWhole"].contains(action) ? ["value": 1] : payload(of: action))
@@ -119,7 +119,7 @@ struct PlainWriteTests {
         for depth in 1...JSON.deepestState {
             value = [value]
             for (action, room) in [("set", 1), ("setDeep", 4), ("append", 2)] {
-                let bench = try StoreBench(Self.yaml)
+                let bench = try StoreBench(accepted: Self.yaml)
                 let fits = depth + room <= JSON.deepestState
                 if fits {
                     try bench.dispatch(action, ["value": value])
@@ -133,7 +133,7 @@ struct PlainWriteTests {
 
     /// What the payload brought is let go of, so that the next payload can take its place in memory.
     @Test func nothingOfThePayloadOutlivesTheAction() throws {
-        let type = try DeclaredType(LocatedValue.read(Self.yaml, file: "test.yaml"))
+        let type = try DeclaredType(accepted: LocatedValue.read(Self.yaml, file: "test.yaml"))
         let index = try #require(type.actionNames.firstIndex(of: "set"))
         let plain = try #require(type.precomputedWrites(of: index))
         let payload: JSONObject = ["value": ["a", "list"]]

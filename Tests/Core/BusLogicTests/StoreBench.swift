@@ -35,6 +35,11 @@ final class StoreBench: StoreReader {
         self.init(try DeclaredType(LocatedValue.read(yaml, file: "test.yaml")), store: store, commit: commit)
     }
 
+    /// A bench for a definition that no file may have any more, as an old log does: it writes or reads what is not there.
+    convenience init(accepted yaml: String) throws {
+        self.init(try DeclaredType(accepted: LocatedValue.read(yaml, file: "test.yaml")))
+    }
+
     func address(of store: Int) -> String { address }
     func state(at address: String) -> JSONObject? { others[address] }
     func addresses(ofType type: String) -> [String] {

@@ -160,18 +160,23 @@ extension DeclaredType {
         _ check: WriteCheck, _ step: WriteStep, _ value: JSON, at path: StatePath, _ draft: borrowing Draft,
         of action: DeclaredAction, in context: CommitContext
     ) throws(Rejection) -> Bool {
-        guard let problem = check.problem(after: step, at: path, of: value, in: draft) else { return false }
+        var looked = 0
+        defer { context.budget.operations -= looked }
+        guard let problem = check.problem(after: step, at: path, of: value, in: draft, &looked) else {
+            return false
+        }
         if check.mayBeMended { return true }
         throw rejection(of: action, in: context, problem.sentence, path: problem.place)
     }
 
-    /// Looks at the whole state, once a write broke it and others followed: that is rare, and counts as work.
+    /// Looks at the whole state, because a write broke it and others followed.
     @inline(never)
     private func requireMended(
         _ draft: borrowing Draft, by action: DeclaredAction, in context: CommitContext
     ) throws(Rejection) {
-        context.budget.operations -= draft.size >> 4
-        guard let problem = schema?.problem(of: draft.current) else { return }
+        var looked = 0
+        defer { context.budget.operations -= looked }
+        guard let problem = schema?.problem(of: draft.current, &looked) else { return }
         throw rejection(of: action, in: context, problem.sentence, path: problem.place)
     }
 

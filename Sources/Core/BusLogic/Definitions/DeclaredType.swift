@@ -37,7 +37,12 @@ package final class DeclaredType: StateType {
     /// Compiles a definition as `types` shows it, and as a log has it: a bus accepted it before, so only what can't be
     /// compiled is refused. One of a type in code lacks what is code there: the steps from earlier versions, too.
     package convenience init(definition: JSON) throws(SourceError) {
-        let source = try LocatedValue(definition, name: definition["type"]?.string ?? "definition")
+        try self.init(
+            accepted: LocatedValue(definition, name: definition["type"]?.string ?? "definition"))
+    }
+
+    /// The same where the definition still knows its places.
+    package convenience init(accepted source: LocatedValue) throws(SourceError) {
         try self.init(source, Mistakes(isStrict: false))
     }
 

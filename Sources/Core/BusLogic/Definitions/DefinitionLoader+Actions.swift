@@ -142,9 +142,9 @@ extension DefinitionLoader {
         case .array(let elements): return elements
         case .object(let object):
             let paths = object.keys.joined(separator: ", ")
-            throw source.failure("\(name) must be a list, not an object; write [\(paths)].")
+            throw source.failure("\(name) must be a list, not an object. Write [\(paths)].")
         case .scalar(.string(let path)):
-            throw source.failure("\(name) must be a list, not a string; write [\(path)].")
+            throw source.failure("\(name) must be a list, not a string. Write [\(path)].")
         case .scalar: return try source.array(name)
         }
     }

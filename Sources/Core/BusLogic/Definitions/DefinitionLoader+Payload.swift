@@ -23,12 +23,13 @@ extension DefinitionLoader {
             })
     }
 
-    /// Doubts members that every payload must have and nothing reads. Optional ones may be for observers alone.
+    /// Doubts members that every payload must have and nothing reads. Optional ones may be for observers alone, unless
+    /// something looks like a read of them.
     func doubtUnread(
         _ payload: LoadedPayload, _ source: LocatedValue?, _ steps: [WriteStep], _ review: ExpressionReview
     ) {
         guard case .object(let object)? = source?.content else { return }
-        for member in payload.members where !member.isOptional {
+        for member in payload.members {
             let name = member.name
             guard !review.reads(payload: name), !steps.contains(where: { $0.path.reads(payload: name) }),
                 let place = object.member(name)?.place
@@ -42,7 +43,7 @@ extension DefinitionLoader {
                     "Inside an iteration var reads the element, and payload.\(name) is none of its members; "
                         + "write { val: [[2], payload, \(name)] }, with 2 for each iteration around it.",
                     at: read.place)
-            } else {
+            } else if !member.isOptional {
                 mistakes.doubt(
                     "payload.\(name) is never read; use it in a write or a condition, or leave it out. If it is "
                         + "only for observers, make it optional: \(member.schema.type.rawValue)?", at: place)

@@ -162,7 +162,7 @@ final class ExpressionReview {
 
     /// Operators that are no names of members.
     private static let unmistakable: Set<String> = [
-        "var", "val", "==", "===", "!=", "!==", "!", "!!", "??", ">", ">=", "<", "<=", "+", "-", "*", "/", "%",
+        "var", "==", "===", "!=", "!==", "!", "!!", "??", ">", ">=", "<", "<=", "+", "-", "*", "/", "%",
         "?:",
     ]
 }

@@ -92,7 +92,7 @@ struct WriteEnd {
         for property in properties where property.isRequired {
             switch wanted.inside(property.name) {
             case .open: continue
-            case .nothing: return "\(wanted.unnamed(property.name, at: path).sentence)."
+            case .nothing: return "\(wanted.unnamed(property.name).inside(path).sentence)."
             case .schema(let inner):
                 let part = conflict(property.schema, with: inner, at: path + [property.name], nil)
                 if let part { return part }

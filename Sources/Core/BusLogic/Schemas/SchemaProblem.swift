@@ -1,8 +1,17 @@
 /// Why a value does not fit its schema: where, and the rest of a sentence that begins with the place.
 struct SchemaProblem: Error, Equatable {
-    let path: [String]
+    private(set) var path: [String] = []
     /// `must be at most 100, not 500`.
     let reason: String
+
+    init(_ reason: String, at path: [String] = []) {
+        self.reason = reason
+        self.path = path
+    }
+
+    /// The same seen from further outside.
+    func inside(_ path: [String]) -> SchemaProblem { SchemaProblem(reason, at: path + self.path) }
+    func inside(_ key: String) -> SchemaProblem { inside([key]) }
 
     /// The dotted path.
     var place: String { path.joined(separator: ".") }

@@ -4,100 +4,99 @@ import BusState
 
 /// Values are held against a schema.
 extension ValueSchema {
-    /// What is wrong with a value that stands at `path`; nil when it fits. The cost grows with the value.
+    /// What is wrong with a value that stands at `path`; nil when it fits.
+    func problem(of value: JSON, at path: [String]) -> SchemaProblem? {
+        var looked = 0
+        return problem(of: value, &looked)?.inside(path)
+    }
+
+    /// What is wrong with a value, and where in it; nil when it fits. The cost grows with the value, and `looked` counts
+    /// how many values were looked at.
     ///
     /// Recursion is bounded by the depth of schemas.
-    func problem(of value: JSON, at path: [String]) -> SchemaProblem? {
+    func problem(of value: JSON, _ looked: inout Int) -> SchemaProblem? {
+        looked += 1
         if value.isNull, isNullable { return nil }
         if let choices, !choices.contains(where: { $0.isDeeplyEqual(to: value) }) {
-            return SchemaProblem(
-                path: path, reason: "must be \(Self.list(choices)), not \(Self.shown(value))")
+            return SchemaProblem("must be \(Self.list(choices)), not \(Self.shown(value))")
         }
-        guard type.admits(value) else {
-            return SchemaProblem(path: path, reason: "must be \(phrase), not \(value.phrase)")
-        }
+        guard type.admits(value) else { return SchemaProblem("must be \(phrase), not \(value.phrase)") }
         switch value {
-        case .int(let number): return problem(of: .int(number), value, at: path)
-        case .double(let number): return problem(of: .double(number), value, at: path)
-        case .string(let text): return problem(of: text, at: path)
-        case .array(let elements): return problem(of: elements, at: path)
-        case .object(let object): return problem(of: object, at: path)
+        case .int(let number): return problem(of: .int(number), value)
+        case .double(let number): return problem(of: .double(number), value)
+        case .string(let text): return problem(of: text)
+        case .array(let elements): return problem(of: elements, &looked)
+        case .object(let object): return problem(of: object, &looked)
         default: return nil
         }
     }
 
-    private func problem(of number: Number, _ value: JSON, at path: [String]) -> SchemaProblem? {
+    private func problem(of number: Number, _ value: JSON) -> SchemaProblem? {
         if let minimum, let bound = minimum.scalarNumber, number.compared(to: bound) < 0 {
-            return SchemaProblem(
-                path: path, reason: "must be at least \(minimum.encoded), not \(value.encoded)")
+            return SchemaProblem("must be at least \(minimum.encoded), not \(value.encoded)")
         }
         if let maximum, let bound = maximum.scalarNumber, number.compared(to: bound) > 0 {
-            return SchemaProblem(
-                path: path, reason: "must be at most \(maximum.encoded), not \(value.encoded)")
+            return SchemaProblem("must be at most \(maximum.encoded), not \(value.encoded)")
         }
         return nil
     }
 
-    private func problem(of text: String, at path: [String]) -> SchemaProblem? {
+    private func problem(of text: String) -> SchemaProblem? {
         guard minLength != nil || maxLength != nil else { return nil }
         let length = text.unicodeScalars.count
         if let minLength, length < minLength {
-            return SchemaProblem(
-                path: path, reason: "must have at least \(Self.count(minLength, "character")), not \(length)")
+            return SchemaProblem("must have at least \(Self.count(minLength, "character")), not \(length)")
         }
         if let maxLength, length > maxLength {
-            return SchemaProblem(
-                path: path, reason: "must have at most \(Self.count(maxLength, "character")), not \(length)")
+            return SchemaProblem("must have at most \(Self.count(maxLength, "character")), not \(length)")
         }
         return nil
     }
 
-    private func problem(of elements: [JSON], at path: [String]) -> SchemaProblem? {
-        if let problem = problem(ofCount: elements.count, at: path) { return problem }
+    private func problem(of elements: [JSON], _ looked: inout Int) -> SchemaProblem? {
+        if let problem = problem(ofCount: elements.count) { return problem }
         guard let items, !items.isOpen else { return nil }
         for (index, element) in elements.enumerated() {
-            if let problem = items.problem(of: element, at: path + [String(index)]) { return problem }
+            if let problem = items.problem(of: element, &looked) { return problem.inside(String(index)) }
         }
         return nil
     }
 
     /// What is wrong with the number of an array's elements.
-    func problem(ofCount count: Int, at path: [String]) -> SchemaProblem? {
+    func problem(ofCount count: Int) -> SchemaProblem? {
         guard let maxItems, count > maxItems else { return nil }
-        return SchemaProblem(
-            path: path, reason: "must have at most \(Self.count(maxItems, "element")), not \(count)")
+        return SchemaProblem("must have at most \(Self.count(maxItems, "element")), not \(count)")
     }
 
-    private func problem(of object: JSONObject, at path: [String]) -> SchemaProblem? {
+    private func problem(of object: JSONObject, _ looked: inout Int) -> SchemaProblem? {
         if let values {
             for member in object.members {
-                if let problem = values.problem(of: member.value, at: path + [member.key]) { return problem }
+                if let problem = values.problem(of: member.value, &looked) { return problem.inside(member.key) }
             }
         }
         guard properties != nil else { return nil }
         for member in object.members {
-            guard let property = property(member.key) else { return unnamed(member.key, at: path) }
-            if let problem = property.schema.problem(of: member.value, at: path + [member.key]) {
-                return problem
+            guard let property = property(member.key) else { return unnamed(member.key) }
+            if let problem = property.schema.problem(of: member.value, &looked) {
+                return problem.inside(member.key)
             }
         }
-        return missing(in: object, at: path)
+        return missing(in: object)
     }
 
     /// The member that an object lacks.
-    func missing(in object: JSONObject, at path: [String]) -> SchemaProblem? {
+    func missing(in object: JSONObject) -> SchemaProblem? {
         for property in properties ?? [] where property.isRequired && object[property.name] == nil {
-            return SchemaProblem(path: path, reason: "must have a member \(property.name)")
+            return SchemaProblem("must have a member \(property.name)")
         }
         return nil
     }
 
     /// The refusal of a member that an object does not name.
-    func unnamed(_ key: String, at path: [String]) -> SchemaProblem {
-        let names = (properties ?? []).map(\.name)
-        let hint = suggestion(for: key, among: names)
+    func unnamed(_ key: String) -> SchemaProblem {
+        let hint = suggestion(for: key, among: (properties ?? []).map(\.name))
         let end = hint.hasSuffix(".") ? String(hint.dropLast()) : hint
-        return SchemaProblem(path: path + [key], reason: "is no member that \(path.last ?? "it") has; \(end)")
+        return SchemaProblem("is no declared property; \(end)", at: [key])
     }
 
     // MARK: Words

@@ -12,13 +12,11 @@ final class WriteCheck: Sendable {
         self.mayBeMended = mayBeMended
     }
 
-    /// What the write broke.
+    /// What the write broke; `looked` counts how many values were looked at for that.
     func problem(
-        after step: WriteStep, at path: StatePath, of value: JSON, in draft: borrowing Draft
+        after step: WriteStep, at path: StatePath, of value: JSON, in draft: borrowing Draft,
+        _ looked: inout Int
     ) -> SchemaProblem? {
-        schema.problem(after: step.kind, at: path.segments, of: value, in: draft.current)
+        schema.problem(after: step.kind, at: path.segments, of: value, in: draft.current, &looked)
     }
-
-    /// What is wrong with the state as all writes left it.
-    func problem(in draft: borrowing Draft) -> SchemaProblem? { schema.problem(of: draft.current) }
 }

@@ -1,0 +1,209 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+import BusSource
+import BusYAML
+import Testing
+
+/// Each word of a schema, both ways: what fits it and what does not, as a member of the state, in a payload, and where a
+/// store is made.
+struct SchemaTests {
+    /// A schema, values that fit it, and values that do not, with the sentence about each.
+    struct Word: CustomTestStringConvertible {
+        let schema: String
+        let good: [String]
+        let bad: [(value: String, reason: String)]
+        var testDescription: String { schema }
+    }
+
+    static let words: [Word] = [
+        Word(schema: "any", good: ["null", "1", "[1]", "{\"a\":1}", "true"], bad: []),
+        Word(
+            schema: "boolean", good: ["true", "false"],
+            bad: [("0", "x must be a boolean, not an integer"), ("null", "x must be a boolean, not null")]),
+        Word(
+            schema: "integer", good: ["0", "-5", "9223372036854775807"],
+            bad: [("1.0", "x must be an integer, not a number"), ("\"1\"", "not a string")]),
+        Word(schema: "number", good: ["0", "1.5"], bad: [("\"1\"", "x must be a number, not a string")]),
+        Word(schema: "string", good: ["\"\"", "\"a\""], bad: [("1", "x must be a string, not an integer")]),
+        Word(schema: "array", good: ["[]", "[1,\"a\"]"], bad: [("{}", "x must be an array, not an object")]),
+        Word(schema: "object", good: ["{}", "{\"a\":1}"], bad: [("[]", "x must be an object, not an array")]),
+        Word(
+            schema: "{ type: string, nullable: true }", good: ["null", "\"a\""],
+            bad: [("1", "x must be a string or null, not an integer")]),
+        Word(
+            schema: "{ enum: [auto, manual, 3, null] }", good: ["\"auto\"", "3", "3.0", "null"],
+            bad: [("\"fast\"", "x must be one of auto, manual, 3, null, not fast"), ("true", "not true")]),
+        Word(
+            schema: "{ type: string, enum: [auto], nullable: true }", good: ["\"auto\"", "null"],
+            bad: [("\"\"", "x must be auto, not an empty text"), ("[]", "x must be auto, not an array")]),
+        Word(
+            schema: "{ type: integer, minimum: 0, maximum: 100 }", good: ["0", "100"],
+            bad: [
+                ("-1", "x must be at least 0, not -1"), ("500", "x must be at most 100, not 500"),
+                ("5.5", "x must be an integer, not a number"),
+            ]),
+        Word(
+            schema: "{ minimum: 0.5, maximum: 9007199254740993 }", good: ["0.5", "1", "9007199254740993"],
+            bad: [
+                ("0", "x must be at least 0.5, not 0"),
+                ("9007199254740994", "x must be at most 9007199254740993, not 9007199254740994"),
+            ]),
+        Word(
+            schema: "{ minLength: 1, maxLength: 3 }", good: ["\"a\"", "\"üüü\"", "\"👍👍👍\""],
+            bad: [
+                ("\"\"", "x must have at least 1 character, not 0"),
+                ("\"abcd\"", "x must have at most 3 characters, not 4"),
+                ("\"e\\u0301e\\u0301\"", "x must have at most 3 characters, not 4"),
+            ]),
+        Word(
+            schema: "{ type: array, items: { type: integer, minimum: 0 }, maxItems: 2 }", good: ["[]", "[0,7]"],
+            bad: [
+                ("[1,2,3]", "x must have at most 2 elements, not 3"), ("[1,-2]", "x.1 must be at least 0, not -2"),
+                ("[1,\"2\"]", "x.1 must be an integer, not a string"),
+            ]),
+        Word(
+            schema: "{ properties: { a: integer, b: { type: string, nullable: true } }, required: [a] }",
+            good: ["{\"a\":1}", "{\"a\":1,\"b\":null}"],
+            bad: [
+                ("{}", "x must have a member a"), ("{\"a\":1,\"c\":2}", "x.c is no declared property"),
+                ("{\"a\":\"1\"}", "x.a must be an integer, not a string"), ("[]", "x must be an object, not an array"),
+            ]),
+        Word(
+            schema: "{ values: { values: { type: integer, maximum: 3 } } }",
+            good: ["{}", "{\"p\":{}}", "{\"p\":{\"q\":3}}"],
+            bad: [
+                ("{\"p\":1}", "x.p must be an object, not an integer"),
+                ("{\"p\":{\"q.r\":4}}", "x.p.q.r must be at most 3, not 4"),
+            ]),
+    ]
+
+    /// A type whose member `x` has the schema and can be set to anything.
+    private func bench(_ schema: String, start: String) throws -> StoreBench {
+        try StoreBench(
+            """
+            type: thing
+            state: { x: \(schema) }
+            initial: { x: \(start) }
+            actions:
+              put: { payload: { x: any }, set: { x: { var: payload.x } } }
+              take: { payload: { x: \(schema) }, set: { x: { var: payload.x } } }
+            """)
+    }
+
+    @Test(arguments: words)
+    func aCommitIsHeldAgainstEachWord(_ word: Word) throws {
+        let bench = try bench(word.schema, start: #require(word.good.first))
+        for good in word.good {
+            let value = try JSON(parsing: good)
+            try bench.dispatch("put", ["x": value])
+            #expect(bench.state["x"] == value)
+        }
+        for bad in word.bad {
+            let rejection = try bench.rejection(of: "put", ["x": JSON(parsing: bad.value)])
+            #expect(rejection.message.contains(bad.reason), "\(rejection.message)")
+            #expect(rejection.message.hasPrefix("thing/kitchen refused put: x"))
+            #expect(rejection.path?.hasPrefix("x") == true)
+            #expect(rejection.store == "thing/kitchen" && rejection.action == "put")
+        }
+    }
+
+    @Test(arguments: words)
+    func aPayloadTakesTheSameWords(_ word: Word) throws {
+        let bench = try bench(word.schema, start: #require(word.good.first))
+        for good in word.good {
+            try bench.dispatch("take", ["x": JSON(parsing: good)])
+        }
+        // What fits the payload's schema fits the state's, so nothing is checked twice.
+        #expect(bench.planned == word.good.count)
+        for bad in word.bad {
+            let payload: JSONObject = try ["x": JSON(parsing: bad.value)]
+            let failure = #expect(throws: PayloadFailure.self) { try bench.dispatch("take", payload) }
+            let message = try #require(failure?.message)
+            #expect(message.hasPrefix("take") && message.contains("payload.x"), "\(message)")
+        }
+    }
+
+    @Test(arguments: words)
+    func aNewStoreIsHeldAgainstEachWord(_ word: Word) throws {
+        let type = try bench(word.schema, start: #require(word.good.first)).type
+        for good in word.good {
+            let value = try JSON(parsing: good)
+            #expect(try type.initialState(replacing: ["x": value]) == ["x": value])
+        }
+        for bad in word.bad {
+            let members: JSONObject = try ["x": JSON(parsing: bad.value)]
+            let failure = #expect(throws: PayloadFailure.self) { try type.initialState(replacing: members) }
+            #expect(failure?.message.contains(bad.reason) == true, "\(failure?.message ?? "")")
+        }
+    }
+
+    @Test(arguments: words)
+    func initialIsHeldAgainstEachWord(_ word: Word) throws {
+        for bad in word.bad {
+            let error = #expect(throws: SourceError.self) { try bench(word.schema, start: bad.value) }
+            #expect(error?.message.contains(bad.reason) == true && error?.line == 3, "\(error.map(String.init) ?? "")")
+        }
+    }
+
+    @Test func defaultsStandInForInitial() throws {
+        let bench = try StoreBench(
+            """
+            type: light
+            state:
+              on: { type: boolean, default: false }
+              level: { type: integer, default: 30, minimum: 0 }
+              note: { type: string, nullable: true, default: null, summary: What is said. }
+            initial: { level: 50 }
+            computed: { isBright: { ">": [{ var: level }, 40] } }
+            """)
+        #expect(bench.state == ["on": false, "level": 50, "note": .null, "isBright": true])
+        let none = try StoreBench("type: light\nstate: { on: { type: boolean, default: true } }")
+        #expect(none.state == ["on": true])
+        #expect(none.type.definition == ["type": "light", "state": ["on": ["type": "boolean", "default": true]]])
+        let again = try DeclaredType(definition: none.type.definition)
+        #expect(again.initial == none.state)
+    }
+
+    @Test func payloadDefaultsAndOptionalMembersStay() throws {
+        let bench = try StoreBench(
+            """
+            type: thing
+            state: { x: { type: integer, maximum: 9, default: 0 }, s: { type: string, nullable: true, default: a } }
+            actions:
+              add: { payload: { by: { type: integer, maximum: 5, default: 2 } }, increment: { x: { var: payload.by } } }
+              say: { payload: { s: { type: string, maxLength: 3, optional: true } }, set: { s: { var: payload.s } } }
+            """)
+        try bench.dispatch("add")
+        #expect(bench.state["x"] == 2)
+        #expect(throws: PayloadFailure.self) { try bench.dispatch("add", ["by": 6]) }
+        try bench.dispatch("say", ["s": "abc"])
+        #expect(throws: PayloadFailure.self) { try bench.dispatch("say", ["s": "abcd"]) }
+        try bench.dispatch("say")
+        #expect(bench.state["s"] == .null)
+    }
+
+    /// What a generator of code sees.
+    @Test func schemasCanBeLookedAt() throws {
+        let type = try StoreBench(
+            """
+            type: thing
+            state:
+              people: { values: { properties: { since: number, name: string }, required: [since] }, default: {} }
+              mode: { enum: [auto, manual], default: auto, summary: How. }
+            actions:
+              go: { payload: { mode: { enum: [auto] }, note: string?, by: { type: integer, default: 1 } } }
+            """
+        ).type
+        let people = try #require(type.schema?["people"])
+        let properties = try #require(people.values?.properties)
+        #expect(properties.map(\.name) == ["name", "since"])
+        #expect(properties.map(\.isRequired) == [false, true])
+        #expect(type.schema?["mode"]?.choices == ["auto", "manual"])
+        #expect(type.schema?["mode"]?.summary == "How." && type.schema?["mode"]?.fallback == "auto")
+        let members = type.payloadMembers(of: 0)
+        #expect(members.map(\.name) == ["by", "mode", "note"])
+        #expect(members.map(\.isOptional) == [true, false, true])
+        #expect(members.map(\.schema.type) == [.integer, .any, .string])
+    }
+}
