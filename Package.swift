@@ -131,7 +131,9 @@ let package = Package(
             ]),
         .testTarget(
             name: "BusDefinitionsTests",
-            dependencies: ["BusDefinitions", "BusJSON", "BusLogic", "BusSource", "TestFiles"]),
+            dependencies: [
+                "BusDefinitions", "BusJSON", "BusLogic", "BusSource", "BusYAML", "TestFiles",
+            ]),
         .testTarget(
             name: "SimulationTests",
             dependencies: [

@@ -2,6 +2,7 @@ import BusDefinitions
 import BusJSON
 import BusLogic
 import BusSource
+import BusYAML
 import TestFiles
 import Testing
 
@@ -77,6 +78,53 @@ struct TypeCatalogTests {
         #expect(error?.file == "\(directory)/e.yaml")
         #expect(error?.line == 2)
         #expect(throws: SourceError.self) { try TypeCatalog(directory: "\(directory)/gone") }
+    }
+
+    private func mistakes(_ files: [String: String]) throws -> [String] {
+        let place = TemporaryDirectory()
+        for (name, text) in files { try place.write(name, text) }
+        var errors: [SourceError] = []
+        _ = TypeCatalog(directory: place.path, &errors)
+        return errors.map { String($0.description.dropFirst(place.path.count + 1)) }
+    }
+
+    @Test func allMistakesOfAllFilesAreFoundInOrder() throws {
+        let wrong = "type: §\ninitial: { on: false }\nwaitFor: [none]\nactions:\n  a: { when: true, set: { onn: 1 } }\n"
+        let found = try mistakes([
+            "b.yaml": wrong.replacing("§", with: "b"), "a.yaml": wrong.replacing("§", with: "a"),
+            "c.yaml": "type: [}", "d.yaml": "type: d\ninitial: {}\nwaitFor: [b, session]", "e.yaml": "type: a\ninitial: {}",
+        ])
+        let places = found.map { $0.prefix { $0 != " " } }
+        #expect(
+            places == ["a.yaml:5:14:", "a.yaml:5:27:", "b.yaml:5:14:", "b.yaml:5:27:", "c.yaml:1:8:", "e.yaml:1:7:"],
+            "\(found)")
+    }
+
+    /// A type may be waited for though its own file is wrong; only a file without a name could be of any type.
+    @Test func waitForIsCheckedBesideOtherMistakes() throws {
+        let files = [
+            "a.yaml": "type: session\ninitial: { x: 1 }\nactions: { a: { toggle: [y] } }",
+            "b.yaml": "type: b\ninitial: {}\nwaitFor: [session, sesion]",
+        ]
+        #expect(
+            try mistakes(files) == [
+                "a.yaml:3:26: y is not in initial; valid here: x. A new member is declared there, and one that the payload "
+                    + "names is written as \"{payload.NAME}\".",
+                "b.yaml:3:20: waitFor names sesion, which is no type; did you mean session?",
+            ])
+    }
+
+    @Test func fiftyMistakesAreShownAndTheOthersCounted() throws {
+        let actions = (0..<70).map { "  a\($0): { set: { y\($0): 1 } }\n" }.joined()
+        var errors: [SourceError] = []
+        _ = DeclaredType.load(try LocatedValue.read("type: t\ninitial: {}\nactions:\n\(actions)", file: "t"), &errors)
+        #expect(errors.count == 70 && errors.lines.count == 51)
+        #expect(errors.lines[49].hasPrefix("t:53:") && errors.lines[50] == "and 20 more.")
+        #expect(errors.prefix(50).map { $0 }.lines.count == 50)
+        let place = TemporaryDirectory()
+        try place.write("t.yaml", "type: t\ninitial: {}\nactions:\n\(actions)")
+        let refusal = #expect(throws: TypeCatalog.Refusal.self) { try TypeCatalog.load(place.path) }
+        #expect(refusal?.lines.count == 51)
     }
 
     /// Reading a directory again finds what reading it for the first time would, whatever was found before.

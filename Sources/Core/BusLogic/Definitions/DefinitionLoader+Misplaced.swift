@@ -51,18 +51,23 @@ extension DefinitionLoader {
     }
 
     /// Refuses what is called like a member of an action and is none: it stands beside an action instead of in it. An
-    /// action may have such a name, if it looks like one.
-    func refuseMisplaced(_ member: LocatedObject.Member, in actions: LocatedObject) -> Bool {
-        guard Self.contains(Self.actionMembers, member.key), !Self.looksLikeAction(member.value) else {
-            return false
+    /// action may have such a name, if it looks like one. Returns the names that nothing more is to be said about.
+    func refuseMisplaced(in actions: LocatedObject) -> [String] {
+        var owner: LocatedObject.Member?
+        var refused: [String] = []
+        for member in actions.members {
+            guard Self.contains(Self.actionMembers, member.key), !Self.looksLikeAction(member.value) else {
+                owner = member
+                continue
+            }
+            let place = owner.map { "the action \($0.key)" } ?? "an action"
+            mistakes.add(
+                "\(member.key) stands beside the actions; write it in \(place), indented further than its name.",
+                at: member.place)
+            refused.append(member.key)
+            if let owner, owner.value.isNull { refused.append(owner.key) }
         }
-        let before = actions.members.prefix { $0.place != member.place }
-        let owner = before.last { !Self.contains(Self.actionMembers, $0.key) }
-        let place = owner.map { "the action \($0.key)" } ?? "an action"
-        mistakes.add(
-            "\(member.key) stands beside the actions; write it in \(place), indented further than its name.",
-            at: member.place)
-        return true
+        return refused
     }
 
     /// Whether a value may be meant as an action: an object of which at least one member is an action's.

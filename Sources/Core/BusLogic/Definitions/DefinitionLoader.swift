@@ -82,10 +82,12 @@ struct DefinitionLoader {
     }
 
     private mutating func loadActions(_ root: LocatedObject) throws(SourceError) {
-        guard let source = root["actions"] else { return }
+        // What stands beside it instead of in it has been refused.
+        guard let source = root["actions"], !source.isNull || mistakes.isEmpty else { return }
         let actions = try source.object("actions")
-        for member in actions.members.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
-            if refuseMisplaced(member, in: actions) { continue }
+        let misplaced = refuseMisplaced(in: actions)
+        for member in actions.members.sorted(by: { UTF8Order.precedes($0.key, $1.key) })
+        where !misplaced.contains(where: { UTF8Order.equal($0, member.key) }) {
             mistakes.collect { () throws(SourceError) in
                 try Self.check(name: member.key, of: "An action", at: member.place)
             }

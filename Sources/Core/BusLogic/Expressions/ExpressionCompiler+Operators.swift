@@ -102,8 +102,18 @@ extension ExpressionCompiler {
         return OrderNode(relation, nodes[0], nodes[1], nodes.count > 2 ? nodes[2] : nil)
     }
 
+    /// What operators are called elsewhere.
+    private static let otherNames = [
+        "=": "==", "<>": "!=", "=<": "<=", "=>": ">=", "eq": "==", "equals": "==", "ne": "!=", "gt": ">",
+        "gte": ">=", "lt": "<", "lte": "<=", "not": "!", "&&": "and", "||": "or", "&": "and", "|": "or",
+        "concat": "cat", "count": "length", "size": "length", "len": "length", "contains": "in", "mod": "%",
+        "add": "+", "get": "var", "ref": "var", "else": "if", "then": "if",
+    ]
+
     func unknown(_ operation: Operation) -> SourceError {
-        let hint = suggestion(for: operation.name, among: Self.operators)
+        let hint =
+            Self.otherNames[operation.name].map { "did you mean \($0)?" }
+            ?? suggestion(for: operation.name, among: Self.operators)
         return SourceError(
             "\(operation.name) is no operator; \(hint) "
                 + "An object with this one member is written {object: {\(operation.name): …}}, "

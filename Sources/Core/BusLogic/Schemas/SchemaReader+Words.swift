@@ -42,6 +42,7 @@ extension SchemaReader {
             else { return }
             mistakes.add(
                 "minimum is more than maximum, so nothing fits \(name); exchange them.", at: member.place)
+            (words.minimum, words.maximum) = (nil, nil)
         }
 
         private func bound(_ word: String, _ type: PayloadType) -> JSON? {
@@ -60,6 +61,7 @@ extension SchemaReader {
             else { return }
             mistakes.add(
                 "minLength is more than maxLength, so nothing fits \(name); exchange them.", at: member.place)
+            (words.minLength, words.maxLength) = (nil, nil)
         }
 
         /// `enum`; each choice has to fit all other words.

@@ -165,6 +165,11 @@ struct SchemaReader {
         _ object: LocatedObject, _ name: String, _ words: inout ValueSchema.Words, _ levelsLeft: Int
     ) {
         let reading = Reading(object: object, name: name, mistakes: mistakes)
+        if let source = object["required"], case .scalar(.bool) = source.content {
+            return mistakes.add(
+                "required is the list of an object's properties that are always there, not true or false; "
+                    + "a member of a payload without `?` is required.", at: source.place)
+        }
         let isObject = ["properties", "required", "values"].allSatisfy {
             reading.expect($0, .object, words.type)
         }
@@ -198,11 +203,6 @@ struct SchemaReader {
         _ object: LocatedObject, _ properties: LocatedValue?, _ name: String
     ) throws(SourceError) -> [String] {
         guard let source = object["required"] else { return [] }
-        if case .scalar(.bool) = source.content {
-            throw source.failure(
-                "required is the list of an object's properties that are always there, not true or false; "
-                    + "a member without `?` is required.")
-        }
         let elements = try source.array("required")
         guard case .object(let named)? = properties?.content else {
             throw source.failure("required needs properties beside it; name them there.")
