@@ -64,38 +64,58 @@ struct MistakeTests {
         Mistake("\(lamp)§action: {}\n", "did you mean actions?"),
         Mistake("\(lamp)actions:\n  dim: { §payload: { level: int } }\n", "did you mean integer?"),
         // Computed values
-        Mistake("\(lamp)§computed: { bright: { \">\": [{ var: state.brightness }, 9] } }", "write brightness instead of"),
-        Mistake("\(lamp)§computed: { bright: { \">\": [{ var: brightnes }, 9] } }", "did you mean brightness?"),
+        Mistake(
+            "\(lamp)§computed: { bright: { \">\": [{ var: state.brightness }, 9] } }",
+            "write brightness instead of"),
+        Mistake(
+            "\(lamp)§computed: { bright: { \">\": [{ var: brightnes }, 9] } }", "did you mean brightness?"),
         Mistake("\(lamp)§computed: { by: { var: payload.level } }", "a computed value reads the state"),
         Mistake("\(lamp)§computed: { bright: brightness > 9 }", "write { \">\": [{ var: brightness }, 9] }"),
         // Texts instead of expressions
         .action("§set: { brightness: payload.level }", "write { var: payload.level }"),
         .action("§set: { brightness: level }", "write { var: payload.level }"),
-        .action("§set: { brightness: state.brightness + 1 }", "write { \"+\": [{ var: state.brightness }, 1] }"),
+        .action(
+            "§set: { brightness: state.brightness + 1 }", "write { \"+\": [{ var: state.brightness }, 1] }"),
         .action("§when: state.brightness <= 50", "write { \"<=\": [{ var: state.brightness }, 50] }"),
         .action("§when: state.brightness<50", "write { \"<\": [{ var: state.brightness }, 50] }"),
         .action("§when: \"!state.on\"", "write { \"!\": { var: state.on } }"),
         .action("§when: on", "write { var: state.on }"),
         .action("§append: { log: \"dimmed to {payload.level}\" }", "Texts are not filled in; write { cat:"),
-        .action("require:\n      - if: { \"<\": [{ var: payload.level }, 9] }\n        §else: at most ${payload.level}", "write { cat:"),
+        .action(
+            "require:\n      - if: { \"<\": [{ var: payload.level }, 9] }\n        §else: at most ${payload.level}",
+            "write { cat:"),
         // Conditions
         .action("§when: true", "This condition is always true"),
         .action("§when: { \"==\": [on, true] }", "write { var: state.on }"),
         .action("require:\n      - §if: { \"<=\": [1, 2] }", "This condition is always true"),
         .action("when:\n      - §{ var: state.on }\n      - { var: payload.level }", "write { and:"),
-        .action("when:\n      §\"<\": [{ var: payload.level }, 9]\n      \">\": [{ var: payload.level }, 1]", "give each operator an object of its own"),
+        .action(
+            "when:\n      §\"<\": [{ var: payload.level }, 9]\n      \">\": [{ var: payload.level }, 1]",
+            "give each operator an object of its own"),
         .action("require:\n      - §\"<=\": [{ var: payload.level }, 9]", "write { if: { <=: … }, else: … }"),
         .action("§require: { if: { var: state.on } }", "require must be a list"),
         // The payload
-        Mistake("\(lamp)actions:\n  dim:\n    §payload: { level: integer }\n    set: { brightness: 5 }\n", "payload.level is never read"),
-        .action("§set: { log: { filter: [{ var: state.log }, { \"<\": [{ var: at }, { var: payload.level }] }] } }", "write { val: [[2], payload, level] }"),
+        Mistake(
+            "\(lamp)actions:\n  dim:\n    §payload: { level: integer }\n    set: { brightness: 5 }\n",
+            "payload.level is never read"),
+        .action(
+            "§set: { log: { filter: [{ var: state.log }, { \"<\": [{ var: at }, { var: payload.level }] }] } }",
+            "write { val: [[2], payload, level] }"),
         Mistake("\(lamp)actions:\n  dim:\n    §payload: integer\n", "write { NAME: integer }"),
-        Mistake("\(lamp)actions:\n  dim:\n    payload:\n      §level: { type: integer, min: 0 }\n", "min is no member of a payload member; did you mean minimum?"),
-        Mistake("\(lamp)actions:\n  dim:\n    payload:\n      §level: { type: integer, required: true }\n", "a member of a payload without `?` is required"),
+        Mistake(
+            "\(lamp)actions:\n  dim:\n    payload:\n      §level: { type: integer, min: 0 }\n",
+            "min is no member of a payload member; did you mean minimum?"),
+        Mistake(
+            "\(lamp)actions:\n  dim:\n    payload:\n      §level: { type: integer, required: true }\n",
+            "a member of a payload without `?` is required"),
         // Indentation
-        Mistake("\(lamp)actions:\n  dim:\n  §set: { brightness: 5 }\n", "write it in the action dim, indented further"),
-        Mistake("\(lamp)§require: [{ if: { var: state.on } }]\nactions: {}\n", "require belongs to an action"),
-        Mistake("\(lamp)actions:\n§dim:\n  set: { brightness: 5 }\n", "dim stands beside actions; write it below"),
+        Mistake(
+            "\(lamp)actions:\n  dim:\n  §set: { brightness: 5 }\n",
+            "write it in the action dim, indented further"),
+        Mistake(
+            "\(lamp)§require: [{ if: { var: state.on } }]\nactions: {}\n", "require belongs to an action"),
+        Mistake(
+            "\(lamp)actions:\n§dim:\n  set: { brightness: 5 }\n", "dim stands beside actions; write it below"),
         Mistake("\(lamp)actions:\n  dim:\n    §initial: { on: true }\n", "initial belongs to the state type"),
         .action("§if: { var: state.on }", "write require: [{ if: …, else: … }]"),
         // The forms of writes
@@ -106,7 +126,9 @@ struct MistakeTests {
         .shaped("§toggle: [brightness]", "brightness is an integer, and toggle is for booleans; use set"),
         .shaped("§append: { mode: x }", "append is for arrays; use set"),
         .shaped("§set: { brightness: 500 }", "brightness must be at most 100, not 500"),
-        .shaped("§set: { brightness: { var: payload.level } }", "brightness must be an integer, and payload.level is a string"),
+        .shaped(
+            "§set: { brightness: { var: payload.level } }",
+            "brightness must be an integer, and payload.level is a string"),
         .shaped("§set: { mode: fast }", "mode must be one of auto, manual, not fast"),
         .shaped("§append: { log: 5 }", "must be a string, not an integer"),
         .shaped("§unset: [brightness]", "nullable: true"),
@@ -119,15 +141,29 @@ struct MistakeTests {
         Mistake("type: lamp\nstate:\n  §on: bool\n", "did you mean boolean?"),
         Mistake("type: lamp\nstate:\n  §on: string?\n", "write { type: string, nullable: true }"),
         Mistake("type: lamp\nstate:\n  §on: boolean\n", "on has no value to start with; give it a default"),
-        Mistake("type: lamp\nstate: { level: { type: integer, maximum: 9 } }\n§initial: { level: 10 }\n", "level must be at most 9, not 10"),
-        Mistake("type: lamp\nstate:\n  §level: { type: integer, maximum: 9, default: 10 }\n", "The default of level must be at most 9"),
-        Mistake("type: lamp\nstate:\n  §level: { type: integer, minLength: 9, default: 1 }\n", "it takes minimum and maximum"),
+        Mistake(
+            "type: lamp\nstate: { level: { type: integer, maximum: 9 } }\n§initial: { level: 10 }\n",
+            "level must be at most 9, not 10"),
+        Mistake(
+            "type: lamp\nstate:\n  §level: { type: integer, maximum: 9, default: 10 }\n",
+            "The default of level must be at most 9"),
+        Mistake(
+            "type: lamp\nstate:\n  §level: { type: integer, minLength: 9, default: 1 }\n",
+            "it takes minimum and maximum"),
         Mistake("type: lamp\nstate:\n  §level: { minimum: 9, maximum: 1, default: 1 }\n", "exchange them"),
         Mistake("type: lamp\nstate:\n  §level: { enum: [], default: 1 }\n", "enum lists no value"),
-        Mistake("type: lamp\nstate:\n  §spot: { properties: { x: integer }, required: [y], default: {} }\n", "y is no property of spot"),
-        Mistake("type: lamp\nstate:\n  §spot: { properties: { x: integer? }, default: {} }\n", "a property that is not in required may be absent"),
-        Mistake("type: lamp\nstate:\n  §spot: { properties: { x: { type: integer, default: 1 } }, default: {} }\n", "A part of a value has no default"),
-        Mistake("type: lamp\nstate:\n  §level: { type: integer, optional: true, default: 1 }\n", "nullable: true lets it be null"),
+        Mistake(
+            "type: lamp\nstate:\n  §spot: { properties: { x: integer }, required: [y], default: {} }\n",
+            "y is no property of spot"),
+        Mistake(
+            "type: lamp\nstate:\n  §spot: { properties: { x: integer? }, default: {} }\n",
+            "a property that is not in required may be absent"),
+        Mistake(
+            "type: lamp\nstate:\n  §spot: { properties: { x: { type: integer, default: 1 } }, default: {} }\n",
+            "A part of a value has no default"),
+        Mistake(
+            "type: lamp\nstate:\n  §level: { type: integer, optional: true, default: 1 }\n",
+            "nullable: true lets it be null"),
     ]
 
     private func mistakes(in text: String) throws -> [SourceError] {
@@ -175,12 +211,15 @@ struct MistakeTests {
 
     /// What looks like a mistake and is none, or says that it is meant.
     @Test(arguments: [
-        "set: { brightness: { var: { literal: state.other } } }", "set: { brightness: { val: [state, { literal: other }] } }",
+        "set: { brightness: { var: { literal: state.other } } }",
+        "set: { brightness: { val: [state, { literal: other }] } }",
         "set: { log: [{ literal: payload.level }, { literal: \"a <= b\" }] }", "when: { literal: true }",
         "set: { log: [\"Tom & Jerry - 2\", \"state of the art\", \"a - b\", auto, \"5 < x: nice\", 1.5, \"-\"] }",
         "set: { log: { var: payload } }", "set: { log: { var: \"\" } }", "when: { missing: [state.other] }",
-        "when: { exists: [state, other] }", "set: { \"{payload.level}\": 1 }", "set: { log: { cat: [state., x] } }",
-        "set: { brightness: true, on: 5, log: null }", "append: { on: 1 }", "set: { on: { object: { var: 1, \"+\": 2 } } }",
+        "when: { exists: [state, other] }", "set: { \"{payload.level}\": 1 }",
+        "set: { log: { cat: [state., x] } }",
+        "set: { brightness: true, on: 5, log: null }", "append: { on: 1 }",
+        "set: { on: { object: { var: 1, \"+\": 2 } } }",
         "set: { log: { map: [{ var: state.log }, { var: state.x }] } }",
     ])
     func whatMayBeMeantIsTaken(_ body: String) throws {
@@ -210,7 +249,8 @@ struct MistakeTests {
             guard let type = try? DeclaredType(definition: source.json) else { continue }
             #expect(type.definition == source.json)
         }
-        let old = try LocatedValue.read("\(Self.lamp)actions: { dim: { when: true, set: { new: state.on } } }", file: "x")
+        let old = try LocatedValue.read(
+            "\(Self.lamp)actions: { dim: { when: true, set: { new: state.on } } }", file: "x")
         #expect(throws: SourceError.self) { try DeclaredType(old) }
         let bench = StoreBench(try DeclaredType(definition: old.json))
         try bench.dispatch("dim")

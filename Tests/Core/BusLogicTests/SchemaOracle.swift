@@ -24,7 +24,9 @@ enum SchemaOracle {
             for member in object.members {
                 if let values = words["values"], !fits(member.value, values) { return false }
                 guard let properties = words["properties"]?.object else { continue }
-                guard let property = properties[member.key], fits(member.value, property) else { return false }
+                guard let property = properties[member.key], fits(member.value, property) else {
+                    return false
+                }
             }
             for name in words["required"]?.array ?? [] where object[name.string ?? ""] == nil { return false }
         default: break

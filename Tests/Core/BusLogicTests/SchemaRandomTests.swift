@@ -56,7 +56,9 @@ struct SchemaRandomTests {
         case "string": return .string(String(repeating: "x", count: Int.random(in: 0...3, using: &generator)))
         case "array":
             return .array(
-                (0..<Int.random(in: 0...3, using: &generator)).map { _ in value(schema["items"] ?? "any", &generator) })
+                (0..<Int.random(in: 0...3, using: &generator)).map { _ in
+                    value(schema["items"] ?? "any", &generator)
+                })
         case "object":
             var object = JSONObject()
             for key in Self.keys {
@@ -75,7 +77,8 @@ struct SchemaRandomTests {
 
     private func randomValue(_ generator: inout SeededGenerator) -> JSON {
         let values: [JSON] = [
-            .null, true, 0, 1, 5, 1.5, "", "a", "long text", [], [1, 2], [:], ["a": 1], ["b": .null], ["a": ["a": 1]],
+            .null, true, 0, 1, 5, 1.5, "", "a", "long text", [], [1, 2], [:], ["a": 1], ["b": .null],
+            ["a": ["a": 1]],
         ]
         return values.randomElement(using: &generator) ?? .null
     }
@@ -144,7 +147,8 @@ struct SchemaRandomTests {
                 let wanted = kind == .append || kind == .remove ? schema["items"] ?? "any" : schema
                 let literal: JSON = kind == .merge ? randomPatch(&generator) : value(wanted, &generator)
                 var writes = body[kind.rawValue]?.array ?? []
-                writes.append(.object([path: generator.oneIn(2) ? ["literal": literal] : ["var": "payload.v"]]))
+                writes.append(
+                    .object([path: generator.oneIn(2) ? ["literal": literal] : ["var": "payload.v"]]))
                 body[kind.rawValue] = .array(writes)
             }
             actions["act\(number)"] = .object(body)
@@ -195,7 +199,8 @@ struct SchemaRandomTests {
             let type = checked.type.payloadSchema(of: index)?.member("v")?.type.rawValue ?? "any"
             let keys: [JSON] = ["a", "b", "c", "0", 0, 1, 2, "m0", "m1", "new"]
             let payload: JSONObject = [
-                "k": keys.randomElement(using: &generator) ?? "a", "v": value(["type": .string(type)], &generator),
+                "k": keys.randomElement(using: &generator) ?? "a",
+                "v": value(["type": .string(type)], &generator),
             ]
             free.state = checked.state
             do {

@@ -27,7 +27,8 @@ struct SchemaTests {
         Word(schema: "number", good: ["0", "1.5"], bad: [("\"1\"", "x must be a number, not a string")]),
         Word(schema: "string", good: ["\"\"", "\"a\""], bad: [("1", "x must be a string, not an integer")]),
         Word(schema: "array", good: ["[]", "[1,\"a\"]"], bad: [("{}", "x must be an array, not an object")]),
-        Word(schema: "object", good: ["{}", "{\"a\":1}"], bad: [("[]", "x must be an object, not an array")]),
+        Word(
+            schema: "object", good: ["{}", "{\"a\":1}"], bad: [("[]", "x must be an object, not an array")]),
         Word(
             schema: "{ type: string, nullable: true }", good: ["null", "\"a\""],
             bad: [("1", "x must be a string or null, not an integer")]),
@@ -57,9 +58,11 @@ struct SchemaTests {
                 ("\"e\\u0301e\\u0301\"", "x must have at most 3 characters, not 4"),
             ]),
         Word(
-            schema: "{ type: array, items: { type: integer, minimum: 0 }, maxItems: 2 }", good: ["[]", "[0,7]"],
+            schema: "{ type: array, items: { type: integer, minimum: 0 }, maxItems: 2 }",
+            good: ["[]", "[0,7]"],
             bad: [
-                ("[1,2,3]", "x must have at most 2 elements, not 3"), ("[1,-2]", "x.1 must be at least 0, not -2"),
+                ("[1,2,3]", "x must have at most 2 elements, not 3"),
+                ("[1,-2]", "x.1 must be at least 0, not -2"),
                 ("[1,\"2\"]", "x.1 must be an integer, not a string"),
             ]),
         Word(
@@ -67,7 +70,8 @@ struct SchemaTests {
             good: ["{\"a\":1}", "{\"a\":1,\"b\":null}"],
             bad: [
                 ("{}", "x must have a member a"), ("{\"a\":1,\"c\":2}", "x.c is no declared property"),
-                ("{\"a\":\"1\"}", "x.a must be an integer, not a string"), ("[]", "x must be an object, not an array"),
+                ("{\"a\":\"1\"}", "x.a must be an integer, not a string"),
+                ("[]", "x must be an object, not an array"),
             ]),
         Word(
             schema: "{ values: { values: { type: integer, maximum: 3 } } }",
@@ -142,7 +146,9 @@ struct SchemaTests {
     func initialIsHeldAgainstEachWord(_ word: Word) throws {
         for bad in word.bad {
             let error = #expect(throws: SourceError.self) { try bench(word.schema, start: bad.value) }
-            #expect(error?.message.contains(bad.reason) == true && error?.line == 3, "\(error.map(String.init) ?? "")")
+            #expect(
+                error?.message.contains(bad.reason) == true && error?.line == 3,
+                "\(error.map(String.init) ?? "")")
         }
     }
 
@@ -160,7 +166,8 @@ struct SchemaTests {
         #expect(bench.state == ["on": false, "level": 50, "note": .null, "isBright": true])
         let none = try StoreBench("type: light\nstate: { on: { type: boolean, default: true } }")
         #expect(none.state == ["on": true])
-        #expect(none.type.definition == ["type": "light", "state": ["on": ["type": "boolean", "default": true]]])
+        #expect(
+            none.type.definition == ["type": "light", "state": ["on": ["type": "boolean", "default": true]]])
         let again = try DeclaredType(definition: none.type.definition)
         #expect(again.initial == none.state)
     }

@@ -28,21 +28,63 @@ struct SchemaWriteTests {
     }
 
     @Test(arguments: [
-        ("payload: { by: integer }, increment: { n: { var: payload.by } }", #"{"by":9}"#, "n must be at most 10, not 14"),
-        ("payload: { by: number }, increment: { free: { var: payload.by } }", #"{"by":0.5}"#, "free must be an integer"),
-        ("payload: { v: any }, append: { list: { var: payload.v } }", #"{"v":-1}"#, "list.1 must be at least 0, not -1"),
-        ("payload: { v: any }, append: { words: { var: payload.v } }", #"{"v":1}"#, "words.0 must be a string"),
-        ("payload: { v: array }, set: { list: { var: payload.v } }", #"{"v":[1,2,3,4]}"#, "list must have at most 3 elements"),
-        ("payload: { k: string, v: any }, set: { 'map.{payload.k}': { var: payload.v } }", #"{"k":"p","v":{"b":"x"}}"#, "map.p must have a member a"),
-        ("payload: { v: object }, merge: { map: { var: payload.v } }", #"{"v":{"p":{"b":"x"}}}"#, "map.p must have a member a"),
-        ("payload: { v: object }, merge: { spot: { var: payload.v } }", #"{"v":{"x":null}}"#, "spot must have a member x"),
-        ("payload: { v: object }, merge: { spot: { var: payload.v } }", #"{"v":{"z":1}}"#, "spot.z is no declared property"),
+        (
+            "payload: { by: integer }, increment: { n: { var: payload.by } }", #"{"by":9}"#,
+            "n must be at most 10, not 14"
+        ),
+        (
+            "payload: { by: number }, increment: { free: { var: payload.by } }", #"{"by":0.5}"#,
+            "free must be an integer"
+        ),
+        (
+            "payload: { v: any }, append: { list: { var: payload.v } }", #"{"v":-1}"#,
+            "list.1 must be at least 0, not -1"
+        ),
+        (
+            "payload: { v: any }, append: { words: { var: payload.v } }", #"{"v":1}"#,
+            "words.0 must be a string"
+        ),
+        (
+            "payload: { v: array }, set: { list: { var: payload.v } }", #"{"v":[1,2,3,4]}"#,
+            "list must have at most 3 elements"
+        ),
+        (
+            "payload: { k: string, v: any }, set: { 'map.{payload.k}': { var: payload.v } }",
+            #"{"k":"p","v":{"b":"x"}}"#, "map.p must have a member a"
+        ),
+        (
+            "payload: { v: object }, merge: { map: { var: payload.v } }", #"{"v":{"p":{"b":"x"}}}"#,
+            "map.p must have a member a"
+        ),
+        (
+            "payload: { v: object }, merge: { spot: { var: payload.v } }", #"{"v":{"x":null}}"#,
+            "spot must have a member x"
+        ),
+        (
+            "payload: { v: object }, merge: { spot: { var: payload.v } }", #"{"v":{"z":1}}"#,
+            "spot.z is no declared property"
+        ),
         ("payload: { k: string }, unset: ['spot.{payload.k}']", #"{"k":"x"}"#, "spot must have a member x"),
-        ("payload: { k: string }, unset: ['{payload.k}']", #"{"k":"n"}"#, "n is a member of every state and can't be unset"),
-        ("payload: { k: string, v: any }, set: { '{payload.k}': { var: payload.v } }", #"{"k":"on","v":1}"#, "on must be a boolean"),
-        ("payload: { k: string, v: any }, set: { 'spot.{payload.k}': { var: payload.v } }", #"{"k":"z","v":1}"#, "spot.z is no declared property"),
-        ("payload: { v: integer }, set: { corner.x: { var: payload.v } }", #"{"v":1}"#, "corner must be one of"),
-        ("payload: { i: integer, v: any }, set: { 'words.{payload.i}': { var: payload.v } }", #"{"i":0,"v":1}"#, "words.0 must be a string"),
+        (
+            "payload: { k: string }, unset: ['{payload.k}']", #"{"k":"n"}"#,
+            "n is a member of every state and can't be unset"
+        ),
+        (
+            "payload: { k: string, v: any }, set: { '{payload.k}': { var: payload.v } }",
+            #"{"k":"on","v":1}"#, "on must be a boolean"
+        ),
+        (
+            "payload: { k: string, v: any }, set: { 'spot.{payload.k}': { var: payload.v } }",
+            #"{"k":"z","v":1}"#, "spot.z is no declared property"
+        ),
+        (
+            "payload: { v: integer }, set: { corner.x: { var: payload.v } }", #"{"v":1}"#,
+            "corner must be one of"
+        ),
+        (
+            "payload: { i: integer, v: any }, set: { 'words.{payload.i}': { var: payload.v } }",
+            #"{"i":0,"v":1}"#, "words.0 must be a string"
+        ),
     ])
     func whatBreaksTheSchemaIsRejected(_ body: String, _ payload: String, _ reason: String) throws {
         let bench = try bench(body)
@@ -60,7 +102,9 @@ struct SchemaWriteTests {
         try bench.dispatch("push")
         try bench.dispatch("put", ["i": 2])
         #expect(try bench.rejection(of: "push").path == "list")
-        #expect(try bench.rejection(of: "put", ["i": 3]).message.contains("list must have at most 3 elements, not 4"))
+        #expect(
+            try bench.rejection(of: "put", ["i": 3]).message.contains(
+                "list must have at most 3 elements, not 4"))
         try bench.dispatch("put", ["i": 0])
         #expect(bench.state["list"] == [3, 2, 3])
     }
@@ -68,16 +112,20 @@ struct SchemaWriteTests {
     /// Only what an action comes to counts.
     @Test func aLaterWriteMayMendAnEarlierOne() throws {
         let bench = try bench(
-            "payload: { a: integer, b: integer }, set: { n: { var: payload.a } }, increment: { n: { var: payload.b } }")
+            "payload: { a: integer, b: integer }, set: { n: { var: payload.a } }, increment: { n: { var: payload.b } }"
+        )
         try bench.dispatch("act", ["a": 500, "b": -495])
         #expect(bench.state["n"] == 5)
-        #expect(try bench.rejection(of: "act", ["a": 500, "b": 1]).message.contains("n must be at most 10, not 501"))
+        #expect(
+            try bench.rejection(of: "act", ["a": 500, "b": 1]).message.contains(
+                "n must be at most 10, not 501"))
         #expect(try bench.rejection(of: "act", ["a": 5, "b": 6]).path == "n")
     }
 
     /// Writes that can't break the schema are planned like those of a type without one.
     @Test(arguments: [
-        ("increment: { free: 1 }", true), ("payload: { by: integer }, increment: { free: { var: payload.by } }", true),
+        ("increment: { free: 1 }", true),
+        ("payload: { by: integer }, increment: { free: { var: payload.by } }", true),
         ("payload: { by: number }, increment: { ratio: { var: payload.by } }", true), ("toggle: [on]", true),
         ("set: { n: 10, on: true, corner: { x: 1, y: 1 } }", true), ("append: { words: hello }", true),
         ("payload: { v: { type: integer, minimum: 1, maximum: 9 } }, set: { n: { var: payload.v } }", true),
@@ -85,7 +133,8 @@ struct SchemaWriteTests {
         ("payload: { v: any }, remove: { list: { var: payload.v } }", true),
         ("payload: { s: string }, append: { words: { var: payload.s } }", true),
         ("payload: { v: integer }, set: { n: { var: payload.v } }", false), ("increment: { n: 1 }", false),
-        ("append: { list: 1 }", false), ("payload: { s: string? }, append: { words: { var: payload.s } }", false),
+        ("append: { list: 1 }", false),
+        ("payload: { s: string? }, append: { words: { var: payload.s } }", false),
     ])
     func whatCanNotBreakTheSchemaIsNotChecked(_ body: String, _ isPlanned: Bool) throws {
         let type = try bench(body).type

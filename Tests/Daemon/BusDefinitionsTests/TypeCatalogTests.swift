@@ -89,14 +89,18 @@ struct TypeCatalogTests {
     }
 
     @Test func allMistakesOfAllFilesAreFoundInOrder() throws {
-        let wrong = "type: §\ninitial: { on: false }\nwaitFor: [none]\nactions:\n  a: { when: true, set: { onn: 1 } }\n"
+        let wrong =
+            "type: §\ninitial: { on: false }\nwaitFor: [none]\nactions:\n  a: { when: true, set: { onn: 1 } }\n"
         let found = try mistakes([
             "b.yaml": wrong.replacing("§", with: "b"), "a.yaml": wrong.replacing("§", with: "a"),
-            "c.yaml": "type: [}", "d.yaml": "type: d\ninitial: {}\nwaitFor: [b, session]", "e.yaml": "type: a\ninitial: {}",
+            "c.yaml": "type: [}", "d.yaml": "type: d\ninitial: {}\nwaitFor: [b, session]",
+            "e.yaml": "type: a\ninitial: {}",
         ])
         let places = found.map { $0.prefix { $0 != " " } }
         #expect(
-            places == ["a.yaml:5:14:", "a.yaml:5:27:", "b.yaml:5:14:", "b.yaml:5:27:", "c.yaml:1:8:", "e.yaml:1:7:"],
+            places == [
+                "a.yaml:5:14:", "a.yaml:5:27:", "b.yaml:5:14:", "b.yaml:5:27:", "c.yaml:1:8:", "e.yaml:1:7:",
+            ],
             "\(found)")
     }
 
@@ -117,7 +121,8 @@ struct TypeCatalogTests {
     @Test func fiftyMistakesAreShownAndTheOthersCounted() throws {
         let actions = (0..<70).map { "  a\($0): { set: { y\($0): 1 } }\n" }.joined()
         var errors: [SourceError] = []
-        _ = DeclaredType.load(try LocatedValue.read("type: t\ninitial: {}\nactions:\n\(actions)", file: "t"), &errors)
+        _ = DeclaredType.load(
+            try LocatedValue.read("type: t\ninitial: {}\nactions:\n\(actions)", file: "t"), &errors)
         #expect(errors.count == 70 && errors.lines.count == 51)
         #expect(errors.lines[49].hasPrefix("t:53:") && errors.lines[50] == "and 20 more.")
         #expect(errors.prefix(50).map { $0 }.lines.count == 50)

@@ -110,4 +110,19 @@ struct CheckTests {
             #expect(errors.contains("\(directory.path)/") && errors.contains(place), "\(place) in \(errors)")
         }
     }
+
+    @Test func allMistakesOfAFileAreNamedAndMoreThanFiftyAreCounted() throws {
+        try directory.write(
+            "types/a.yaml", "type: a\ninitial: { on: false }\nactions: { x: { when: true, toggle: [onn] } }\n"
+        )
+        try write("listen: [{ unix: s }]\ntypes: types\n")
+        let two = try refusal().split(separator: "\n")
+        #expect(
+            two.count == 2 && two[0].contains("a.yaml:3:23: ") && two[1].contains("did you mean on?"),
+            "\(two)")
+        let actions = (0..<70).map { "  x\($0): { set: { y: 1 } }\n" }.joined()
+        try directory.write("types/b.yaml", "type: b\ninitial: {}\nactions:\n\(actions)")
+        let all = try refusal().split(separator: "\n")
+        #expect(all.count == 51 && all[50] == "and 22 more.", "\(all)")
+    }
 }

@@ -93,6 +93,29 @@ struct DaemonTests {
         #expect(try bus.client().ask(#"{"op":"create","store":"door/back"}"#).contains("\"ok\":true"))
     }
 
+    /// Each mistake is a line of the reply's message and an entry of the log.
+    @Test func aRefusedReloadNamesAllMistakes() throws {
+        let daemon = try bus.start()
+        try directory.write(
+            "types/door.yaml",
+            "type: door\ninitial: { open: false }\nactions: { a: { when: true, toggle: [opn] } }\n")
+        try directory.write("types/lamp.yaml", "type: lamp\nstate: { on: bool }\n")
+        let reply = try bus.client().ask(#"{"op":"reload"}"#)
+        #expect(reply.contains("\"ok\":false") && reply.contains("\"code\":\"rejected\""), "\(reply)")
+        for mistake in [
+            "door.yaml:3:22: This condition", "door.yaml:3:37: opn is", "lamp.yaml:2:14: bool is",
+        ] {
+            #expect(reply.contains(mistake), "\(reply)")
+            #expect(daemon.waitFor(mistake))
+        }
+        #expect(reply.components(separatedBy: "\\n").count == 3)
+        try directory.write("types/door.yaml", "type: door\ninitial: { open: false }\n")
+        try directory.write(
+            "types/lamp.yaml", "type: lamp\nstate: { on: { type: boolean, default: true } }\n")
+        #expect(try bus.client().ask(#"{"op":"reload"}"#).contains("\"ok\":true"))
+        #expect(try bus.client().ask(#"{"op":"create","store":"lamp/a"}"#).contains("\"ok\":true"))
+    }
+
     @Test func aSecondDaemonLeavesTheFirstAlone() throws {
         let daemon = try bus.start()
         let second = try RunningProgram.run("fluxbusd", ["--listen", address])

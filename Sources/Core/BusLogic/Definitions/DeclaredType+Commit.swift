@@ -47,7 +47,8 @@ extension DeclaredType {
             if newCount > count {
                 written |= step.bits ?? computed.bits(of: path.segments[0])
                 if let check = step.check, !isBroken {
-                    isBroken = try breaks(check, step, values[index], at: path, draft, of: action, in: context)
+                    isBroken = try breaks(
+                        check, step, values[index], at: path, draft, of: action, in: context)
                 }
             }
             count = newCount

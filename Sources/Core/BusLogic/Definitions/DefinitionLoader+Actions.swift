@@ -82,7 +82,8 @@ extension DefinitionLoader {
     ) throws(SourceError) -> DeclaredAction.Requirement {
         let object = try source.object("each element of require")
         if object.count == 1, let operation = object.members.first,
-            Expression.operators.contains(where: { UTF8Order.equal($0, operation.key) }), operation.key != "if"
+            Expression.operators.contains(where: { UTF8Order.equal($0, operation.key) }),
+            operation.key != "if"
         {
             throw SourceError(
                 "\(operation.key) stands where an element of require has its if; "
@@ -126,7 +127,8 @@ extension DefinitionLoader {
         } else {
             if case .scalar(.string(let path)) = source.content {
                 throw source.failure(
-                    "\(name) must be an object, not a string; write { \(path): VALUE } to say what goes there.")
+                    "\(name) must be an object, not a string; write { \(path): VALUE } to say what goes there."
+                )
             }
             objects.append(try source.object(name))
         }

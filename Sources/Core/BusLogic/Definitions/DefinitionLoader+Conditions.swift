@@ -25,7 +25,8 @@ extension DefinitionLoader {
         }
         if condition is ArrayNode {
             return source.failure(
-                "A list is always true, whatever is in it; write { and: [ … ] } if all of these have to hold.")
+                "A list is always true, whatever is in it; write { and: [ … ] } if all of these have to hold."
+            )
         }
         if condition is ObjectNode {
             return source.failure(
@@ -36,9 +37,11 @@ extension DefinitionLoader {
         let outcome = constant.isTruthy ? "true" : "false"
         if case .scalar(.string(let text)) = source.content {
             let read = review?.payload?.member(text) != nil ? "payload.\(text)" : "state.\(text)"
-            let hint = review?.isMember(text) == true || review?.payload?.member(text) != nil
+            let hint =
+                review?.isMember(text) == true || review?.payload?.member(text) != nil
                 ? "write { var: \(read) } to read it." : "write an expression, such as { var: state.NAME }."
-            return source.failure("\(text) is only a text here, and as a condition always \(outcome); \(hint)")
+            return source.failure(
+                "\(text) is only a text here, and as a condition always \(outcome); \(hint)")
         }
         if let text = review?.texts.last(where: { isName($0.text, review) && isInside($0.place, source) }) {
             let read = review?.payload?.member(text.text) != nil ? "payload" : "state"

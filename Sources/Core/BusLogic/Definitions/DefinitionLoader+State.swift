@@ -31,8 +31,9 @@ extension DefinitionLoader {
         let initial = try source?.object("initial")
         parts.plain = initial?.json ?? JSONObject()
         guard JSON.object(parts.plain).nests(atMost: Evaluation.deepestValue) else {
-            throw source?.failure("initial is nested too deeply; make it flatter.") ?? SourceError(
-                "initial is nested too deeply; make it flatter.", at: root.place)
+            throw source?.failure("initial is nested too deeply; make it flatter.")
+                ?? SourceError(
+                    "initial is nested too deeply; make it flatter.", at: root.place)
         }
         guard case .object(let members)? = state?.content else { return }
         for member in parts.schema?.members ?? [] {

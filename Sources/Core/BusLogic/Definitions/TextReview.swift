@@ -10,7 +10,9 @@ struct TextReview {
     init(_ review: ExpressionReview) { self.review = review }
 
     private static let roots = ["payload", "state", "meta"]
-    private static let comparisons: Set<String> = ["<", "<=", ">", ">=", "==", "===", "!=", "!==", "&&", "||"]
+    private static let comparisons: Set<String> = [
+        "<", "<=", ">", ">=", "==", "===", "!=", "!==", "&&", "||",
+    ]
     private static let arithmetic: Set<String> = ["+", "-", "*", "/", "%"]
 
     /// Longer texts are prose.

@@ -42,7 +42,8 @@ struct ValueInference {
     // MARK: Reads
 
     private func schema(of read: PayloadReadNode) -> ValueSchema {
-        guard read.fallback == nil, let first = read.keys.first, let member = payload.member(first.name) else {
+        guard read.fallback == nil, let first = read.keys.first, let member = payload.member(first.name)
+        else {
             return read.keys.isEmpty ? ValueSchema(.init(.object)) : .any
         }
         let isAlways = !member.isOptional || member.schema.fallback != nil
@@ -63,7 +64,9 @@ struct ValueInference {
         var schema = start
         var isAlways = isAlways
         for key in keys {
-            guard schema.choices == nil, case .schema(let inner) = schema.inside(key.name) else { return .any }
+            guard schema.choices == nil, case .schema(let inner) = schema.inside(key.name) else {
+                return .any
+            }
             if schema.isNullable || schema.property(key.name)?.isRequired != true { isAlways = false }
             schema = inner
         }

@@ -49,18 +49,21 @@ struct WriteEnd {
         case .set: return Self.conflict(value, with: schema, at: path, write.value)
         case .unset:
             guard let holder else {
-                return "\(name) is a member of every state and can't be unset; set it to null, and let state say "
+                return
+                    "\(name) is a member of every state and can't be unset; set it to null, and let state say "
                     + "{ type: \(schema.type.rawValue), nullable: true }."
             }
             guard holder.property(path[path.count - 1])?.isRequired == true else { return nil }
-            return "\(name) can't be unset, because state says that it is required; set it, or take it out of required."
+            return
+                "\(name) can't be unset, because state says that it is required; set it, or take it out of required."
         case .increment:
             if !schema.mayBe(.number) { return wrongKind("increment is for numbers; use set") }
             if value.excludes(Self.number) {
                 return "increment adds a number, and \(Self.subject(write.value, value))."
             }
             guard schema.type == .integer, value.excludes(Self.integer) else { return nil }
-            return "\(name) must be \(schema.phrase), and adding \(Self.choice(value)) makes it a number with a "
+            return
+                "\(name) must be \(schema.phrase), and adding \(Self.choice(value)) makes it a number with a "
                 + "fraction; let state say { type: number }."
         case .toggle: return schema.mayBe(.boolean) ? nil : wrongKind("toggle is for booleans; use set")
         case .remove: return schema.mayBe(.array) ? nil : wrongKind("remove is for arrays; use set or unset")
@@ -88,7 +91,9 @@ struct WriteEnd {
             }
             return "\(path.joined(separator: ".")) must be \(wanted.phrase), and \(subject(node, value))."
         }
-        guard wanted.choices == nil, wanted.type == .object, let properties = value.properties else { return nil }
+        guard wanted.choices == nil, wanted.type == .object, let properties = value.properties else {
+            return nil
+        }
         for property in properties where property.isRequired {
             switch wanted.inside(property.name) {
             case .open: continue

@@ -28,8 +28,8 @@ extension SchemaReader {
 
         func count(_ word: String, _ take: (Int) -> Void) {
             guard let source = object[word] else { return }
-            if let count = mistakes.collect({ () throws(SourceError) in try source.int(word, in: 0...Int.max) })
-            {
+            if let count = mistakes.collect({ () throws(SourceError) in try source.int(word, in: 0...Int.max)
+            }) {
                 take(count)
             }
         }
@@ -70,7 +70,8 @@ extension SchemaReader {
                 let elements = mistakes.collect({ () throws(SourceError) in try source.array("enum") })
             else { return }
             guard !elements.isEmpty else {
-                return mistakes.add("enum lists no value, so nothing fits \(name); add some.", at: source.place)
+                return mistakes.add(
+                    "enum lists no value, so nothing fits \(name); add some.", at: source.place)
             }
             let schema = ValueSchema(words)
             for element in elements {

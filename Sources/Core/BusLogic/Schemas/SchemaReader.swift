@@ -46,9 +46,11 @@ struct SchemaReader {
             return nil
         }
         guard case .object(let object) = source.content else {
-            guard let (type, mark) = mistakes.collect({ () throws(SourceError) in
-                try self.type(source, name, purpose)
-            }) else {
+            guard
+                let (type, mark) = mistakes.collect({ () throws(SourceError) in
+                    try self.type(source, name, purpose)
+                })
+            else {
                 return nil
             }
             return Result(schema: ValueSchema(.init(type)), isOptional: mark)
@@ -57,9 +59,11 @@ struct SchemaReader {
         var words = ValueSchema.Words()
         var result = Result(schema: .any)
         if let source = object["type"] {
-            guard let (type, mark) = mistakes.collect({ () throws(SourceError) in
-                try self.type(source, name, purpose)
-            }) else {
+            guard
+                let (type, mark) = mistakes.collect({ () throws(SourceError) in
+                    try self.type(source, name, purpose)
+                })
+            else {
                 return nil
             }
             words.type = type
@@ -74,7 +78,8 @@ struct SchemaReader {
         let reading = Reading(object: object, name: name, mistakes: mistakes)
         reading.flag("nullable") { words.isNullable = $0 }
         if purpose == .payload { reading.flag("optional") { if $0 { result.isOptional = true } } }
-        mistakes.collect { () throws(SourceError) in words.summary = try object["summary"]?.string("summary") }
+        mistakes.collect { () throws(SourceError) in words.summary = try object["summary"]?.string("summary")
+        }
         reading.numbers(&words)
         reading.texts(&words)
         readArray(object, name, &words, levelsLeft)
@@ -92,7 +97,8 @@ struct SchemaReader {
     private func type(
         _ source: LocatedValue, _ name: String, _ purpose: Purpose
     ) throws(SourceError) -> (type: PayloadType, isOptional: Bool) {
-        let text = try source.string(purpose == .payload ? "the type of payload.\(name)" : "the type of \(name)")
+        let text = try source.string(
+            purpose == .payload ? "the type of payload.\(name)" : "the type of \(name)")
         let isOptional = text.hasSuffix("?")
         let word = isOptional ? String(text.dropLast()) : text
         guard let type = PayloadType(rawValue: word) else {

@@ -71,7 +71,9 @@ extension ValueSchema {
     private func problem(of object: JSONObject, _ looked: inout Int) -> SchemaProblem? {
         if let values {
             for member in object.members {
-                if let problem = values.problem(of: member.value, &looked) { return problem.inside(member.key) }
+                if let problem = values.problem(of: member.value, &looked) {
+                    return problem.inside(member.key)
+                }
             }
         }
         guard properties != nil else { return nil }

@@ -31,7 +31,9 @@ struct WrittenPlace {
         case .remove: return schema.choices == nil ? nil : problem(of: schema, upTo: path.count, &looked)
         case .append:
             if schema.choices != nil { return problem(of: schema, upTo: path.count, &looked) }
-            guard schema.type == .array, case .array(let elements)? = state.value(at: path) else { return nil }
+            guard schema.type == .array, case .array(let elements)? = state.value(at: path) else {
+                return nil
+            }
             if let problem = schema.problem(ofCount: elements.count) { return problem.inside(path) }
             let index = String(elements.count - 1)
             return schema.items?.problem(of: value, &looked)?.inside(path + [index])
