@@ -103,7 +103,7 @@ struct DaemonTests {
         let reply = try bus.client().ask(#"{"op":"reload"}"#)
         #expect(reply.contains("\"ok\":false") && reply.contains("\"code\":\"rejected\""), "\(reply)")
         for mistake in [
-            "door.yaml:3:22: This condition", "door.yaml:3:37: opn is", "lamp.yaml:2:14: bool is",
+            "door.yaml:3:23: This condition", "door.yaml:3:38: opn is", "lamp.yaml:2:14: bool is",
         ] {
             #expect(reply.contains(mistake), "\(reply)")
             #expect(daemon.waitFor(mistake))
