@@ -12,7 +12,7 @@ struct PrintedCodeTests {
     @Test(.enabled(if: Tools.hasSwift, "There is no swiftc in $PATH."))
     func swiftCompilesAndDrivesABus() throws {
         let workshop = try Workshop()
-        try workshop.printTypes(as: .swift, option: "--swift", ending: "swift")
+        try workshop.printTypes(option: "--swift", ending: "swift")
         try workshop.copy("Use.swift", to: "main.swift")
         try workshop.write("articles.swift", Self.codeOfArticles())
         // The client library as it was linked into an example, without that.
@@ -42,7 +42,7 @@ struct PrintedCodeTests {
             if: Tools.hasTypeScript, "tsc or node is missing; deploy/prepare node-typescript installs them."))
     func typeScriptPassesItsStrictCompilerAndDrivesABus() throws {
         let workshop = try Workshop()
-        try workshop.printTypes(as: .typescript, option: "--typescript", ending: "ts")
+        try workshop.printTypes(option: "--typescript", ending: "ts")
         try workshop.copy("use.ts")
         try workshop.copy("send.js")
         try workshop.write("tsconfig.json", Self.strict)
@@ -80,7 +80,7 @@ struct PrintedCodeTests {
     @Test(.enabled(if: Tools.hasPython, "mypy is missing; deploy/prepare mypy installs it."))
     func pythonPassesItsStrictCheckerAndDrivesABus() throws {
         let workshop = try Workshop()
-        try workshop.printTypes(as: .python, option: "--python", ending: "py")
+        try workshop.printTypes(option: "--python", ending: "py")
         try workshop.copy("use.py")
         let checked = try workshop.run(
             ["/usr/bin/mypy", "--strict", "--python-version", "3.11", "--cache-dir", "/dev/null", "use.py"]
@@ -99,7 +99,7 @@ struct PrintedCodeTests {
             "Python's jsonschema is missing; deploy/prepare python3-jsonschema installs it."))
     func schemasAcceptWhatABusHasAndTakes() throws {
         let workshop = try Workshop()
-        try workshop.printTypes(as: .jsonSchema, option: "--json-schema", ending: "json")
+        try workshop.printTypes(option: "--json-schema", ending: "json")
         try workshop.copy("validate.py")
         var questions: [(JSON, String)] = []
         func ask(_ file: String, _ definition: JSON, _ value: JSON, _ answer: String) {

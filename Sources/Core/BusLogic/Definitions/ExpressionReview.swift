@@ -59,7 +59,7 @@ final class ExpressionReview {
         case .element, .reduction:
             guard keys.count > 1, keys[0] == "payload", payload?.member(keys[1]) != nil else { return }
             hiddenReads.append(Text(text: keys[1], place: place))
-        case .state: break
+        case .state, .migration: break
         }
     }
 
@@ -74,7 +74,7 @@ final class ExpressionReview {
             if root == "payload", let name = inner.first, let member = payload?.member(name) {
                 checkInside(member.schema, inner, after: "payload.", at: place)
             }
-        case .element, .reduction: break
+        case .element, .reduction, .migration: break
         }
     }
 

@@ -83,7 +83,7 @@ package struct TypesCommand: BusCommand {
         do {
             return [try TypeCatalog.definition(in: file)]
         } catch {
-            throw CommandFailure(.refused, error.description)
+            throw CommandFailure(.refused, error.lines.joined(separator: "\n"))
         }
     }
 

@@ -84,14 +84,12 @@ try show(.quiet(), of: Everything.self)
 try show(.quiet(for: 1), of: Everything.self)
 try show(.clear, of: Everything.self)
 
-if CommandLine.arguments.contains("everything") {
-    let everything = try await bus.store("main", of: Everything.self)
-    try await everything.dispatch(
-        .configure(
-            ages: ["a b": 1], door: .init(open: true), extra: [1], level: 6, limit: 1.5, measured: nil,
-            mode: .byHand,
-            names: ["a"], note: .some(nil), step: 2))
-    try await everything.dispatch(.quiet(for: 1))
-    guard everything.state.count == 6 else { fatalError("The count is \(everything.state.count).") }
-}
+let everything = try await bus.store("main", of: Everything.self)
+try await everything.dispatch(
+    .configure(
+        ages: ["a b": 1], door: .init(open: true), extra: [1], level: 6, limit: 1.5, measured: nil,
+        mode: .byHand,
+        names: ["a"], note: .some(nil), step: 2))
+try await everything.dispatch(.quiet(for: 1))
+guard everything.state.count == 6 else { fatalError("The count is \(everything.state.count).") }
 await bus.close()

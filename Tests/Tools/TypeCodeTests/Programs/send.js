@@ -1,6 +1,6 @@
 // Sends the requests of `use.ts` to a bus, and prints each with its reply.
 const use = require("./js/use.js");
-const requests = use.requests.concat(process.argv.includes("everything") ? use.more : []);
+const requests = use.requests.concat(use.more);
 const socket = require("net").connect(process.argv[2]);
 let text = "";
 let index = 0;

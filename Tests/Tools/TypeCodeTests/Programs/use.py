@@ -44,12 +44,11 @@ requests: list[dict[str, Any]] = [
     counter.increment(None, {"by": 0}),
 ]
 
-if "everything" in sys.argv:
-    requests.append(everything.configure("main", {
-        "door": {"open": True}, "measured": None, "mode": "by hand", "note": None, "extra": [1], "names": ["a"],
-        "ages": {"a b": 1}, "level": 6, "limit": 1.5, "step": 2,
-    }))
-    requests.append(everything.quiet("main", {"for": 1}))
+requests.append(everything.configure("main", {
+    "door": {"open": True}, "measured": None, "mode": "by hand", "note": None, "extra": [1], "names": ["a"],
+    "ages": {"a b": 1}, "level": 6, "limit": 1.5, "step": 2,
+}))
+requests.append(everything.quiet("main", {"for": 1}))
 
 
 # Mistakes are found before anything runs.

@@ -4,7 +4,7 @@ import Testing
 /// What the programs in `Programs` do, as requests: each in its language has to make these.
 enum Scenario {
     /// The requests, to the store `main` of a type or to all of it.
-    static let requests: [JSON] = plain + (Workshop.busesKnowSchemas ? withSchemas : [])
+    static let requests: [JSON] = plain + withSchemas
 
     private static let plain: [JSON] = [
         request("counter", "increment", ["by": 5]), request("counter", "increment"),

@@ -11,19 +11,15 @@ struct Workshop {
 
     var path: String { "\(directory.path)/printed code" }
 
-    /// Whether a bus loads definitions with `state`: then `everything` is one of its types, and used like the others.
-    static let busesKnowSchemas = false
-
     /// The types that the bus has: the name of a type, and of the files that are printed for it.
     static let types: [(name: String, file: String)] = {
         let samples = (try? FileManager.default.contentsOfDirectory(atPath: Repository.sampleTypes)) ?? []
         return samples.map { String($0.prefix { $0 != "." }) }.sorted().map { ($0, $0) }
-            + [(Definitions.awkwardName, "awkward")]
-            + (busesKnowSchemas ? [("everything", "everything")] : [])
+            + [(Definitions.awkwardName, "awkward"), ("everything", "everything")]
     }()
 
     /// The files that are printed, without their ending.
-    static let files = Set(types.map(\.file) + ["everything"]).sorted()
+    static let files = types.map(\.file).sorted()
 
     init() throws {
         var setup = LiveBus.Setup()
@@ -40,19 +36,14 @@ struct Workshop {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
-    /// Prints what the bus has, by the command line, and what only the library can print as yet.
-    func printTypes(as language: TypeLanguage, option: String, ending: String) throws {
+    /// Prints what the bus has, by the command line.
+    func printTypes(option: String, ending: String) throws {
         for (type, file) in Self.types {
             let outcome = try RunningProgram.run(
                 "fluxbus", ["types", type, option], environment: ["FLUXBUS_ADDRESS": bus.address])
             guard outcome.status == 0 else { throw Sockets.Failure(outcome.errors) }
             try write("\(file).\(ending)", outcome.output)
         }
-        if Self.busesKnowSchemas { return }
-        guard let everything = TypeDescription(definition: try JSON(parsing: Definitions.everything)) else {
-            throw Sockets.Failure("everything is no definition.")
-        }
-        try write("everything.\(ending)", language.code(for: everything))
     }
 
     func write(_ name: String, _ text: String) throws { try directory.write("printed code/\(name)", text) }
@@ -62,8 +53,8 @@ struct Workshop {
         try write(other ?? name, Repository.text("Tests/Tools/TypeCodeTests/Programs/\(name)"))
     }
 
-    /// What the programs are told: where the bus is, and whether it has `everything`.
-    var arguments: [String] { [bus.path("s")] + (Self.busesKnowSchemas ? ["everything"] : []) }
+    /// What the programs are told: where the bus is.
+    var arguments: [String] { [bus.path("s")] }
 
     /// Runs a tool in the directory.
     func run(_ words: [String], input: [String]? = nil) throws -> RunningProgram.Outcome {
