@@ -37,9 +37,12 @@ package struct TypeCatalog: Sendable {
         var names: [DeclaredType.Waiting] = []
         // A type that is waited for may be in a file that could not be read.
         var areAllNamed = errors.isEmpty
+        let others = TakenMembers(files, natives)
         for file in files.sorted(by: { UTF8Order.precedes($0.name, $1.name) }) {
-            let (type, waiting) = Self.compile(file, since: earlier, &errors)
-            if let type { compiled[file.name] = (file.bytes, type) }
+            others.asked = false
+            let (type, waiting) = Self.compile(file, since: earlier, others, &errors)
+            // What depends on other files is found anew when they may have changed.
+            if let type, !others.asked { compiled[file.name] = (file.bytes, type) }
             guard let waiting else {
                 areAllNamed = false
                 continue
@@ -60,14 +63,15 @@ package struct TypeCatalog: Sendable {
 
     /// The type of a file, and what the file says of others even if it is wrong.
     private static func compile(
-        _ file: File, since earlier: TypeCatalog?, _ errors: inout [SourceError]
+        _ file: File, since earlier: TypeCatalog?, _ others: TakenMembers, _ errors: inout [SourceError]
     ) -> (type: DeclaredType?, waiting: DeclaredType.Waiting?) {
         if let known = earlier?.compiled[file.name], known.bytes == file.bytes {
             return (known.type, .init(known.type))
         }
         do throws(SourceError) {
             let source = try LocatedValue.read(file.bytes, file: file.name)
-            guard let type = DeclaredType.load(source, &errors) else { return (nil, .init(source)) }
+            let type = DeclaredType.load(source, &errors) { others.isTaken($1, by: $0, besides: file.name) }
+            guard let type else { return (nil, .init(source)) }
             return (type, .init(type))
         } catch {
             errors.append(error)

@@ -1,6 +1,7 @@
 import BusJSON
 
-/// Whether a value fits a schema, worked out from the definition's JSON by the plainest way, to hold the fast one against.
+/// Whether a value fits a schema, worked out from the definition's JSON by the plainest way, to hold the fast one
+/// against.
 enum SchemaOracle {
     static func fits(_ value: JSON, _ schema: JSON) -> Bool {
         if let name = schema.string { return isOfType(value, name) }

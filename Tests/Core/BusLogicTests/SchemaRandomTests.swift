@@ -5,8 +5,8 @@ import BusState
 import TestSupport
 import Testing
 
-/// Checking only what was written comes to the same verdict as checking the whole state afterwards, whatever the schemas
-/// and the writes are.
+/// Checking only what was written comes to the same verdict as checking the whole state afterwards, whatever the
+/// schemas and the writes are.
 struct SchemaRandomTests {
     private static let keys = ["a", "b", "c"]
 

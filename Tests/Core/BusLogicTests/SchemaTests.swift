@@ -5,8 +5,8 @@ import BusSource
 import BusYAML
 import Testing
 
-/// Each word of a schema, both ways: what fits it and what does not, as a member of the state, in a payload, and where a
-/// store is made.
+/// Each word of a schema, both ways: what fits it and what does not, as a member of the state, in a payload, and where
+/// a store is made.
 struct SchemaTests {
     /// A schema, values that fit it, and values that do not, with the sentence about each.
     struct Word: CustomTestStringConvertible {

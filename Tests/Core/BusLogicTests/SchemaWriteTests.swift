@@ -3,8 +3,8 @@ import BusLogic
 import BusState
 import Testing
 
-/// Each kind of write under a schema: what it may break is refused, with the path, and nothing has changed then; what can't
-/// break it is not checked at all.
+/// Each kind of write under a schema: what it may break is refused, with the path, and nothing has changed then; what
+/// can't break it is not checked at all.
 struct SchemaWriteTests {
     private static let head = """
         type: thing

@@ -35,7 +35,8 @@ final class StoreBench: StoreReader {
         self.init(try DeclaredType(LocatedValue.read(yaml, file: "test.yaml")), store: store, commit: commit)
     }
 
-    /// A bench for a definition that no file may have any more, as an old log does: it writes or reads what is not there.
+    /// A bench for a definition that no file may have any more, as an old log does: it writes or reads what is not
+    /// there.
     convenience init(accepted yaml: String) throws {
         self.init(try DeclaredType(accepted: LocatedValue.read(yaml, file: "test.yaml")))
     }

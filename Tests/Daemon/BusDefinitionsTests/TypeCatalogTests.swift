@@ -118,6 +118,28 @@ struct TypeCatalogTests {
             ])
     }
 
+    /// A dispatch to every type gives each of them the same payload, so all of them have to take it.
+    @Test func aPayloadMemberMayBeThereForAnotherType() throws {
+        let session =
+            "type: session\ninitial: { user: x }\nactions:\n  in: { payload: { user: string }, set: { user: { var: payload.user } } }"
+        let greeting =
+            "type: greeting\ninitial: { text: x }\nactions:\n  in: { payload: { user: string }, set: { text: hello } }"
+        #expect(try mistakes(["session.yaml": session, "greeting.yaml": greeting]) == [])
+        let alone = try mistakes(["greeting.yaml": greeting])
+        #expect(
+            alone.count == 1 && alone[0].hasPrefix("greeting.yaml:4:20: payload.user is never read"),
+            "\(alone)")
+        // A reload finds the same as a start, though only the other file has changed.
+        let place = TemporaryDirectory()
+        try place.write("session.yaml", session)
+        try place.write("greeting.yaml", greeting)
+        let first = try TypeCatalog(directory: place.path)
+        try place.write("session.yaml", "type: session\ninitial: {}")
+        var errors: [SourceError] = []
+        _ = TypeCatalog(directory: place.path, since: first, &errors)
+        #expect(errors.count == 1)
+    }
+
     @Test func fiftyMistakesAreShownAndTheOthersCounted() throws {
         let actions = (0..<70).map { "  a\($0): { set: { y\($0): 1 } }\n" }.joined()
         var errors: [SourceError] = []

@@ -75,7 +75,8 @@ import Testing
     @Test func aStateThatGrowsTooLargeRefusesForAll() throws {
         let bus = try MemoryBus.with("tally/a", "tally/b") {
             $0.definitions = [
-                Self.tally + "\n  more: { payload: { text: any }, set: { more: { var: payload.text } } }"
+                Self.tally
+                    + "\n  more: { payload: { text: any, key: { type: string, default: more } }, set: { '{payload.key}': { var: payload.text } } }"
             ]
             $0.limits.bus.state = 100
         }
@@ -104,7 +105,7 @@ import Testing
             initial: { a: 0, b: 0, n: 0, flag: false, text: "" }
             actions:
               add: { payload: { by: integer }, set: { b: { var: payload.by } } }
-              name: { payload: { text: any }, increment: { a: 5 } }
+              name: { payload: { text: any? }, increment: { a: 5 } }
             """
         ]
         try client.revision(after: #"{"op":"reload"}"#)

@@ -30,8 +30,8 @@ enum TimedBus {
             timers: { dawn: { at: { var: payload.at }, action: switchOn } }
           refuse:
             require: [{ if: { "==": [{ var: state.on }, true] }, else: it is dark }]
-          touch: { when: { "==": [1, 2] } }
-          both: { set: { missing.x: 1 }, timers: { off: { in: 1s, action: switchOff } } }
+          touch: { when: { literal: false } }
+          both: { set: { reason.x: 1 }, timers: { off: { in: 1s, action: switchOff } } }
         """
 
     /// Stores of it go after a minute without a dispatch.

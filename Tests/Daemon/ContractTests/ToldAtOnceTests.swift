@@ -6,9 +6,14 @@ import Testing
 /// A commit's only change is written straight to whoever is told of it, where that is one subscription or many alike; other
 /// changes, and other subscribers, are told by way of items. Nobody may see which way it was.
 @Suite struct ToldAtOnceTests {
-    /// More members than are looked at one by one, the last one first.
-    private static let manyMembers = (0..<20).reversed().map { "m\(10 + $0): { var: state.number }" }
+    /// New members, whose names the payload has.
+    private static let manyNames = (0..<20).map { "k\(10 + $0): { type: string, default: m\(10 + $0) }" }
         .joined(separator: ", ")
+    /// More members than are looked at one by one, the last one first.
+    private static let manyMembers = (0..<20).reversed().map {
+        "'{payload.k\(10 + $0)}': { var: state.number }"
+    }
+    .joined(separator: ", ")
 
     /// A type whose actions write a member each, of whatever value, or several.
     private static let mixed = """
@@ -28,7 +33,7 @@ import Testing
           aside: { set: { any: { var: state.any }, number: { "+": [{ var: state.number }, 1] } } }
           backwards: { set: { number: 5 }, toggle: ['a "key" to be escaped, and long'] }
           again: { payload: { to: any }, set: { number: 5, any: { var: payload.to } }, increment: { number: 1 } }
-          many: { set: { \(Self.manyMembers) } }
+          many: { payload: { \(Self.manyNames) }, set: { \(Self.manyMembers) } }
         """
 
     private func bus(line: Int, outbox: Int = 4 << 20) throws -> MemoryBus {

@@ -98,7 +98,7 @@ struct Tally: SharedState {
             unset: ["items.{payload.key}"]
           spoil:
             payload: { deep: { type: boolean, default: true } }
-            require: [{ if: false, else: "Spoiling is never allowed!" }]
+            require: [{ if: { literal: false }, else: "Spoiling is never allowed!" }]
             set: { label: spoilt }
           ring: {}
         """

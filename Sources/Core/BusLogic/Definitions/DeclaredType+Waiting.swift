@@ -39,7 +39,8 @@ extension DeclaredType {
         }
     }
 
-    /// What is wrong if not every type that is waited for exists, or if a type waits for itself, perhaps through others.
+    /// What is wrong if not every type that is waited for exists, or if a type waits for itself, perhaps through
+    /// others.
     package static func checkWaiting(
         _ types: [Waiting], beside natives: [any StateType], _ errors: inout [SourceError]
     ) {

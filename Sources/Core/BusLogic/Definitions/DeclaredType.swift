@@ -47,8 +47,15 @@ package final class DeclaredType: StateType {
     }
 
     /// Compiles what a file says; nil after all its mistakes were added, in the order of their places.
-    package static func load(_ source: LocatedValue, _ errors: inout [SourceError]) -> DeclaredType? {
+    ///
+    /// - Parameter isTakenElsewhere: Whether another type has an action of this name with a payload member of this name. A
+    ///   dispatch to all types gives the member to each, so that one that does not read it has to take it, too.
+    package static func load(
+        _ source: LocatedValue, _ errors: inout [SourceError],
+        isTakenElsewhere: @escaping (_ action: String, _ member: String) -> Bool = { _, _ in false }
+    ) -> DeclaredType? {
         let mistakes = Mistakes(isStrict: true)
+        mistakes.isTakenElsewhere = isTakenElsewhere
         let type = try? DeclaredType(source, mistakes)
         errors += mistakes.inOrder
         return type

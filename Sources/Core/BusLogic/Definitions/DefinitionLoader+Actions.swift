@@ -54,7 +54,7 @@ extension DefinitionLoader {
             } ?? []
         // What could not be compiled may read it.
         if mistakes.errors.count == before, !steps.isEmpty || !timers.isEmpty {
-            doubtUnread(payload, action["payload"], steps, review)
+            doubtUnread(payload, of: name, action["payload"], steps, review)
         }
         return DeclaredAction(
             name: name, payload: payload, requirements: requirements, condition: condition, steps: steps,

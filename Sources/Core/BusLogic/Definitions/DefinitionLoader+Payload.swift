@@ -26,7 +26,8 @@ extension DefinitionLoader {
     /// Doubts members that every payload must have and nothing reads. Optional ones may be for observers alone, unless
     /// something looks like a read of them.
     func doubtUnread(
-        _ payload: LoadedPayload, _ source: LocatedValue?, _ steps: [WriteStep], _ review: ExpressionReview
+        _ payload: LoadedPayload, of action: String, _ source: LocatedValue?, _ steps: [WriteStep],
+        _ review: ExpressionReview
     ) {
         guard case .object(let object)? = source?.content else { return }
         for member in payload.members {
@@ -43,7 +44,7 @@ extension DefinitionLoader {
                     "Inside an iteration var reads the element, and payload.\(name) is none of its members; "
                         + "write { val: [[2], payload, \(name)] }, with 2 for each iteration around it.",
                     at: read.place)
-            } else if !member.isOptional {
+            } else if !member.isOptional, !mistakes.isTakenElsewhere(action, name) {
                 mistakes.doubt(
                     "payload.\(name) is never read; use it in a write or a condition, or leave it out. If it is "
                         + "only for observers, make it optional: \(member.schema.type.rawValue)?", at: place)

@@ -78,7 +78,8 @@ extension DefinitionLoader {
         guard let source = timer["action"] else { return }
         let name = try source.string("action")
         guard names.contains(where: { UTF8Order.equal($0, name) }) else {
-            throw source.failure("\(parts.name) has no action \(name); \(suggestion(for: name, among: names))")
+            let hint = suggestion(for: name, among: names)
+            throw source.failure("\(parts.name) has no action \(name); \(hint)")
         }
         // Of one with mistakes of its own nothing is known.
         guard let action = parts.actions.first(where: { UTF8Order.equal($0.name, name) }) else { return }

@@ -3,7 +3,8 @@ import BusProtocol
 import BusSource
 import BusState
 
-/// Writes are held against what states have to be: what can't be right is refused, what can't be wrong is never checked.
+/// Writes are held against what states have to be: what can't be right is refused, what can't be wrong is never
+/// checked.
 extension DefinitionLoader {
     /// A write whose path and value are compiled.
     struct PendingWrite {

@@ -9,6 +9,8 @@ import BusSource
 final class Mistakes {
     /// Whether doubts count.
     let isStrict: Bool
+    /// Whether a payload member of an action is one of another type's action of the same name.
+    var isTakenElsewhere: (_ action: String, _ member: String) -> Bool = { _, _ in false }
     private(set) var errors: [SourceError] = []
     private(set) var doubts: [SourceError] = []
 

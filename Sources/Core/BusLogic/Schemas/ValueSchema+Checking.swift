@@ -10,8 +10,8 @@ extension ValueSchema {
         return problem(of: value, &looked)?.inside(path)
     }
 
-    /// What is wrong with a value, and where in it; nil when it fits. The cost grows with the value, and `looked` counts
-    /// how many values were looked at.
+    /// What is wrong with a value, and where in it; nil when it fits. The cost grows with the value, and `looked`
+    /// counts how many values were looked at.
     ///
     /// Recursion is bounded by the depth of schemas.
     func problem(of value: JSON, _ looked: inout Int) -> SchemaProblem? {
