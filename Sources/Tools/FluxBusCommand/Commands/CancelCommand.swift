@@ -9,8 +9,10 @@ package struct CancelCommand: BusCommand {
         abstract: "Take a timer away before it is due.",
         discussion: """
             Examples:
-              fluxbus cancel light/hall off      the timer “off” of one store
-              fluxbus cancel light night         one of a dispatch to every store of a type
+              fluxbus dispatch counter/kitchen reset --in 5m --timer tea
+              fluxbus cancel counter/kitchen tea        the timer of one store
+              fluxbus dispatch thermostat setTarget celsius:=17 --at 22:30 --timer night
+              fluxbus cancel thermostat night           that of a dispatch to every store of a type
 
             `fluxbus timers` lists what waits.
             """)

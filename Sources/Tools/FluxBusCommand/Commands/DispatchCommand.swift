@@ -15,8 +15,8 @@ package struct DispatchCommand: BusCommand {
               fluxbus dispatch todo/home add '{"id": "tea", "title": "Buy tea"}'
               jq -n '{id: "jam", title: "Buy jam"}' | fluxbus dispatch todo/home add -
               fluxbus dispatch '*' reset                         every type that has this action
-              fluxbus dispatch light/hall switchOff --in 5m      later; `fluxbus timers` shows what waits
-              fluxbus dispatch light switchOff --at 23:30 --timer night
+              fluxbus dispatch counter/kitchen reset --in 5m     later; `fluxbus timers` shows what waits
+              fluxbus dispatch thermostat setTarget celsius:=17 --at 22:30 --timer night
 
             With “-” instead of a target, requests are read from standard input, one JSON object per line, sent \
             without waiting for each other, and their replies printed in order. A line without “op” is a dispatch. \

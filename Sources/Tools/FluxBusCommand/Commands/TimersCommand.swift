@@ -10,8 +10,8 @@ package struct TimersCommand: BusCommand {
         discussion: """
             Examples:
               fluxbus timers
-              fluxbus timers light/hall
-              fluxbus timers 'light/*'
+              fluxbus timers counter/kitchen
+              fluxbus timers 'counter/*'
 
             They come in the order in which they are due.
             """)
