@@ -83,8 +83,9 @@ package struct TypeCatalog: Sendable {
     package static func definition(in path: String) throws(Refusal) -> JSON {
         var errors: [SourceError] = []
         do throws(SourceError) {
-            let file = File(name: path, bytes: try FileReading.bytes(of: path))
-            if let type = compile(file, since: nil, &errors).type { return type.definition }
+            let source = try LocatedValue.read(FileReading.bytes(of: path), file: path)
+            // What other files take is not known here.
+            if let type = DeclaredType.load(source, &errors, { _, _ in true }) { return type.definition }
         } catch {
             errors.append(error)
         }
