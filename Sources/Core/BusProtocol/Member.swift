@@ -41,6 +41,14 @@ package enum Operation: String, CaseIterable, Sendable {
         revert
     case will, stats, reload, timers, cancel
 
+    private static let all = allCases
+
+    /// The operation with a name. One after the other: of more than sixteen texts Swift makes a hash table to look up raw
+    /// values, which costs a ping 225 instructions.
+    static func named(_ name: UnsafeRawBufferPointer) -> Operation? {
+        all.first { $0.rawValue.hasBytes(name) }
+    }
+
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {
         switch self {

@@ -232,7 +232,7 @@ public final class RequestReader {
     @inline(__always)
     private static func operation(named name: Text) -> Operation? {
         if matches(name, "dispatch") { return .dispatch }
-        return Operation(rawValue: String(decoding: name, as: UTF8.self))
+        return Operation.named(name)
     }
 
     @inlinable static var plainDispatch: MemberSet {
