@@ -85,7 +85,9 @@ package struct TypeCatalog: Sendable {
         do throws(SourceError) {
             let source = try LocatedValue.read(FileReading.bytes(of: path), file: path)
             // What other files take is not known here.
-            if let type = DeclaredType.load(source, &errors, { _, _ in true }) { return type.definition }
+            if let type = DeclaredType.load(source, &errors, isTakenElsewhere: { _, _ in true }) {
+                return type.definition
+            }
         } catch {
             errors.append(error)
         }
