@@ -48,6 +48,8 @@ package final class Engine {
     @exclusivity(unchecked) var unendedSessions: [Session] = []
     /// Sessions that wait for their clients to come back.
     @exclusivity(unchecked) var lingering = LingeringSessions()
+    /// The connections that have named a session.
+    @exclusivity(unchecked) var sessionHolders: [SessionHolder: ConnectionID] = [:]
     /// When readers were last disconnected because memory was short.
     @exclusivity(unchecked) var relievedAt = 0
     @exclusivity(unchecked) var largeWriteSetsSeen = 0

@@ -12,17 +12,17 @@ import Testing
             initial: { on: false, n: 1 }
             \(ttl)
             actions:
-              on: { payload: { level: integer, why: { type: string, default: x } }, set: { on: true } }
+              on: { payload: { level: integer, why: { type: string, default: x } }, set: { n: { var: payload.level } } }
               off: { set: { on: false } }
               act:
-                payload: { by: integer }
+                payload: { by: integer? }
                 timers: { \(timers) }
             """
         return try DeclaredType(LocatedValue.read(yaml, file: "light.yaml"))
     }
 
     @Test(arguments: [
-        ("t: { in: 5m, action: of }", "light has no action of; did you mean off?"),
+        ("t: { in: 5m, action: of }", "light has no action of; did you mean on?"),
         ("t: { action: off }", "needs either `in`"),
         ("t: { in: 1, at: 2, action: off }", "needs either `in`"),
         ("t: { in: soon, action: off }", "in must be a length of time"),

@@ -76,6 +76,19 @@ import Testing
         #expect(try count(bus) == 1)
     }
 
+    /// What the old connection had sent before is read after the new one has come: it is not the new one's.
+    @Test func whatStillComesFromTheOldConnectionEndsWithIt() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let old = try client(bus, Self.hello)
+        let new = try client(bus, Self.hello)
+        #expect(try old.reply(to: Self.create)["ok"] == true)
+        #expect(try new.code(of: Self.create) == "exists")
+        old.close()
+        #expect(try new.code(of: Self.create) == nil)
+        bus.advance(milliseconds: 60_000)
+        #expect(try hasMine(bus))
+    }
+
     @Test func onlyTheSameIdentityAndNameTakeOver() throws {
         let bus = try MemoryBus.logging("counter/a")
         try left(bus).close()

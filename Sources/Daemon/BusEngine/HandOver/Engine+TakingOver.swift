@@ -82,6 +82,7 @@ extension Engine {
         }
         connection.sessionName = record.members["sessionName"]?.string
         connection.linger = record.members["linger"]?.int ?? 0
+        noteHolder(connection, hasEnded: false)
         if isSession, let session = connection.session {
             machine.setWill(
                 try (record.members["will"]?.array ?? []).map { (element) throws(TransferFailure) in

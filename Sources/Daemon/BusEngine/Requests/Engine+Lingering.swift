@@ -48,11 +48,32 @@ extension Engine {
             takeOver(left, for: connection)
             isResumed = !left.isEmpty
         }
-        (connection.sessionName, connection.linger) = (name, linger)
+        hold(name, by: connection, linger)
         guard let session = connection.session else { return isResumed }
         machine.name(session, name, linger: linger, principal)
         log.appendWill(of: session, machine)
         return isResumed
+    }
+
+    /// A connection that named the session before, and of which the bus may not know yet that it has ended, has it no
+    /// longer: what still comes from there ends with it.
+    private func hold(_ name: String, by connection: Connection, _ linger: Int) {
+        let holder = SessionHolder(identity: connection.principal?.identity, name: name)
+        if let before = sessionHolders.updateValue(connection.id, forKey: holder), before != connection.id {
+            connections.find(before)?.sessionName = nil
+        }
+        (connection.sessionName, connection.linger) = (name, linger)
+    }
+
+    /// The connection has ended, or goes on in this daemon.
+    func noteHolder(_ connection: Connection, hasEnded: Bool) {
+        guard let name = connection.sessionName else { return }
+        let holder = SessionHolder(identity: connection.principal?.identity, name: name)
+        if !hasEnded {
+            sessionHolders[holder] = connection.id
+        } else if sessionHolders[holder] == connection.id {
+            sessionHolders[holder] = nil
+        }
     }
 
     /// From whoever has it: it lingers, or its old connection has not ended yet as far as the bus knows.

@@ -16,6 +16,7 @@ extension Engine {
         hub.removeAll(of: connection)
         connections.remove(connection)
         connections.release(number: id)
+        noteHolder(connection, hasEnded: true)
         guard let session = connection.session, !mayLinger(connection, session) else { return }
         endInTurn(connection)
     }
