@@ -9,7 +9,7 @@ package enum SampleTypes {
     /// Where they stand in the source tree.
     package static let directory = Repository.sampleTypes
 
-    /// The sample types, and further ones given as YAML.
+    /// The sample types, and further ones given as YAML, which take the place of samples with their names.
     package static func load(and definitions: [String] = []) throws -> [any StateType] {
         try TypeCatalog(files(and: definitions)).types
     }
@@ -17,7 +17,10 @@ package enum SampleTypes {
     /// The same as files.
     package static func files(and definitions: [String] = []) throws -> [TypeCatalog.File] {
         let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
-        let samples = try names.filter { $0.hasSuffix(".yaml") }.map { name in
+        let replaced = definitions.compactMap { $0.firstMatch(of: /(?m)^type: *([A-Za-z0-9_-]+)/) }.map {
+            "\($0.1).yaml"
+        }
+        let samples = try names.filter { $0.hasSuffix(".yaml") && !replaced.contains($0) }.map { name in
             TypeCatalog.File(
                 name: name, bytes: Array(try Data(contentsOf: URL(filePath: "\(directory)/\(name)"))))
         }
