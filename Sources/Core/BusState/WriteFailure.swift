@@ -1,6 +1,6 @@
 /// Why a write could not be applied; the dispatch that caused it is rejected.
 package struct WriteFailure: Error, Sendable {
-    package enum Reason: Sendable {
+    package enum Reason: CaseIterable, Sendable {
         case missing
         case notContainer
         case notNumber

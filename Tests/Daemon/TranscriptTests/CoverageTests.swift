@@ -1,5 +1,6 @@
 import BusJSON
 import BusProtocol
+import TestFiles
 import Testing
 
 /// The protocol page leaves nothing out: every word of the wire stands in one of its transcripts.
@@ -8,7 +9,7 @@ import Testing
     private let received: [JSON]
 
     init() throws {
-        let steps = try TranscriptPage.transcripts().flatMap(\.lines).map(\.step)
+        let steps = try TranscriptPage.transcripts(of: .wire).flatMap(\.lines).map(\.step)
         sent = steps.compactMap { step in
             if case .send(_, let line, _) = step { try? JSON(parsing: line) } else { nil }
         }
@@ -19,6 +20,57 @@ import Testing
 
     @Test(arguments: Operation.allCases) func everyOperationStandsInATranscript(_ operation: Operation) {
         #expect(sent.contains { $0["op"]?.string == operation.rawValue })
+    }
+
+    /// What a table of the page says of a word: the cells of the row that begins with it.
+    private func row(_ word: String, under heading: String) throws -> [String] {
+        let page = try Repository.text(TranscriptPage.Source.wire.rawValue)
+        let section = try #require(page.components(separatedBy: "\n\(heading)\n").dropFirst().first)
+        let rows = section.prefix(upTo: section.range(of: "\n#")?.lowerBound ?? section.endIndex)
+            .split(separator: "\n").filter { $0.hasPrefix("| `\(word)` |") }
+        return try #require(rows.first, "\(word) stands in no row under \(heading)").split(separator: "|")
+            .dropFirst().map(String.init)
+    }
+
+    @Test(arguments: Operation.allCases)
+    func everyOperationStandsInTheTableWithItsMembers(_ operation: Operation) throws {
+        let cell = try #require(row(operation.rawValue, under: "### All operations").dropFirst().first)
+        let named = cell.matches(of: /`([A-Za-z]+)`/).map { String($0.1) }
+        let members = Member.allCases.filter { operation.members.contains($0) && $0 != .op && $0 != .id }
+        #expect(named.sorted() == members.map(\.name).sorted())
+    }
+
+    /// What the transcripts show in the replies to an operation, beside what all replies have.
+    private func members(ofRepliesTo operation: Operation) throws -> Set<String> {
+        var shown: Set<String> = []
+        for transcript in try TranscriptPage.transcripts(of: .wire) {
+            // By client and id, the newest request; those without an id are told apart by none.
+            var operations: [String: String] = [:]
+            for line in transcript.lines {
+                if case .send(let client, let text, _) = line.step, let request = try? JSON(parsing: text) {
+                    operations["\(client) \(request["id"] ?? .null)"] = request["op"]?.string
+                } else if case .receive(let client, let reply) = line.step, reply["ok"] == true {
+                    guard let id = reply["id"], operations["\(client) \(id)"] == operation.rawValue else {
+                        continue
+                    }
+                    shown.formUnion(reply.object?.keys ?? [])
+                }
+            }
+        }
+        return shown.subtracting(["id", "ok"])
+    }
+
+    @Test(arguments: Operation.allCases)
+    func everyMemberOfAReplyStandsInTheTable(_ operation: Operation) throws {
+        let cell = try #require(row(operation.rawValue, under: "### All operations").last)
+        let named = Set(cell.matches(of: /`([A-Za-z]+)`/).map { String($0.1) })
+        let shown = try members(ofRepliesTo: operation)
+        // A line would have to be full.
+        #expect(named.subtracting(operation == .reload ? ["more"] : []) == shown)
+    }
+
+    @Test(arguments: ErrorCode.allCases) func everyErrorCodeStandsInTheTable(_ code: ErrorCode) throws {
+        #expect(try row(code.rawValue, under: "## Error codes").count == 2)
     }
 
     /// `internal` is a fault of the daemon: nobody can ask for it.
@@ -35,8 +87,12 @@ import Testing
     }
 
     @Test(arguments: ["change", "bookmark", "action", "gap", "goodbye"])
-    func everyEventStandsInATranscript(_ event: String) {
-        #expect(received.contains { $0["event"]?.string == event })
+    func everyEventStandsInATranscriptAndInTheTableWithItsMembers(_ event: String) throws {
+        let events = received.filter { $0["event"]?.string == event }
+        let shown = Set(events.flatMap { $0.object?.keys ?? [] }).subtracting(["event"])
+        #expect(!shown.isEmpty)
+        let cell = try #require(row(event, under: "### All events").dropFirst().first)
+        #expect(Set(cell.matches(of: /`([A-Za-z]+)`/).map { String($0.1) }) == shown)
     }
 
     @Test(arguments: ["reset", "states", "changes", "dropped", "more", "coalesced", "cause"])

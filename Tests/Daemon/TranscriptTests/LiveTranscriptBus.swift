@@ -39,5 +39,11 @@ final class LiveTranscriptBus: TranscriptBus {
 
     func close(_ client: Character) { clients[client] = nil }
 
+    func define(_ definitions: [String]) throws {
+        for file in try SampleTypes.files(and: definitions) where file.name.hasPrefix("further-") {
+            try bus.directory.write("types/\(file.name)", String(decoding: file.bytes, as: UTF8.self))
+        }
+    }
+
     func shutDown() { bus.server.stop() }
 }

@@ -31,13 +31,18 @@ final class MemoryTranscriptBus: TranscriptBus {
     func receive(_ client: Character) -> Reception {
         guard let client = clients[client] else { return .end }
         if let line = client.nextLine() { return .line(line) }
-        // Who waits for a line lets time pass: a bookmark may take some.
-        bus.advance(milliseconds: 100)
-        if let line = client.nextLine() { return .line(line) }
+        // Who waits for a line lets time pass: a bookmark may take some, and so may a long request after another.
+        for _ in 0..<20 {
+            bus.advance(milliseconds: 100)
+            if let line = client.nextLine() { return .line(line) }
+            if client.isEnded { break }
+        }
         return client.isEnded ? .end : .nothing
     }
 
     func close(_ client: Character) { clients.removeValue(forKey: client)?.close() }
+
+    func define(_ definitions: [String]) { bus.definitions = definitions }
 
     func shutDown() { bus.shutDown() }
 }

@@ -4,7 +4,7 @@ import Testing
 @Suite struct RunnerTests {
     private func mistakes(in lines: String) throws -> [String] {
         let page = "# A heading\n```transcript\n= stores counter/a\n\(lines)\n```\n"
-        let transcript = try #require(try TranscriptPage.transcripts(in: page).first)
+        let transcript = try #require(try TranscriptPage.transcripts(in: page, name: "page").first)
         var runner = TranscriptRunner(transcript, on: try MemoryTranscriptBus(transcript))
         return try runner.run()
     }

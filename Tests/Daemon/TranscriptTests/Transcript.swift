@@ -2,7 +2,7 @@ import BusEngine
 import BusJSON
 import Testing
 
-/// One example of the protocol page: what clients send and what they receive, in order.
+/// One example of a page: what clients send and what they receive, in order.
 ///
 /// A block of its lines is fenced as `transcript`:
 /// ```
@@ -13,6 +13,7 @@ import Testing
 /// A> 1000 × {"op":"ping"}     sends it so many times
 /// A! close                    client A goes
 /// A! closed                   the daemon has ended A's connection
+/// bus! new types              the files of types are replaced by those of the blocks fenced as `types later`
 /// bus! shutdown               the daemon stops
 /// # a remark
 /// ```
@@ -24,6 +25,7 @@ struct Transcript: Sendable, CustomTestStringConvertible {
         case receive(Character, JSON)
         case close(Character)
         case closed(Character)
+        case newTypes
         case shutdown
     }
 
@@ -33,7 +35,8 @@ struct Transcript: Sendable, CustomTestStringConvertible {
         let step: Step
     }
 
-    /// The heading it stands under.
+    /// The file of the page, and the heading it stands under.
+    let page: String
     let title: String
     var stores: [String] = []
     var limits = Limits()
@@ -45,6 +48,8 @@ struct Transcript: Sendable, CustomTestStringConvertible {
     var hasLog = false
     /// YAML of types beside the samples.
     var definitions: [String] = []
+    /// What stands in their files after `bus! new types`.
+    var laterDefinitions: [String] = []
     var lines: [Line] = []
 
     var testDescription: String { title }
@@ -67,7 +72,7 @@ extension Transcript.Step {
     var client: Character? {
         switch self {
         case .send(let client, _, _), .receive(let client, _), .close(let client), .closed(let client): client
-        case .shutdown: nil
+        case .newTypes, .shutdown: nil
         }
     }
 }

@@ -8,5 +8,7 @@ protocol TranscriptBus {
     /// What the client receives next. Waits for it, but not for ever.
     func receive(_ client: Character) throws -> Reception
     func close(_ client: Character) throws
+    /// Replaces the files of types beside the samples; a reload finds them.
+    func define(_ definitions: [String]) throws
     func shutDown() throws
 }

@@ -4,58 +4,75 @@ import Foundation
 import TestFiles
 import TestSupport
 
-/// Reads the transcripts out of the protocol page.
+/// Reads the transcripts out of a page.
 struct TranscriptPage {
+    /// The pages that have transcripts.
+    enum Source: String, CaseIterable {
+        case wire = "Sources/Core/BusProtocol/BusProtocol.docc/Protocol.md"
+        case types = "Sources/Core/BusLogic/BusLogic.docc/Types.md"
+    }
+
     struct Mistake: Error, CustomStringConvertible { let description: String }
 
     static func transcripts() throws -> [Transcript] {
-        try transcripts(in: Repository.text("Sources/Core/BusProtocol/BusProtocol.docc/Protocol.md"))
+        try Source.allCases.flatMap { try transcripts(of: $0) }
     }
 
-    static func transcripts(in text: String) throws -> [Transcript] {
-        var page = TranscriptPage()
+    static func transcripts(of source: Source) throws -> [Transcript] {
+        let name = source.rawValue.split(separator: "/").last.map(String.init) ?? ""
+        return try transcripts(in: Repository.text(source.rawValue), name: name)
+    }
+
+    static func transcripts(in text: String, name: String) throws -> [Transcript] {
+        var page = TranscriptPage(name: name)
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             do {
                 try page.take(line, number: index + 1)
             } catch {
-                throw Mistake(description: "Protocol.md:\(index + 1): \(error)")
+                throw Mistake(description: "\(name):\(index + 1): \(error)")
             }
         }
         guard page.fence == nil else { throw Mistake(description: "A block of the page does not end.") }
         return page.transcripts
     }
 
+    private let name: String
     private var transcripts: [Transcript] = []
     private var heading = ""
     private var fence: String?
-    private var current = Transcript(title: "")
+    private var current = Transcript(page: "", title: "")
     private var definition = ""
     private var definitions: [String] = []
+    private var laterDefinitions: [String] = []
+
+    private init(name: String) { self.name = name }
 
     private mutating func take(_ line: Substring, number: Int) throws {
         if line.hasPrefix("```") {
             if fence == nil { open(String(line.dropFirst(3))) } else { try close() }
         } else if fence == "transcript" {
             try takeStep(String(line), number: number)
-        } else if fence == "types" {
+        } else if fence == "types" || fence == "types later" {
             definition += line + "\n"
         } else if fence == nil, line.hasPrefix("#") {
             heading = line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces)
-            definitions = []
+            (definitions, laterDefinitions) = ([], [])
         }
     }
 
     private mutating func open(_ tag: String) {
         fence = tag
         definition = ""
-        current = Transcript(title: heading)
-        current.definitions = definitions
+        current = Transcript(page: name, title: heading)
+        (current.definitions, current.laterDefinitions) = (definitions, laterDefinitions)
     }
 
     private mutating func close() throws {
         defer { fence = nil }
         if fence == "types" {
             definitions.append(definition)
+        } else if fence == "types later" {
+            laterDefinitions.append(definition)
         } else if fence == "transcript" {
             guard !current.lines.isEmpty else { throw Mistake(description: "This transcript is empty.") }
             guard !transcripts.contains(where: { $0.title == heading }) else {
@@ -71,8 +88,9 @@ struct TranscriptPage {
         if line.hasPrefix("= ") {
             return try takeSetup(line.dropFirst(2).split(separator: " ").map(String.init))
         }
-        if line == "bus! shutdown" {
-            current.lines.append(.init(number: number, step: .shutdown))
+        let ofBus: [String: Transcript.Step] = ["bus! shutdown": .shutdown, "bus! new types": .newTypes]
+        if let step = ofBus[line] {
+            current.lines.append(.init(number: number, step: step))
             return
         }
         guard let client = line.first, client.isUppercase, line.dropFirst(2).first == " " else {

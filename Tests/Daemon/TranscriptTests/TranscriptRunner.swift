@@ -40,7 +40,9 @@ struct TranscriptRunner {
             connected.removeAll { $0 == client }
             let reception = try bus.receive(client)
             if case .end = reception { return nil }
-            return "Protocol.md:\(line.number): the connection of \(client) goes on: \(reception)"
+            return "\(transcript.page):\(line.number): the connection of \(client) goes on: \(reception)"
+        case .newTypes:
+            try bus.define(transcript.laterDefinitions)
         case .shutdown:
             try bus.shutDown()
         }
@@ -50,7 +52,7 @@ struct TranscriptRunner {
     private func mistake(
         in reception: Reception, _ expected: JSON, _ client: Character, line: Int
     ) -> String? {
-        let place = "Protocol.md:\(line): \(client)"
+        let place = "\(transcript.page):\(line): \(client)"
         guard case .line(let text) = reception else {
             return "\(place) was to receive \(expected.encoded), but received \(reception)."
         }
