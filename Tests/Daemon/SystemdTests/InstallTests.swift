@@ -44,7 +44,7 @@ import Testing
         // Every page of the repository, in the folder of its section.
         let pages = try FileManager.default.contentsOfDirectory(
             atPath: Repository.root.appendingPathComponent("deploy/man").path)
-        #expect(pages.count >= 3)
+        #expect(pages.count >= 5)
         for page in pages {
             let section = try #require(page.last)
             #expect(

@@ -27,7 +27,9 @@ struct DocumentationTests {
 
     private static let documents: [Document] =
         Document.helps()
-        + ["fluxbus.1", "fluxbusd.8", "fluxbusd.yaml.5"].compactMap { try? Document.manual($0) }
+        + ["fluxbus.1", "fluxbusd.8", "fluxbus-types.5", "fluxbusd.yaml.5"].compactMap {
+            try? Document.manual($0)
+        }
         + [try? Document.readme()].compactMap { $0 }
 
     @Test(arguments: documents)
@@ -63,7 +65,7 @@ struct DocumentationTests {
 
     /// So that nothing is left out by a document that is read wrongly.
     @Test func everyDocumentHasExamples() throws {
-        #expect(Self.documents.count >= 21)
+        #expect(Self.documents.count >= 22)
         for document in Self.documents where document.name != "fluxbus help reload" {
             #expect(!document.examples.isEmpty || document.name == "fluxbusd.8", "\(document.name)")
         }
