@@ -20,6 +20,8 @@ public enum FluxError: Error, Equatable, Sendable, CustomStringConvertible {
     case unknownToken(outcome: String)
     /// A recording has no such step.
     case unknownStep(step: Int, count: Int)
+    /// A timer can't be set.
+    case timerRefused(timer: String, reason: String)
 
     public var description: String {
         switch self {
@@ -43,6 +45,8 @@ public enum FluxError: Error, Equatable, Sendable, CustomStringConvertible {
             "A handler of \(outcome) waits for a token that is not registered; wait only for registered ones."
         case .unknownStep(let step, let count):
             "The recording has \(count) steps, no step \(step); replay up to a step within 0...\(count)."
+        case .timerRefused(let timer, let reason):
+            "The timer \(timer) can't be set: \(reason)."
         }
     }
 }

@@ -58,13 +58,13 @@ extension Store where State.Mutations: ComposedMutations {
     public convenience init(
         state: State, mutations: State.Mutations = .init(), executor: Executor = .immediate,
         skipsEqualStates: Bool = true, middleware: [Middleware<State>] = [],
-        initialAction: State.Action? = nil
+        initialAction: State.Action? = nil, clock: StoreClock = .continuous
     ) throws(FluxError) {
         try mutations.check()
         self.init(
             core: StoreCore(
                 state: state, mutations: mutations, executor: executor, skipsEqualStates: skipsEqualStates,
-                middleware: middleware),
+                middleware: middleware, clock: clock),
             initialAction: initialAction)
     }
 }

@@ -5,19 +5,25 @@ final class Transaction<State: Flux.State>: Sendable {
     private struct Contents {
         var state: State
         var committed: [State.Action] = []
+        var timers: [TimerChange<State>] = []
         var failure: (any Error)?
     }
 
     private weak let core: StoreCore<State>?
     private let contents: Mutex<Contents>
+    private let isRelayed: Bool
 
-    init(core: StoreCore<State>, state: State) {
+    init(core: StoreCore<State>, state: State, isRelayed: Bool) {
         self.core = core
+        self.isRelayed = isRelayed
         contents = Mutex(Contents(state: state))
     }
 
     /// The state that the commit has reached.
     var state: State { contents.withLock { $0.state } }
+
+    /// What the commit does to timers.
+    var timers: [TimerChange<State>] { contents.withLock { $0.timers } }
 
     /// Passes all actions on and returns the state after them, with the actions that reached the mutations.
     func run(_ actions: [State.Action], from first: Int) throws -> (State, [State.Action]) {
@@ -38,7 +44,9 @@ final class Transaction<State: Flux.State>: Sendable {
             if place.isHere {
                 self.pass(action, to: number + 1)
             } else if let core {
-                core.lane.place([Entry(.actions([action], firstMiddleware: number + 1))], in: core)
+                core.lane.place(
+                    [Entry(.actions([action], firstMiddleware: number + 1, isRelayed: self.isRelayed))],
+                    in: core)
             }
         }
         place.leave()
@@ -46,12 +54,16 @@ final class Transaction<State: Flux.State>: Sendable {
 
     private func apply(_ action: State.Action, _ core: StoreCore<State>) {
         // The mutation runs on a copy: it may read anything, and must not run under this lock.
-        var state = state
+        let before = state
+        var state = before
         do {
             try core.mutate(&state, by: action)
+            // Like the mutation, the rule sees the state before the action.
+            let timers = try core.timerRule?.changesPurely(by: action, in: before) ?? []
             contents.withLock { contents in
                 contents.state = state
                 contents.committed.append(action)
+                contents.timers += timers
             }
         } catch {
             contents.withLock { $0.failure = error }

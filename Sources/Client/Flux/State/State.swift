@@ -26,4 +26,11 @@ public protocol State: Sendable {
 
     /// The rules that apply actions.
     associatedtype Mutations: Flux.Mutations where Mutations.State == Self
+
+    /// Which timers an action sets or takes away; none by default.
+    static var timers: TimerRule<Self> { get }
+}
+
+extension State {
+    public static var timers: TimerRule<Self> { TimerRule() }
 }

@@ -40,10 +40,15 @@ final class Inbox<State: Flux.State>: Sendable {
 /// An entry of a store's inbox: something to commit, at its place in the order.
 struct Entry<State: Flux.State>: Sendable {
     enum Work: Sendable {
-        /// Actions that become one commit, each through the middleware from the given one on.
-        case actions([State.Action], firstMiddleware: Int = 0)
+        /// Actions that become one commit, each through the middleware from the given one on. Those that a relay commits
+        /// set no timers.
+        case actions([State.Action], firstMiddleware: Int = 0, isRelayed: Bool = false)
         /// A recording: this state, and then these actions, without middleware; the closure is called on success.
         case replay(from: State, actions: [State.Action], whenDone: @Sendable () -> Void)
+        /// A timer is set or taken away. Apart from the entry, which all dispatches copy.
+        indirect case timer(TimerChange<State>)
+        /// The action of a timer that is due, if there is one.
+        case dueTimer
     }
 
     let work: Work
@@ -57,7 +62,9 @@ struct Entry<State: Flux.State>: Sendable {
 
     var actions: [State.Action] {
         switch work {
-        case .actions(let actions, _), .replay(_, let actions, _): actions
+        case .actions(let actions, _, _), .replay(_, let actions, _): actions
+        case .timer(let change): change.setting.map { [$0.action] } ?? []
+        case .dueTimer: []
         }
     }
 }

@@ -40,9 +40,10 @@ final class Lane<State: Flux.State>: Sendable {
         contents.withLock { contents in contents.members.removeAll { $0.name == name } }
     }
 
-    /// Commits `entries` to one store, one after another with nothing between.
-    func place(_ entries: [Entry<State>], in core: StoreCore<State>) {
-        guard !ThreadContext.refusesDispatch() else {
+    /// Commits `entries` to one store, one after another with nothing between. What the library itself places is refused
+    /// nowhere.
+    func place(_ entries: [Entry<State>], in core: StoreCore<State>, isOwn: Bool = false) {
+        guard isOwn || !ThreadContext.refusesDispatch() else {
             for entry in entries { entry.completion?(.failure(Self.refusal(of: entry))) }
             return
         }
@@ -71,7 +72,7 @@ final class Lane<State: Flux.State>: Sendable {
             guard number == contents.relay?.number else { return nil }
             contents.ticket += 1
             ticket = contents.ticket
-            let entry = Entry<State>(.actions([action]))
+            let entry = Entry<State>(.actions([action], isRelayed: number != nil))
             for member in contents.members {
                 guard let core = member.core else { continue }
                 targets.append(core)

@@ -18,23 +18,25 @@
 /// is already delivering to them. Equal states are skipped if the state is `Equatable`, unless
 /// `skipsEqualStates` is false.
 ///
-/// **Its end.** When the store is released its streams end, and what was queued but not started never happens. A store
-/// for the whole process is `static let shared = Store<Counter>(state: Counter())`.
+/// **Timers.** What ``State/timers`` says of an action, or ``dispatch(_:after:timer:)``, the store commits later by itself.
+///
+/// **Its end.** When the store is released its streams end, and what was queued but not started never happens, nor what
+/// its timers would have done. A store for the whole process is `static let shared = Store<Counter>(state: Counter())`.
 public final class Store<State: Flux.State>: SignalSource {
     let core: StoreCore<State>
     let subscriptions = Subscriptions()
 
     /// A store with `state`. `middleware` sees every action first, in the order listed; `initialAction` is
-    /// committed before anything else.
+    /// committed before anything else; `clock` says when timers are due.
     public convenience init(
         state: State, mutations: State.Mutations = .init(), executor: Executor = .immediate,
         skipsEqualStates: Bool = true, middleware: [Middleware<State>] = [],
-        initialAction: State.Action? = nil
+        initialAction: State.Action? = nil, clock: StoreClock = .continuous
     ) {
         self.init(
             core: StoreCore(
                 state: state, mutations: mutations, executor: executor, skipsEqualStates: skipsEqualStates,
-                middleware: middleware),
+                middleware: middleware, clock: clock),
             initialAction: initialAction)
     }
 

@@ -12,6 +12,9 @@ public final class StoreAttachment<State: Flux.State>: Sendable {
 
     /// Commits an action to every living store, in the order of their creation and in the one order of the state type.
     /// Nothing happens after ``detach()``.
+    ///
+    /// Whoever has committed the action first also has its timers, so it sets none here (``State/timers``), and takes those
+    /// away that it would have set.
     public func commit(_ action: State.Action) { lane.placeInAll(action, byRelay: number) }
 
     /// Returns `Store<State>.actions` to the stores. Further calls do nothing.
@@ -27,7 +30,7 @@ extension Store {
     /// network.onAction { action in attachment.commit(action) }
     /// ```
     ///
-    /// Instance dispatches (`store.actions`) stay local. Throws ``FluxError/relayAttached(state:)`` if there is one
+    /// Instance dispatches (`store.actions`) stay local, and so do their timers. Throws ``FluxError/relayAttached(state:)`` if there is one
     /// already.
     public static func attach(
         _ relay: @escaping @Sendable (State.Action) -> Void

@@ -16,6 +16,12 @@ final class StoreCore<State: Flux.State>: Sendable {
     let lane: Lane<State>
     let middleware: [Middleware<State>]
     let recorders = Recorders<State>()
+    let clock: StoreClock
+    /// What actions do to timers; nil where none does anything.
+    let timerRule: TimerRule<State>?
+    let timers = Mutex(TimerTable<State>())
+    /// Actions that begin at this middleware go to the mutations, and nothing else has to be done for them.
+    private let firstPlain: Int
     private let mutations: State.Mutations
     /// Why the rules can't be used at all, if so; then every commit fails with it.
     private let defect: FluxError?
@@ -25,7 +31,7 @@ final class StoreCore<State: Flux.State>: Sendable {
 
     init(
         state: State, mutations: State.Mutations, executor: Executor, skipsEqualStates: Bool,
-        middleware: [Middleware<State>]
+        middleware: [Middleware<State>], clock: StoreClock
     ) {
         emitter = Emitter(state)
         lane = .shared
@@ -33,6 +39,10 @@ final class StoreCore<State: Flux.State>: Sendable {
         defect = Self.defect(of: mutations)
         self.executor = executor
         self.middleware = middleware
+        self.clock = clock
+        let rule = State.timers
+        timerRule = rule.changes == nil ? nil : rule
+        firstPlain = rule.changes == nil ? middleware.count : .max
         areEqual = skipsEqualStates ? Equality.of(State.self) : nil
     }
 
@@ -53,6 +63,7 @@ final class StoreCore<State: Flux.State>: Sendable {
     func close() {
         lane.leave(self)
         for entry in inbox.close() { tellGone(entry) }
+        closeTimers()
         emitter.finish()
     }
 
@@ -88,30 +99,43 @@ final class StoreCore<State: Flux.State>: Sendable {
     }
 
     private func takeTurn(through ticket: UInt64) {
-        var finished: [(Entry<State>, Result<State, any Error>)] = []
+        var finished: [(Result<State, any Error>, Entry<State>)] = []
         turn.withLock { _ in
-            while let entry = inbox.next(through: ticket) { finished.append((entry, commit(entry))) }
+            while var entry = inbox.next(through: ticket) { finished.append((commit(&entry), entry)) }
         }
         emitter.deliver()
-        for (entry, result) in finished { report(result, of: entry) }
+        for (result, entry) in finished { report(result, of: entry) }
     }
 
-    private func commit(_ entry: Entry<State>) -> Result<State, any Error> {
+    /// Commits what the entry stands for. The entry of a timer that is due becomes that of its action.
+    private func commit(_ entry: inout Entry<State>) -> Result<State, any Error> {
         let before = state
         do {
             var after = before
             var committed: [State.Action] = []
             switch entry.work {
-            case .actions(let actions, let first) where first == middleware.count:
+            case .actions(let actions, let first, _) where first == firstPlain:
                 for action in actions { try mutate(&after, by: action) }
                 committed = actions
-            case .actions(let actions, let first):
-                let transaction = Transaction(core: self, state: before)
+            case .actions(let actions, let first, let isRelayed):
+                let transaction = Transaction(core: self, state: before, isRelayed: isRelayed)
                 (after, committed) = try transaction.run(actions, from: first)
+                try change(transaction.timers, isRelayed: isRelayed)
             case .replay(let start, let actions, let whenDone):
                 after = start
                 for action in actions { try mutate(&after, by: action) }
                 whenDone()
+            case .timer(let timer):
+                if let defect = timer.defect {
+                    throw FluxError.timerRefused(timer: timer.timer, reason: defect)
+                }
+                try change([timer])
+                return .success(before)
+            case .dueTimer:
+                defer { setAlarm() }
+                guard let action = takeDueAction() else { return .success(before) }
+                entry = Entry(.actions([action]))
+                return commit(&entry)
             }
             recorders.record(before: before, committed)
             if areEqual?(before, after) != true { emitter.put(after) }

@@ -25,6 +25,28 @@ extension Computed<Count> {
     var isEven: Bool { state.value.isMultiple(of: 2) }
 }
 
+struct Light: State, Equatable {
+    fileprivate(set) var isOn = false
+
+    enum Action: Codable, Sendable { case switchOn(seconds: Int = 300), switchOff }
+
+    static let timers = TimerRule<Light> { action, state in
+        switch action {
+        case .switchOn(let seconds): [.set("off", after: .seconds(seconds), .switchOff)]
+        case .switchOff: [.cancel("off")]
+        }
+    }
+
+    struct Mutations: Flux.Mutations {
+        func commit(_ action: Action, to state: inout Light) {
+            switch action {
+            case .switchOn: state.isOn = true
+            case .switchOff: state.isOn = false
+            }
+        }
+    }
+}
+
 @Suite struct LandingPageTests {
     @Test func landingPage() {
         let seen = Journal<Int>()
@@ -36,5 +58,21 @@ extension Computed<Count> {
         Store<Count>.actions.increment(by: 2)
         #expect(seen.entries == [0, 1, 3])
         #expect(!even.value)
+    }
+
+    @Test func later() {
+        let seen = Journal<Bool>()
+        func print(_ value: Bool) { seen.write(value) }
+        let time = ManualClock()
+        let light = Store<Light>(state: Light(), clock: time.clock)
+        light.dispatch(.switchOn())
+        time.advance(by: .seconds(299))
+        print(light.state.isOn)  // true
+        time.advance(by: .seconds(1))
+        print(light.state.isOn)  // false
+        light.dispatch(.switchOn(), after: .seconds(3600), timer: "dusk")
+        light.cancelTimer("dusk")
+        #expect(seen.entries == [true, false])
+        #expect(light.timers.isEmpty)
     }
 }
