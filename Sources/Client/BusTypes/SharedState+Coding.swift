@@ -39,6 +39,10 @@ extension SharedState {
                     + "a small letter and goes on with at most 63 letters, digits, _ or -.")
         }
         mistakes += actions.mistakes + published.mistakes
+        if let timeToLive, !(TimerLimits.shortest...TimerLimits.longest ~= timeToLive) {
+            mistakes.append(
+                "\(Self.self).timeToLive is \(timeToLive); let it be from 10 milliseconds to ten years.")
+        }
         do {
             let initial = try Self().encodedMembers()
             for name in published.names where initial[name] != nil {

@@ -24,7 +24,8 @@ import Flux
 ///
 /// Mutations of a shared state run where they have to stand whatever comes: in the daemon, with payloads and
 /// states from any client. What traps there, such as an integer that overflows or an index out of range, ends the
-/// daemon. Throw instead, and choose members that can't hold what the rules don't expect (`UInt16`, an enum).
+/// daemon. Throw instead, and choose members that can't hold what the rules don't expect (`UInt16`, an enum). The same
+/// holds for ``State/timers``, whose actions the daemon commits when they are due, also after a restart.
 /// Strings and dictionary keys in Swift are equal by Unicode equivalence, on the wire by their bytes.
 public protocol SharedState: State, Codable where Action: Codable {
     /// The name of the state type on the wire; the Swift type's own, with the first letter lower-cased.
@@ -35,6 +36,10 @@ public protocol SharedState: State, Codable where Action: Codable {
 
     /// Values derived from the state that a daemon publishes as further members of it; none by default.
     static var published: PublishedValues<Self> { get }
+
+    /// How long a store that a client creates lives without a dispatch that reaches it; for ever by default. A client may
+    /// say otherwise when it creates the store.
+    static var timeToLive: Duration? { get }
 
     /// The version of the state's form, from 1 on; 1 by default. A daemon that is started on a log with states of an
     /// earlier version migrates them; one with states of a later version is refused.
@@ -72,6 +77,8 @@ extension SharedState {
     }
 
     public static var published: PublishedValues<Self> { PublishedValues() }
+
+    public static var timeToLive: Duration? { nil }
 
     public static var version: Int { 1 }
 

@@ -36,10 +36,14 @@ extension CompiledType {
         } catch {
             throw rejection(of: index, in: context, "its state can't be read, \(error)")
         }
+        let before = timerChanges == nil ? nil : state
         do {
             try mutations.commit(action, to: &state)
         } catch {
             throw rejection(of: index, in: context, CompiledTypeText.reason(error))
+        }
+        if let before, let reason = changeTimers(by: action, before, in: context) {
+            throw rejection(of: index, in: context, reason)
         }
         do {
             return try Self.object(of: state)

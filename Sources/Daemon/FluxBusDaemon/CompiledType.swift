@@ -16,10 +16,13 @@ package final class CompiledType<State: SharedState>: StateType {
     package let initial: JSONObject
     package let waitFor: [String] = []
     package let actionNames: [String]
+    package let timeToLive: Int?
 
     let actions: ActionList<State>
     let published: PublishedValues<State>
     let mutations = State.Mutations()
+    /// Nil where no action has anything to do with timers.
+    let timerChanges = State.timers.changes
     /// `initial` without published values.
     private let plain: JSONObject
     /// The names of all members that a state may have, also of those that are absent at first.
@@ -39,6 +42,7 @@ package final class CompiledType<State: SharedState>: StateType {
         actions = State.actions
         published = State.published
         actionNames = actions.names
+        timeToLive = State.timeToLive?.milliseconds
         let trace = DecodingTrace(depth: 0)
         do {
             let state = State()
@@ -131,7 +135,8 @@ package final class CompiledType<State: SharedState>: StateType {
 
     // MARK: Definition
 
-    /// The type in the form of a declared one. Published values are named, without the code that computes them.
+    /// The type in the form of a declared one. Published values are named, without the code that computes them. Of timers
+    /// only the code knows which action sets which: where there may be any, `timers` is null.
     private static func definition(_ plain: JSONObject) -> JSON {
         var actions = JSONObject()
         for form in State.actions.usable {
@@ -143,6 +148,10 @@ package final class CompiledType<State: SharedState>: StateType {
             "type": .string(State.typeName), "initial": .object(plain), "actions": .object(actions),
         ]
         if State.version != 1 { definition["version"] = .int(State.version) }
+        if let timeToLive = State.timeToLive {
+            definition["ttl"] = DurationText.seconds(timeToLive.milliseconds)
+        }
+        if State.timers.changes != nil { definition["timers"] = .null }
         if !State.published.isEmpty {
             var computed = JSONObject()
             for name in State.published.names { computed[name] = .null }
