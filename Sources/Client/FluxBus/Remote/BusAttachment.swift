@@ -14,7 +14,8 @@ import Synchronization
 ///
 /// Actions for all stores of the type, whichever process dispatched them, come back from the bus and are committed to
 /// the local stores in the order of their revisions; so all processes see the same order. Actions to a single store of
-/// the bus are not for the local ones, and instance actions of a local store stay local.
+/// the bus are not for the local ones, and instance actions of a local store stay local. What comes from the bus sets no
+/// timers of local stores (``Flux/State/timers``): the bus has set those of its own stores.
 ///
 /// It ends with `detach()`, when it is released, or when the bus ends.
 public final class BusAttachment<State: SharedState>: Sendable {

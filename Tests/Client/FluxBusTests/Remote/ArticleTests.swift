@@ -195,6 +195,17 @@ import Testing
         #expect(try await other.stores(matching: "desk/*").stores.isEmpty)
     }
 
+    @Test func actionComesLater() async throws {
+        let (live, bus) = try await bus()
+        try await bus.create("lamp/desk")
+        let lamp = try await bus.store("desk", of: Lamp.self)
+        try await lamp.dispatch(.dim(to: 0), after: .seconds(300), timer: "off")
+        #expect(try await bus.timers().timers.map(\.action) == ["dim"])
+        try await lamp.cancelTimer("off")
+        #expect(try await bus.timers().timers.isEmpty)
+        _ = live
+    }
+
     @Test func optimisticStoreShowsAtOnce() async throws {
         let (live, bus) = try await bus()
         try await bus.create("lamp/desk")
