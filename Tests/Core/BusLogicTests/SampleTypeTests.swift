@@ -13,7 +13,10 @@ struct SampleTypeTests {
 
     @Test func allOfThemLoadAndComeBackFromTheirDefinition() throws {
         let types = try TypeCatalog(directory: Repository.sampleTypes).types
-        #expect(types.map(\.name) == ["counter", "door", "lease", "light", "presence", "thermostat", "todo", "value"])
+        #expect(
+            types.map(\.name) == [
+                "counter", "door", "lease", "light", "presence", "thermostat", "todo", "value",
+            ])
         for type in types {
             let again = try DeclaredType(definition: JSON(parsing: type.definition.encoded))
             #expect(again.definition == type.definition)

@@ -1,8 +1,10 @@
+import BusDefinitions
 import BusEngine
 import BusJSON
 import BusLogic
 import BusMachine
 import BusProtocol
+import BusSource
 import Flux
 import FluxBusDaemon
 import TestSupport
@@ -254,6 +256,41 @@ import Testing
         #expect(try state(bus)?["times"] == 1)
     }
 
+    /// Another build, whose lanterns have a further member.
+    enum Next {
+        struct Lantern: SharedState {
+            var isOn = false
+            var cause = ""
+            static let version = 2
+            enum Action: Codable, Sendable { case switchOff(reason: String? = nil) }
+            static let actions = ActionList<Lantern>(.switchOff())
+            struct Mutations: Flux.Mutations {
+                func commit(_ action: Lantern.Action, to state: inout Lantern) {
+                    if case .switchOff(let reason) = action {
+                        (state.isOn, state.cause) = (false, reason ?? "")
+                    }
+                }
+            }
+            static func migrate(_ state: JSON, from version: Int) throws -> JSON {
+                ["isOn": state["isOn"] ?? false, "cause": "unknown"]
+            }
+        }
+    }
+
+    /// What the log says of an earlier build's rule is that there was one; its timers are in the snapshot.
+    @Test func laterBuildTakesTimersOver() throws {
+        let bus = try bus()
+        _ = try ask(bus.connect(), switchOn)
+        bus.written?.takeSnapshot(bus.engine.snapshot(), at: bus.engine.revision)
+        let natives = try FluxBusDaemon.compile([Next.Lantern.self, Guest.self])
+        let next = try bus.crash { $0.natives = natives }
+        #expect(try state(next) == ["isOn": true, "cause": "unknown"])
+        next.advance(milliseconds: 300_000)
+        #expect(try state(next) == ["isOn": false, "cause": "timer"])
+        let again = try next.crash()
+        #expect(again.engine.stateDigest == next.engine.stateDigest)
+    }
+
     // MARK: Leases and definitions
 
     @Test func storesOfATypeWithATimeToLiveGoWithoutADispatch() throws {
@@ -279,6 +316,24 @@ import Testing
         #expect(try definition("lantern")?["ttl"] == nil)
         #expect(try definition("guest")?["ttl"] == 60)
         #expect(try definition("guest")?.object?.keys.contains("timers") == false)
+    }
+
+    /// What `types` shows can be compiled, by whoever reads a log; a file can't say that its timers are in code.
+    @Test func definitionsCanBeReadWithoutTheCode() throws {
+        for type in try FluxBusDaemon.compile([Lantern.self, Guest.self]) {
+            let declared = try DeclaredType(definition: type.definition)
+            #expect(declared.timeToLive == type.timeToLive)
+            #expect(declared.actionNames == type.actionNames)
+        }
+        for timers in ["null", "{}"] {
+            let file = "type: t\ninitial: {}\ntimers: \(timers)\n"
+            #expect(throws: SourceError.self) {
+                try TypeCatalog([.init(name: "t.yaml", bytes: Array(file.utf8))])
+            }
+        }
+        #expect(throws: SourceError.self) {
+            try DeclaredType(definition: ["type": "t", "initial": [:], "timers": [:]])
+        }
     }
 
     struct Mayfly: SharedState {

@@ -35,7 +35,8 @@ package final class DeclaredType: StateType {
     }
 
     /// Compiles a definition as `types` shows it, and as a log has it: a bus accepted it before, so only what can't be
-    /// compiled is refused. One of a type in code lacks what is code there: the steps from earlier versions, too.
+    /// compiled is refused. One of a type in code lacks what is code there: the steps from earlier
+    /// versions, and the rule for timers.
     package convenience init(definition: JSON) throws(SourceError) {
         try self.init(
             accepted: LocatedValue(definition, name: definition["type"]?.string ?? "definition"))
@@ -63,7 +64,7 @@ package final class DeclaredType: StateType {
 
     private convenience init(_ source: LocatedValue, _ mistakes: Mistakes) throws(SourceError) {
         var loader = DefinitionLoader(source, mistakes)
-        loader.mayLackSteps = !mistakes.isStrict
+        loader.mayLackCode = !mistakes.isStrict
         let parts = loader.load()
         if let first = mistakes.first { throw first }
         self.init(parts)

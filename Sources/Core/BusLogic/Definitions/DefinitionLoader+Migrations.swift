@@ -27,7 +27,7 @@ extension DefinitionLoader {
         var loaded: [Migrations.Step?] = []
         for from in 1..<max(1, version) {
             guard let step = steps?[String(from)] else {
-                if mayLackSteps {
+                if mayLackCode {
                     loaded.append(nil)
                     continue
                 }

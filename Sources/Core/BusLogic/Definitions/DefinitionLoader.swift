@@ -31,8 +31,8 @@ struct DefinitionLoader {
     /// Whether `initial` and `state` could be read: otherwise nothing is said about members that they lack.
     var isShapeKnown = true
 
-    /// Whether steps between versions may be left out.
-    var mayLackSteps = false
+    /// Whether what is code somewhere may be left out: steps between versions, and what actions do to timers.
+    var mayLackCode = false
 
     static let members = [
         "type", "summary", "version", "state", "initial", "computed", "waitFor", "ttl", "actions", "migrate",

@@ -122,6 +122,28 @@ import Testing
         #expect(try Counter.timers.changes(by: .increment(), in: Counter()).isEmpty)
     }
 
+    /// A state whose rule does what it should not.
+    struct Meddler: State {
+        enum Action: Sendable { case call(@Sendable () -> Void) }
+        static let timers = TimerRule<Meddler> { action, _ in
+            if case .call(let misdeed) = action { misdeed() }
+            return [.set("t", after: .seconds(1), action)]
+        }
+        struct Mutations: Flux.Mutations {
+            func commit(_ action: Action, to state: inout Meddler) {}
+        }
+    }
+
+    @Test func dispatchInsideARuleIsRefused() async {
+        let counter = Store<Counter>(state: Counter())
+        let store = Store<Meddler>(state: Meddler(), clock: time.clock)
+        await #expect(throws: FluxError.self) {
+            try await store.state(after: .call { counter.dispatch(.increment()) })
+        }
+        #expect(counter.state.count == 0)
+        #expect(store.timers.isEmpty)
+    }
+
     // MARK: Dispatches for later
 
     @Test func dispatchForLaterIsCommittedThen() {
@@ -215,6 +237,27 @@ import Testing
         time.advance(by: .seconds(1))
         manual.runAll()
         #expect(store.state.reasons == ["timer", "b"])
+    }
+
+    @Test func everythingOverdueFires() {
+        let manual = ManualExecutor()
+        let store = lamp(executor: manual.executor)
+        store.dispatch(.setMany(count: 3))
+        manual.runAll()
+        time.advance(by: .seconds(60))
+        #expect(manual.count == 1)
+        manual.runAll()
+        #expect(store.state.reasons == ["0", "1", "2"])
+    }
+
+    /// What the clock does is no dispatch of the mutation that happens to advance it.
+    @Test func clockMayBeAdvancedAnywhere() async throws {
+        enum Advancing {}
+        let time = time
+        let lamp = lamp(first: .switchOn(seconds: 1))
+        let store = Store<Ledger<Advancing>>(state: .init())
+        try await store.state(after: .call { time.advance(by: .seconds(1)) })
+        #expect(lamp.state.reasons == ["timer"])
     }
 
     // MARK: Middleware, recordings, relays
