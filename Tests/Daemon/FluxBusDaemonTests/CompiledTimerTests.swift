@@ -359,7 +359,7 @@ import Testing
         #expect(TimerLimits.shortest == .milliseconds(DurationText.shortest))
         #expect(TimerLimits.longest == .milliseconds(DurationText.longest))
         #expect(TimerLimits.nameRule == Names.timerNameRule)
-        for name in ["", "a", "9", "_", "a_:@-9", "ä", "a b", "a\n", "@1"]
+        for name in ["", "a", "9", "_", "a_:@-9", "ä", "a b", "a.b", "a\n", "@1"]
             + [63, 64, 65].map({ String(repeating: "x", count: $0) })
         {
             #expect(TimerLimits.isName(name) == Names.isTimerName(name), "\(name)")

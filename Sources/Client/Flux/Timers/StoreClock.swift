@@ -16,9 +16,9 @@ public struct StoreClock: Sendable {
     ///
     /// - Parameters:
     ///   - now: The time that has passed since a moment of the clock's choice. It never goes back.
-    ///   - wake: Arranges that the closure is called when `now` has reached that time, on any thread, never while a lock
-    ///     is held that `now` or `wake` need. A call too early does no harm if another one follows. When the disposable
-    ///     is disposed of, the call is no longer wanted.
+    ///   - wake: Arranges that the closure is called once `now` has reached that time; if it has already, at once. The
+    ///     call may come on any thread, but not under a lock that `now` or `wake` take. One that comes too early does
+    ///     no harm: the store asks again. Disposing of what is returned means that no call is wanted any more.
     public init(
         now: @escaping @Sendable () -> Duration,
         wake: @escaping @Sendable (_ time: Duration, _ body: @escaping @Sendable () -> Void) -> Disposable
