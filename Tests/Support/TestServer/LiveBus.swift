@@ -21,6 +21,8 @@ package final class LiveBus {
         package var natives: [any StateType] = []
         package var stores = ["counter/main"]
         package var hasLog = false
+        /// The log's file; others beside it begin with its name.
+        package static let logName = "bus.sqlite"
         package var timeouts = Timeouts()
         package var service = Service.none
         package var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -96,7 +98,7 @@ extension LiveBus.Setup {
             flags: ConfigurationOverrides(
                 listen: ["unix:\(path)/s"] + listen, tokens: tokens.map { _ in "\(path)/tokens" },
                 types: "\(path)/types", stores: stores, limits: limits,
-                log: hasLog ? "\(path)/bus.sqlite" : nil),
+                log: hasLog ? "\(path)/\(Self.logName)" : nil),
             environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml",
             natives: natives)
         return BusServer(loaded, service: service, timeouts: timeouts, logger: logger)

@@ -41,8 +41,6 @@ package struct Redefinition {
     package fileprivate(set) var migrations: [Migration] = []
     /// The stores that would differ, with their new states.
     package fileprivate(set) var states: [(store: Int32, state: JSONObject)] = []
-    /// How many stores were looked at.
-    package fileprivate(set) var looked = 0
 
     /// Whether nothing is to be committed.
     package var isEmpty: Bool { definitions.isEmpty && undefined.isEmpty }
@@ -102,7 +100,6 @@ extension StateMachine {
         for index in entry.members where index >= 0 {
             let record = stores.pointer(index)
             if !isWithEphemeral, record.pointee.owner >= 0 { continue }
-            planned.looked += 1
             do throws(PayloadFailure) {
                 let state = try type.adopt(
                     entry.type.definition.withoutComputed(record.pointee.state), of: old)

@@ -93,9 +93,7 @@ extension Engine {
 
     private func redefinition(with types: [any StateType]) throws(ReloadFailure) -> Redefinition {
         do throws(Redefinition.Refusal) {
-            let planned = try machine.redefinition(with: types)
-            clock.work += Work.reloadedStore * planned.looked
-            return planned
+            return try machine.redefinition(with: types)
         } catch {
             throw ReloadFailure(message: "The old definitions stay. \(error.message)")
         }

@@ -54,6 +54,4 @@ enum Work {
     static let encodedByte = 2
     /// Definitions that are reloaded from their files.
     static let reload = 3_000_000
-    /// A store whose state is worked out anew for another definition.
-    static let reloadedStore = 2_000
 }

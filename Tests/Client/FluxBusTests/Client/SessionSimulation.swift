@@ -199,6 +199,7 @@ final class SessionSimulation {
         submit(
             Submission(
                 .request(BusRequest("create", members)), role: .createEphemeral("counter/mine", state: nil),
+                repetition: .keyed,
                 onOutcome: { [score] outcome in score.note(outcome) }))
     }
 

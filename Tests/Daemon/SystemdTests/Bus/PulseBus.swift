@@ -1,4 +1,5 @@
 import BusServer
+import Foundation
 import Glibc
 import TestFiles
 import TestServer
@@ -38,6 +39,25 @@ struct PulseBus {
     func stop(_ server: BusServer) throws {
         server.stop()
         server.waitUntilStopped()
+    }
+
+    /// Stops a daemon, and leaves its log as it would be if it had been killed: with code a daemon that stops leaves a
+    /// snapshot, and the next one has nothing to carry out again.
+    func endAsIfKilled(_ server: BusServer) throws {
+        let files = FileManager.default
+        let kept = directory.path + "/kept"
+        try files.createDirectory(atPath: kept, withIntermediateDirectories: false)
+        func logFiles(_ folder: String) throws -> [String] {
+            try files.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix(LiveBus.Setup.logName) }
+        }
+        for name in try logFiles(directory.path) {
+            try files.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(kept)/\(name)")
+        }
+        try stop(server)
+        for name in try logFiles(directory.path) { try files.removeItem(atPath: "\(directory.path)/\(name)") }
+        for name in try logFiles(kept) {
+            try files.moveItem(atPath: "\(kept)/\(name)", toPath: "\(directory.path)/\(name)")
+        }
     }
 
     /// The next notification of this kind.

@@ -43,8 +43,7 @@ import Testing
                     #expect(try client.line()?.contains("\"revision\":\(revision)") == true)
                 }
                 client.close()
-                first.stop()
-                first.waitUntilStopped()
+                try bus.endAsIfKilled(first)
                 while manager.next() != nil {}
 
                 // Each of the three commits is carried out again, and the first takes longer than anybody waits without a word.

@@ -67,8 +67,6 @@ try show(hall.state.isEven)
 // What no bus is needed for.
 try show(Everything())
 var full = Everything()
-full.late = "late"
-full.lateNull = .some(nil)
 full.mode = .byHand
 full.rooms["attic"] = .init(both: .some(nil), door: .init(open: true), note: "n", self_: false, size: 1.5)
 try show(full)

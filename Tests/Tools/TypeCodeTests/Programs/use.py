@@ -66,7 +66,7 @@ def mistakes() -> None:
 
 def described(state: everything.Everything) -> str:
     rooms = [room["size"] + 1 for room in state["rooms"].values()]
-    state["late"] + 1  # type: ignore
+    state["title"] + 1  # type: ignore
     state["step"] = 3  # type: ignore
     return f"{state['title']} {state['count'] + 1} {state['mode'] == 'by hand'} {rooms} {state['plain list']}"
 

@@ -72,11 +72,11 @@ export function mistakes(): void {
 
 export function described(state: Everything): string {
   // @ts-expect-error
-  const late: string = state.late;
+  const title: number = state.title;
   // @ts-expect-error
   state.count = 5;
   const size: number | undefined = state.rooms["hall"]?.size;
-  return `${state.title} ${state.count + 1} ${state.mode === "by hand"} ${size} ${state["plain list"].length} ${late}`;
+  return `${state.title} ${state.count + 1} ${state.mode === "by hand"} ${size} ${state["plain list"].length} ${title}`;
 }
 
 export function applied(action: CounterAction): number {

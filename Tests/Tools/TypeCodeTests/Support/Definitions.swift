@@ -74,14 +74,14 @@ enum Definitions {
                 "properties": {
                   "size": "number", "note": { "type": "string", "nullable": true, "summary": "\#(hostile)" },
                   "self": "boolean", "lights": { "type": "array", "items": "any" },
-                  "both": { "type": "integer", "nullable": true, "default": 1 }, "any thing": "any",
+                  "both": { "type": "integer", "nullable": true }, "any thing": "any",
                   "door": { "type": "object", "properties": { "open": "boolean" }, "required": ["open"] }
                 }
               },
               "default": { "hall": { "size": 9, "note": null, "self": true, "door": { "open": false } } }
             },
             "nothing": { "type": "object", "properties": {}, "default": {} },
-            "late": "string", "lateNull": { "type": "integer", "nullable": true }, "class": { "type": "string", "default": "" }
+            "class": { "type": "string", "default": "" }
           },
           "initial": { "ratio": 2, "undeclared": 1 },
           "computed": { "sum": { "+": [1, 2] } },
