@@ -386,14 +386,15 @@ public final class RequestReader {
         return nil
     }
 
+    /// Those of keyed dispatches first.
     private static let others: [(name: StaticString, member: Member)] = [
-        ("at", .at), ("in", .in), ("ack", .ack), ("ttl", .ttl), ("key", .key), ("sub", .sub),
-        ("after", .after), ("epoch", .epoch),
+        ("ack", .ack), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch),
         ("limit", .limit), ("match", .match), ("since", .since), ("state", .state), ("until", .until),
-        ("cause", .cause), ("timer", .timer), ("token", .token), ("client", .client), ("dryRun", .dryRun),
+        ("cause", .cause), ("token", .token), ("client", .client), ("dryRun", .dryRun),
         ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),
-        ("version", .version), ("session", .session), ("linger", .linger), ("protocol", .protocol),
-        ("revision", .revision), ("ephemeral", .ephemeral),
-        ("ifMissing", .ifMissing), ("ifRevision", .ifRevision),
+        ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
+        ("ifMissing", .ifMissing), ("ifRevision", .ifRevision), ("in", .in), ("at", .at),
+        ("timer", .timer), ("ttl", .ttl), ("version", .version), ("session", .session),
+        ("linger", .linger),
     ]
 }
