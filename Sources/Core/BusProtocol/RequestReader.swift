@@ -386,7 +386,6 @@ public final class RequestReader {
         return nil
     }
 
-    /// Those of keyed dispatches first.
     private static let others: [(name: StaticString, member: Member)] = [
         ("ack", .ack), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch),
         ("limit", .limit), ("match", .match), ("since", .since), ("state", .state), ("until", .until),
