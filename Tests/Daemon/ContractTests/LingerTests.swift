@@ -131,6 +131,18 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
+    /// The log knows the name of a session that has nothing but a will.
+    @Test func aWillAloneLingersAcrossACrash() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        _ = try client(bus, Self.hello, Self.will)
+        let next = try bus.crash()
+        next.advance(milliseconds: 9_000)
+        #expect(try count(next) == 0)
+        #expect(try next.connect().reply(to: Self.hello)["resumed"] == true)
+        next.advance(milliseconds: 60_000)
+        #expect(try count(next) == 0)
+    }
+
     /// Also one that lingers while the daemon is restarted, with and without a log, and from a snapshot.
     @Test func whatLingersSurvivesARestart() throws {
         for hasLog in [true, false] {
