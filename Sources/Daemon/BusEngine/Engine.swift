@@ -168,6 +168,12 @@ package final class Engine {
         return due == .max ? nil : due
     }
 
+    /// Does what is due by now, if anything is.
+    @inline(__always)
+    package func tickIfDue() {
+        if min(nextDeadline ?? .max, nextTimer ?? .max) <= clock.now { tick() }
+    }
+
     /// Does what is due by now.
     package func tick() {
         hub.tick()

@@ -6,17 +6,7 @@ import Testing
 
 /// A definition that is wrong in any way is refused with its line, and the word that was probably meant.
 struct LoadErrorTests {
-    /// A definition in which `§` marks where the error must be found.
-    struct Case: CustomTestStringConvertible {
-        let yaml: String
-        let message: String
-        var testDescription: String { message }
-
-        init(_ yaml: String, _ message: String) {
-            self.yaml = yaml
-            self.message = message
-        }
-    }
+    typealias Case = MarkedMistake
 
     private static let head = "type: thing\ninitial: { count: 0, list: [] }\n"
 
@@ -111,19 +101,16 @@ struct LoadErrorTests {
 
     @Test(arguments: cases)
     func theErrorNamesItsPlace(_ test: Case) throws {
-        let lines = test.yaml.split(separator: "\n", omittingEmptySubsequences: false)
-        let line = try #require(lines.firstIndex { $0.contains("§") })
-        let column = try #require(Array(lines[line].unicodeScalars).firstIndex(of: "§"))
-        let yaml = test.yaml.replacing("§", with: "")
+        let (line, column) = (try test.line, try test.column)
         let error = try #require(
             #expect(throws: SourceError.self) {
-                try DeclaredType(LocatedValue.read(yaml, file: "thing.yaml"))
+                try DeclaredType(LocatedValue.read(test.text, file: "thing.yaml"))
             })
         #expect(error.message.contains(test.message), "\(error)")
         // What is empty has its place where the next thing begins.
         if !test.yaml.hasSuffix("§"), !test.yaml.contains("§}") {
-            #expect(error.line == line + 1, "\(error)")
-            #expect(error.column == column + 1, "\(error)")
+            #expect(error.line == line, "\(error)")
+            #expect(error.column == column, "\(error)")
         }
         #expect(error.description.hasPrefix("thing.yaml:\(error.line):\(error.column): "))
     }
@@ -136,7 +123,7 @@ struct LoadErrorTests {
     }
 }
 
-extension LoadErrorTests.Case {
+extension MarkedMistake {
     /// The same with the mark elsewhere.
     func moved(to body: String) -> Self {
         Self(yaml.replacing("set: §[count]", with: body), message)

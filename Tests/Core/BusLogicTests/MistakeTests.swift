@@ -6,38 +6,10 @@ import Testing
 /// Mistakes that people make who write their first types: each is found when the file is loaded, with its line, and the
 /// message says what to write instead.
 struct MistakeTests {
-    /// A definition in which `§` marks the mistake's line, and what the message says.
-    struct Mistake: CustomTestStringConvertible {
-        let yaml: String
-        let message: String
-        var testDescription: String { message }
+    typealias Mistake = MarkedMistake
 
-        init(_ yaml: String, _ message: String) {
-            self.yaml = yaml
-            self.message = message
-        }
-
-        /// An action of a lamp without a schema.
-        static func action(_ body: String, _ message: String) -> Mistake {
-            Mistake("\(lamp)actions:\n  dim:\n    payload: { level: integer? }\n    \(body)\n", message)
-        }
-
-        /// An action of a lamp with one.
-        static func shaped(_ body: String, _ message: String) -> Mistake {
-            Mistake("\(shape)actions:\n  dim:\n    payload: { level: string? }\n    \(body)\n", message)
-        }
-
-        var text: String { yaml.replacing("§", with: "") }
-        var line: Int {
-            get throws {
-                let lines = yaml.split(separator: "\n", omittingEmptySubsequences: false)
-                return try #require(lines.firstIndex { $0.contains("§") }) + 1
-            }
-        }
-    }
-
-    private static let lamp = "type: lamp\ninitial: { on: false, brightness: 50, log: [] }\n"
-    private static let shape = """
+    fileprivate static let lamp = "type: lamp\ninitial: { on: false, brightness: 50, log: [] }\n"
+    fileprivate static let shape = """
         type: lamp
         state:
           on: { type: boolean, default: false }
@@ -255,5 +227,19 @@ struct MistakeTests {
         let bench = StoreBench(try DeclaredType(definition: old.json))
         try bench.dispatch("dim")
         #expect(bench.state["new"] == "state.on")
+    }
+}
+
+extension MarkedMistake {
+    /// An action of a lamp without a schema.
+    fileprivate static func action(_ body: String, _ message: String) -> MarkedMistake {
+        MarkedMistake(
+            "\(MistakeTests.lamp)actions:\n  dim:\n    payload: { level: integer? }\n    \(body)\n", message)
+    }
+
+    /// An action of a lamp with one.
+    fileprivate static func shaped(_ body: String, _ message: String) -> MarkedMistake {
+        MarkedMistake(
+            "\(MistakeTests.shape)actions:\n  dim:\n    payload: { level: string? }\n    \(body)\n", message)
     }
 }

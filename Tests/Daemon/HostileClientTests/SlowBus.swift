@@ -41,7 +41,7 @@ final class SlowBus {
     func turn(after milliseconds: Int = 1) {
         now += milliseconds
         engine.beginTurn(at: now)
-        engine.tick()
+        engine.tickIfDue()
         engine.relieveMemory()
         engine.takeReady { _ in }
     }

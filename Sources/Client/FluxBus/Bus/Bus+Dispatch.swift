@@ -53,7 +53,7 @@ extension Bus {
         let submission = dispatchSubmission(
             action, target, payload, ifRevision: nil, usesKey: nil, timeout: .never, isAcknowledged: false)
         await core.submit(submission)
-        if case .failure(let error)? = submission.outcome { throw error }
+        if let error = submission.refusal { throw error }
     }
 
     /// Dispatches several actions as one commit: all or none.

@@ -85,7 +85,7 @@ extension ClientSession {
                     EphemeralStore(address: address, state: state, pending: sent.submission, sent: sent))
             } else if sent.isRepeated, sent.submission.repetition == .never {
                 let error = Self.outcomeUnknown(reason)
-                if !sent.submission.isAcknowledged { effects.append(.notice(.dispatchFailed(error))) }
+                noticeFailure(of: sent.submission, error)
                 effects.append(.complete(sent.submission, .failure(error)))
             } else {
                 sent.id = 0

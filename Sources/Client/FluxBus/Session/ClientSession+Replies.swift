@@ -70,7 +70,7 @@ extension ClientSession {
         case .dispatch(let reply): saw(reply.revision, submission.role)
         case .object(let reply): if let revision = reply["revision"]?.int { saw(revision, submission.role) }
         case .failure(let error):
-            if !submission.isAcknowledged { effects.append(.notice(.dispatchFailed(error))) }
+            noticeFailure(of: submission, error)
             // A conflict over `ifRevision` names the store's revision; the other kind means that the bus can't say
             // whether the request was committed before.
             if sent.isRepeated, submission.repetition == .keyed, error.code == .conflict,
@@ -98,6 +98,13 @@ extension ClientSession {
         case .leave: leaving = .answered
         case .probe, .own: break
         }
+    }
+
+    /// Nobody waits for the answer to an unacknowledged dispatch: that it failed is told by a notice, and only so.
+    mutating func noticeFailure(of submission: Submission, _ error: BusError) {
+        if submission.isAcknowledged { return }
+        submission.failsByNotice()
+        effects.append(.notice(.dispatchFailed(error)))
     }
 
     private mutating func saw(_ revision: Int, _ role: Submission.Role) {

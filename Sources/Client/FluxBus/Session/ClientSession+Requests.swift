@@ -109,7 +109,7 @@ extension ClientSession {
     private mutating func refuseLong(_ submission: Submission, _ length: Int) {
         let error = BusError(
             .tooLarge, "This request takes \(length) bytes, the bus takes \(lineLimit); send less at a time.")
-        if !submission.isAcknowledged { effects.append(.notice(.dispatchFailed(error))) }
+        noticeFailure(of: submission, error)
         if case .subscribe(let request) = submission.role { subscriptions[request.number] = nil }
         guard !submission.role.isOwn else { return finish(error) }
         effects.append(.complete(submission, .failure(error)))

@@ -34,6 +34,8 @@ package final class Submission: Sendable {
         var outcome: ReplyOutcome?
         /// Whether the callback has returned, if there is one: waiters come after it.
         var isTold = false
+        /// Whether a notice tells of the failure.
+        var failsByNotice = false
         var callback: (@Sendable (ReplyOutcome) -> Void)?
         var waiting: [UnsafeContinuation<ReplyOutcome, Never>] = []
     }
@@ -65,6 +67,17 @@ package final class Submission: Sendable {
 
     /// The outcome, if there is one.
     package var outcome: ReplyOutcome? { state.withLock { $0.outcome } }
+
+    /// Why it never left for the bus, or was given up; nil as long as it goes on, and for failures that a notice tells.
+    package var refusal: BusError? {
+        state.withLock { state in
+            guard !state.failsByNotice, case .failure(let error)? = state.outcome else { return nil }
+            return error
+        }
+    }
+
+    /// From now on a failure is told by a notice.
+    func failsByNotice() { state.withLock { $0.failsByNotice = true } }
 
     var isSettled: Bool { state.withLock { $0.outcome != nil } }
 

@@ -38,9 +38,11 @@ struct LingeringSessions {
         return found
     }
 
+    /// Whether any ends now.
+    func hasDue(at time: Int) -> Bool { nextDeadline.map { $0 <= time } ?? false }
+
     /// Those that end now, in the order in which they do.
     mutating func takeDue(at time: Int) -> [Lingering] {
-        guard let nextDeadline, nextDeadline <= time else { return [] }
         let due = all.values.filter { $0.deadline <= time }
         for lingering in due { all[lingering.session.id] = nil }
         findDeadline()

@@ -99,6 +99,7 @@ extension Engine {
 
     /// Ends the sessions whose clients did not come back.
     func endLingeringSessions() {
+        guard lingering.hasDue(at: clock.now) else { return }
         for due in lingering.takeDue(at: clock.now) {
             if let connection = due.connection { endInTurn(connection) } else { end(due.session) }
         }

@@ -166,14 +166,14 @@ final class Scheduler {
         }
     }
 
-    /// Whether other connections than this one were active lately.
-    private func isOtherActive(than id: ConnectionID) -> Bool {
-        let at = latestActive == id ? otherActiveAt : latestActiveAt
-        return clock.now - at < DaemonLimits.activeMilliseconds
+    /// When the gate opens to a connection: after the pause, or as soon as no other connection has been active lately.
+    private func opening(to id: ConnectionID) -> Int {
+        let othersActiveAt = latestActive == id ? otherActiveAt : latestActiveAt
+        return min(gateOpensAt, othersActiveAt + DaemonLimits.activeMilliseconds)
     }
 
     /// Whether long commits of a connection have to wait.
-    func isGateClosed(to id: ConnectionID) -> Bool { clock.now < gateOpensAt && isOtherActive(than: id) }
+    func isGateClosed(to id: ConnectionID) -> Bool { clock.now < opening(to: id) }
 
     /// A long request was executed.
     func closeGate(after cost: Int) {
@@ -191,28 +191,27 @@ final class Scheduler {
         }
     }
 
-    /// When one that waits at the gate can continue, in milliseconds since 1970.
+    /// When the one that waits longest at the gate can continue, in milliseconds since 1970; nil while none waits.
     var gateDeadline: Int? {
-        waitingAtGate.isEmpty
-            ? nil : max(min(gateOpensAt, otherActiveAt + DaemonLimits.activeMilliseconds), clock.now + 1)
+        switch waitingAtGate.first {
+        case nil: nil
+        case .serve(let connection)?: opening(to: connection.id)
+        default: opening(to: -1)
+        }
     }
 
     /// The gate is open: the one that waits longest continues, and its cost closes the gate again.
     func openGateIfDue() {
-        guard let first = waitingAtGate.first else { return }
-        // A connection that is alone by now need not wait any longer.
-        let isIdle = clock.now - otherActiveAt >= DaemonLimits.activeMilliseconds
-        guard clock.now >= gateOpensAt || isIdle else { return }
-        switch first {
-        case .serve(let connection): enqueue(connection)
-        case .end(let connection):
-            waitingAtGate.removeFirst()
-            enqueueEnd(of: connection, expecting: nil)
+        guard let deadline = gateDeadline, deadline <= clock.now else { return }
+        switch waitingAtGate.removeFirst() {
+        case .serve(let connection):
+            connection.waitsAtGate = false
+            enqueue(connection)
+        case .end(let connection): enqueueEnd(of: connection, expecting: nil)
         case .timers:
-            waitingAtGate.removeFirst()
             hasTimersQueued = false
             enqueueTimers()
-        case .sweep, .serveLost: waitingAtGate.removeFirst()
+        case .sweep, .serveLost: break
         }
     }
 }

@@ -169,7 +169,7 @@ final class EventLoop {
         lookedAt = MonotonicClock.nanoseconds()
         workAtLook = 0
         let end = lookedAt + LoopLimits.turnNanoseconds
-        if min(engine.nextDeadline ?? .max, engine.nextTimer ?? .max) <= wall.latest { engine.tick() }
+        engine.tickIfDue()
         for index in 0..<count {
             let (token, interest) = poller.event(index)
             if token == EventFD.token {

@@ -25,27 +25,15 @@ package struct TimersCommand: BusCommand {
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let match = pattern.map { JSON.string(StoreSelector($0).pattern) }
-        let connection = try session.connect()
         var table = Table("DUE", "TARGET", "TIMER", "ACTION", "")
-        var after: JSON?
-        repeat {
-            let request = BusRequest("timers", ["match": match, "after": after])
-            let reply = try session.ask(request, on: connection)
-            for timer in reply["timers"]?.array ?? [] {
-                if session.console.form == .lines {
-                    try session.console.line(timer)
-                } else {
-                    table.add(
-                        .init(DispatchTimeArgument.text(of: timer["due"] ?? .null)),
-                        .init(timer["store"]?.string ?? timer["type"]?.string ?? "", .address),
-                        .init(timer["timer"]?.string ?? ""), .init(timer["action"]?.string ?? ""),
-                        .init(timer["payload"]?.object.map { $0.isEmpty ? "" : $0.encoded } ?? "", .faint))
-                }
-            }
-            after = reply["next"]
-        } while after?.string != nil
-        if !table.isEmpty { try session.console.table(table) }
+        try session.list("timers", matching: pattern, into: &table) { timer in
+            [
+                .init(DispatchTimeArgument.text(of: timer["due"] ?? .null)),
+                .init(timer["store"]?.string ?? timer["type"]?.string ?? "", .address),
+                .init(timer["timer"]?.string ?? ""), .init(timer["action"]?.string ?? ""),
+                .init(timer["payload"]?.object.map { $0.isEmpty ? "" : $0.encoded } ?? "", .faint),
+            ]
+        }
         return .success
     }
 }

@@ -18,6 +18,8 @@ package struct Table {
 
     package mutating func add(_ cells: Cell...) { rows.append(cells) }
 
+    package mutating func add(_ cells: [Cell]) { rows.append(cells) }
+
     package var isEmpty: Bool { rows.isEmpty }
 
     /// The lines, headings first (if there are any), without spaces at their ends.

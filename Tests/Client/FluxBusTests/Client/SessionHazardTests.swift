@@ -29,6 +29,22 @@ import Testing
         #expect(desk.outcomes.count == 2)
     }
 
+    /// However late the caller looks, what the bus refused is told by the notice alone.
+    @Test func refusedUnacknowledgedDispatchIsNoErrorOfItsCaller() {
+        let desk = SessionDesk()
+        let submission = dispatch("quiet", isAcknowledged: false)
+        desk.session.submit(submission)
+        _ = desk.written()
+        desk.receive(
+            #"{"id":\#(desk.lastID),"ok":false,"error":{"code":"unknown_store","message":"There is none."}}"#)
+        #expect(desk.outcomes.count == 1)
+        submission.settle(desk.outcomes[0])
+        #expect(submission.refusal == nil)
+        let unsent = dispatch("quiet", isAcknowledged: false)
+        unsent.settle(.failure(BusError(.cancelled, "Cancelled.")))
+        #expect(unsent.refusal?.code == .cancelled)
+    }
+
     @Test func repliesFromBeforeAResumptionDoNotMoveItsPlace() {
         let desk = SessionDesk()
         let rests = Mutex(true)

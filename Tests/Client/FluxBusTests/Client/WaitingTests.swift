@@ -45,7 +45,7 @@ import Testing
             while peer.line() != nil {}
         }
         let bus = try await Bus.connect(silent.address)
-        let task = Task { try await bus.dispatch("a", to: .everything) }
+        let task = Task { try await bus.dispatch("a", to: .everything, timeout: .never) }
         for await _ in heard.stream { break }
         task.cancel()
         #expect(await code { try await task.value } == .cancelled)

@@ -1,0 +1,22 @@
+import BusJSON
+import FluxBus
+
+extension CommandSession {
+    /// Asks for a list, page after page, and prints it: every entry as a line of JSON, or as a row of the table.
+    func list(
+        _ operation: String, matching pattern: String?, into table: inout Table,
+        row: (JSON) -> [Table.Cell]
+    ) throws {
+        let match = pattern.map { JSON.string(StoreSelector($0).pattern) }
+        let connection = try connect()
+        var after: JSON?
+        repeat {
+            let reply = try ask(BusRequest(operation, ["match": match, "after": after]), on: connection)
+            for entry in reply[operation]?.array ?? [] {
+                if console.form == .lines { try console.line(entry) } else { table.add(row(entry)) }
+            }
+            after = reply["next"]
+        } while after?.string != nil
+        if !table.isEmpty { try console.table(table) }
+    }
+}
