@@ -5,11 +5,11 @@ import BusProtocol
 
 /// Loads definitions: at the start, and on reload.
 extension Engine {
+    /// An operator does not wait at the gate: somebody looks at what a dry run says, and then wants it done.
     func reload(_ connection: Connection) throws(RequestError) {
         try admission.requireOperator(connection.principal!)
         let isDryRun = try request.flag(.dryRun, default: false)
         if !isDryRun { try admission.requireCommits() }
-        if mustWait(for: Work.reload, connection, currentLine) { return }
         clock.work += Work.reload
         queries.askReload(
             id: Array(request.id), connection, by: connection.principal!, isDryRun: isDryRun)
