@@ -5,18 +5,25 @@ import Testing
 
 /// The protocol page leaves nothing out: every word of the wire stands in one of its transcripts.
 @Suite struct CoverageTests {
+    /// Read once for all the words that are looked for.
+    private static let page = Result { try Repository.text(TranscriptPage.Source.wire.rawValue) }
+    private static let transcripts = Result { try TranscriptPage.transcripts(of: .wire) }
+    private static let lines = transcripts.map { transcripts in
+        let steps = transcripts.flatMap(\.lines).map(\.step)
+        return (
+            sent: steps.compactMap { step in
+                if case .send(_, let line, _) = step { try? JSON(parsing: line) } else { nil }
+            },
+            received: steps.compactMap { step in
+                if case .receive(_, let line) = step { line } else { nil }
+            }
+        )
+    }
+
     private let sent: [JSON]
     private let received: [JSON]
 
-    init() throws {
-        let steps = try TranscriptPage.transcripts(of: .wire).flatMap(\.lines).map(\.step)
-        sent = steps.compactMap { step in
-            if case .send(_, let line, _) = step { try? JSON(parsing: line) } else { nil }
-        }
-        received = steps.compactMap { step in
-            if case .receive(_, let line) = step { line } else { nil }
-        }
-    }
+    init() throws { (sent, received) = try Self.lines.get() }
 
     @Test(arguments: Operation.allCases) func everyOperationStandsInATranscript(_ operation: Operation) {
         #expect(sent.contains { $0["op"]?.string == operation.rawValue })
@@ -24,7 +31,7 @@ import Testing
 
     /// What a table of the page says of a word: the cells of the row that begins with it.
     private func row(_ word: String, under heading: String) throws -> [String] {
-        let page = try Repository.text(TranscriptPage.Source.wire.rawValue)
+        let page = try Self.page.get()
         let section = try #require(page.components(separatedBy: "\n\(heading)\n").dropFirst().first)
         let rows = section.prefix(upTo: section.range(of: "\n#")?.lowerBound ?? section.endIndex)
             .split(separator: "\n").filter { $0.hasPrefix("| `\(word)` |") }
@@ -43,7 +50,7 @@ import Testing
     /// What the transcripts show in the replies to an operation, beside what all replies have.
     private func members(ofRepliesTo operation: Operation) throws -> Set<String> {
         var shown: Set<String> = []
-        for transcript in try TranscriptPage.transcripts(of: .wire) {
+        for transcript in try Self.transcripts.get() {
             // By client and id, the newest request; those without an id are told apart by none.
             var operations: [String: String] = [:]
             for line in transcript.lines {

@@ -11,14 +11,22 @@ import Testing
         let lines: [String]
     }
 
+    /// Read once for all tests.
+    private static let sources = Dictionary(
+        uniqueKeysWithValues: ["Sources", "Tests"].map { folder in (folder, Result { try read(folder) }) })
+
     private func sources(_ folder: String) throws -> [Source] {
+        try #require(Self.sources[folder]).get()
+    }
+
+    private static func read(_ folder: String) throws -> [Source] {
         let base = Repository.root.appendingPathComponent(folder)
         let files = FileManager.default.enumerator(atPath: base.path)
         return try (files?.allObjects as? [String] ?? []).filter { $0.hasSuffix(".swift") }.sorted().map {
             name in
             let text = try String(contentsOf: base.appendingPathComponent(name), encoding: .utf8)
             return Source(
-                name: name, target: Self.target(of: name),
+                name: name, target: target(of: name),
                 lines: text.components(separatedBy: "\n"))
         }
     }
