@@ -107,7 +107,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine",
-                "BusProtocol", "TestFiles",
+                "BusProtocol", "BusSource", "BusYAML", "TestFiles",
             ]),
         // Directories of their own for tests.
         .target(name: "TestFiles"),
@@ -145,6 +145,10 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestSupport",
             ]),
+        // Who may do what, by rules that change.
+        .testTarget(
+            name: "AccessTests",
+            dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestSupport"]),
         // What hostile clients may try, against the engine.
         .testTarget(
             name: "HostileClientTests",
@@ -251,7 +255,8 @@ let floors = [
 
     "Tests/Core": ["BusJSONTests", "BusLogicTests"],
     "Tests/Daemon": [
-        "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "HostileClientTests", "SimulationTests",
+        "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "AccessTests", "HostileClientTests",
+        "SimulationTests",
         "TranscriptTests", "CostTests", "BusLogTests", "DurabilityTests", "SystemdTests", "BusServerTests",
         "FluxBusDaemonTests",
     ],

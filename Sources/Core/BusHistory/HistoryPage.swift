@@ -1,10 +1,20 @@
 import BusJSON
+import BusLogic
 import BusMachine
 
 /// The commits that a client wants to see.
 struct HistoryFilter {
     let type: String?
     let store: String?
+    /// Who looks; nil: one who may see everything.
+    let view: Grants?
+
+    /// What of a commit is shown; nil: nothing.
+    func shown(_ entry: JSONObject) -> JSONObject? {
+        guard let view else { return wants(entry) ? entry : nil }
+        guard let seen = view.shown(entry) else { return nil }
+        return wants(seen) ? seen : nil
+    }
 
     /// Whether a commit concerns it: an action addressed to it, to its type or to every type; or stores
     /// created, dropped or replaced.
@@ -71,8 +81,8 @@ final class HistoryPage {
             }
             let end = min(through, until)
             if end <= last { return }
-            if filter.wants(entry) {
-                let text = Self.text(of: entry)
+            if let shown = filter.shown(entry) {
+                let text = Self.text(of: shown)
                 while last < end, !isFull { try add(max(first, last + 1), text) }
             } else {
                 last = end

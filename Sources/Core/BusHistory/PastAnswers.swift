@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusMachine
 import BusProtocol
 
@@ -26,14 +27,15 @@ package final class PastAnswers<Source: PastSource> {
     package func answer(_ query: LogQuery) -> LogAnswer {
         do throws(PastFailure) {
             switch query.subject {
-            case .history(let since, let until, let limit, let type, let store):
+            case .history(let since, let until, let limit, let type, let store, let view):
                 return try history(
-                    since: since, until: until, limit: limit, HistoryFilter(type: type, store: store),
+                    since: since, until: until, limit: limit,
+                    HistoryFilter(type: type, store: store, view: view),
                     room: query.room)
             case .stores(let revision, let selection):
                 return try stores(selection, at: revision, room: query.room)
-            case .types(let revision, let name):
-                return try types(name, at: revision, room: query.room)
+            case .types(let revision, let name, let view):
+                return try types(name, seenBy: view, at: revision, room: query.room)
             case .state(let revision, let store):
                 return try state(revision, store)
             case .entries(let after):
@@ -136,12 +138,14 @@ package final class PastAnswers<Source: PastSource> {
     }
 
     /// The definitions at that revision.
-    private func types(_ name: String?, at revision: Int, room: Int) throws(PastFailure) -> LogAnswer {
+    private func types(
+        _ name: String?, seenBy view: Grants?, at revision: Int, room: Int
+    ) throws(PastFailure) -> LogAnswer {
         let machine = try machine(at: revision)
         let reply = ByteWriter()
         do throws(RequestError) {
             let wanted = try name.map { (name) throws(RequestError) in try machine.requireType(name) }
-            guard machine.appendTypes(wanted, to: reply, room: room) else { return tooLong }
+            guard machine.appendTypes(wanted, seenBy: view, to: reply, room: room) else { return tooLong }
         } catch {
             return Self.refusal(error)
         }

@@ -34,6 +34,11 @@ public final class StateMachine {
     /// What is due at a time.
     @exclusivity(unchecked) package internal(set) var timers = TimerTable()
 
+    /// Who may do what, as checked before a commit is made; and the commit since when. Nil: everybody may do all but
+    /// what the daemon keeps for operators.
+    @exclusivity(unchecked) package internal(set) var access: AccessRules?
+    @exclusivity(unchecked) package internal(set) var accessSince = 0
+
     // Principals and earlier requests.
     @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
     /// Principals of the log, by `by`.
@@ -134,6 +139,7 @@ public final class StateMachine {
         identities = other.identities
         principals = [:]
         nextSession = max(nextSession, other.nextSession)
+        (access, accessSince) = (other.access, other.accessSince)
     }
 
     /// Returns unused memory to the kernel.

@@ -43,6 +43,18 @@ package final class Selection: Sendable {
         root = Node(key: "", pointers: pointers.map { $0[...] })
     }
 
+    /// What both select: of two pointers, one of which leads into the other, the longer one.
+    package func intersection(_ other: Selection) -> Selection {
+        var common: [[String]] = []
+        for one in pointers {
+            for other in other.pointers
+            where zip(one, other).allSatisfy({ UTF8Order.equal($0, $1) }) {
+                common.append(one.count < other.count ? other : one)
+            }
+        }
+        return Selection(common)
+    }
+
     /// The selected part of a whole state.
     package func project(_ state: JSONObject) -> JSONObject {
         root.whole ? state : Self.project(state, root)

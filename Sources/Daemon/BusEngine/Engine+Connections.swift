@@ -9,6 +9,7 @@ extension Engine {
         let connection = connections.add(peer, isHeld: log.isOn)
         if case .unix(let uid, let pid, let unit) = peer {
             connection.principal = machine.principal(uid: uid, pid: pid, unit: unit)
+            if machine.access != nil { identify(connection, as: connection.principal!) }
         }
         return connection.id
     }

@@ -25,6 +25,7 @@ package final class Engine {
     let connections: Connections
     /// What waits for the disk, and the queries to the log.
     let log: LogGate
+    let access: AccessControl
     let queries: LogQueries
     /// The subscriptions, and what is delivered to each.
     let hub: SubscriptionHub
@@ -69,6 +70,7 @@ package final class Engine {
     /// An engine for a new bus.
     package convenience init(_ configuration: EngineConfiguration, types: [any StateType]) {
         let machine = StateMachine(types: types, epoch: configuration.epoch, hashSeed: configuration.hashSeed)
+        machine.beginAccess(configuration.access)
         self.init(configuration, machine)
     }
 
@@ -89,6 +91,7 @@ package final class Engine {
         queries = LogQueries(machine, connections, outputs)
         hub = SubscriptionHub(machine, connections, scheduler, clock, log, outputs, queries)
         memory = MemoryMeter(machine, connections, hub, reads)
+        access = AccessControl(machine, clock, lookUp: configuration.lookUp)
         admission = Admission(machine, connections, hub, log, memory, ownUID: configuration.ownUID)
         longLine = configuration.limits.daemon.line / 4
         request = RequestReader(depth: configuration.limits.daemon.depth)

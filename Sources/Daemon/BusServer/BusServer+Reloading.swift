@@ -27,6 +27,8 @@ extension BusServer {
         configuration.hashSeed = .random(in: .min ... .max)
         configuration.tokenName = { [unowned self] in setup.tokens.name(for: $0) }
         configuration.knownTypes = setup.natives
+        configuration.access = setup.rules
+        configuration.lookUp = { [users] in users.lookUp($0) }
         configuration.reportsFrom =
             logger.logLevel <= .debug ? .debug : logger.logLevel <= .info ? .info : .notice
         return configuration
@@ -37,9 +39,10 @@ extension BusServer {
     func reload(_ request: ReloadRequest?, _ loop: EventLoop) {
         do throws(StartFailure) {
             let next = try setup.reloaded()
-            guard loop.engine.finishReload(request, .success((next.types, next.configuration.limits))) else {
-                return
-            }
+            users.forget()
+            let loaded = LoadedDefinitions(
+                types: next.types, limits: next.configuration.limits, access: next.rules)
+            guard loop.engine.finishReload(request, .success(loaded)) else { return }
             adopt(next, loop)
         } catch {
             let failure = ReloadFailure(message: error.messages.joined(separator: "\n"))

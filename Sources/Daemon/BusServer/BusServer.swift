@@ -19,6 +19,9 @@ package final class BusServer: @unchecked Sendable {
     /// Wakes the loop where it waits for sockets.
     let bell = EventFD()
 
+    /// Who is who, for the access rules.
+    let users = UserTable()
+
     // All of these belong to the queue.
     var loop: EventLoop?
     var readiness: (any DispatchSourceRead)?

@@ -8,6 +8,8 @@ import Testing
 /// One store of a declared type, driven as the engine does it: rejected actions are taken back through the
 /// undo log, and the size that the draft follows is held against the state after every step.
 final class StoreBench: StoreReader {
+    let who: JSON = ["roles": [], "uid": 1000, "user": "ada", "unit": .null, "token": .null]
+
     let type: DeclaredType
     let address: String
     var state: JSONObject

@@ -20,6 +20,10 @@ package final class MemoryBus {
         package var natives: [any StateType] = []
         /// The names that tokens stand for.
         package var tokens: [String: String] = [:]
+        /// YAML of access rules; nil: there are none.
+        package var access: String?
+        /// The users of the machine by uid, with their groups.
+        package var users: [Int: (user: String, groups: [String])] = [:]
         /// A log, which is empty or one that a bus before has written.
         package var log: MemoryLog?
         package init() {}
@@ -34,6 +38,8 @@ package final class MemoryBus {
     private let types: [any StateType]
     /// What a reload finds: YAML of types beside the samples.
     package var definitions: [String]
+    /// The same: YAML of access rules.
+    package var access: String?
     /// Milliseconds since 1970.
     package private(set) var now = 1_795_000_000_000
     private var endpoints: [MemoryEndpoint] = []
@@ -44,7 +50,8 @@ package final class MemoryBus {
         self.setup = setup
         definitions = setup.definitions
         types = try Self.types(setup.natives, setup.definitions)
-        configuration = Self.configuration(setup, epoch, types)
+        access = setup.access
+        configuration = try Self.configuration(setup, epoch, types, access: setup.access)
         if let written = setup.log, !written.snapshotBytes.isEmpty {
             engine = Engine(configuration, try Self.replayer(types).machine(from: written))
         } else {
@@ -178,13 +185,15 @@ package final class MemoryBus {
     }
 
     private static func configuration(
-        _ setup: Setup, _ epoch: String, _ types: [any StateType]
-    ) -> EngineConfiguration {
+        _ setup: Setup, _ epoch: String, _ types: [any StateType], access: String?
+    ) throws -> EngineConfiguration {
         var configuration = EngineConfiguration(epoch: epoch, ownUID: ownUID, version: "test")
         configuration.limits = setup.limits
         configuration.tokenName = { setup.tokens[$0] }
         configuration.knownTypes = types
         configuration.hashSeed = hashSeed
+        configuration.access = try rules(access, types)
+        configuration.lookUp = { uid in setup.users[uid].map { ($0.user, $0.groups) } ?? (nil, []) }
         return configuration
     }
 
@@ -195,9 +204,12 @@ package final class MemoryBus {
             case .diagnostic(let diagnostic): operatorNotes.append(diagnostic.message)
             case .query(let query): queries.append(query)
             case .reload(let request):
-                let loaded: Result<([any StateType], Limits), ReloadFailure>
+                let loaded: Result<LoadedDefinitions, ReloadFailure>
                 do {
-                    loaded = .success((try Self.types(setup.natives, definitions), engine.limits))
+                    let types = try Self.types(setup.natives, definitions)
+                    loaded = .success(
+                        LoadedDefinitions(
+                            types: types, limits: engine.limits, access: try Self.rules(access, types)))
                 } catch {
                     loaded = .failure(ReloadFailure(message: "\(error)"))
                 }
@@ -205,6 +217,10 @@ package final class MemoryBus {
             }
         }
         return !outputs.isEmpty
+    }
+
+    private static func rules(_ yaml: String?, _ types: [any StateType]) throws -> AccessRules? {
+        try yaml.map { try AccessRules.load(yaml: $0, types: types) }
     }
 
     /// All types by name, as a daemon has them.
@@ -233,7 +249,8 @@ package final class MemoryBus {
         repeat { settle() } while engine.refuseQueries()
         settle()
         let bytes = handedOver()
-        let follower = Engine(Self.configuration(setup, epoch, types), types: [])
+        let follower = Engine(
+            try Self.configuration(setup, epoch, types, access: access), types: [])
         follower.beginTurn(at: now)
         try bytes.withUnsafeBytes { try follower.takeOver($0, isLogToCome: true) }
         // Neither the old daemon's queries nor any before there is a log reach anybody.
@@ -256,7 +273,8 @@ package final class MemoryBus {
 
     private func follower(of bytes: [UInt8], types: [any StateType]) throws -> Engine {
         // A daemon that begins draws an epoch of its own; what it takes over has another.
-        let configuration = Self.configuration(setup, "00000000-0000-4000-8000-000000000000", types)
+        let configuration = try Self.configuration(
+            setup, "00000000-0000-4000-8000-000000000000", types, access: access)
         let engine = Engine(configuration, types: types)
         try bytes.withUnsafeBytes { try engine.takeOver($0) }
         return engine

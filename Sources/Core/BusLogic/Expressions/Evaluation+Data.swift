@@ -70,7 +70,7 @@ extension Evaluation {
     }
 
     /// The names that `meta` has.
-    static let metaNames = ["time", "revision", "uid"]
+    static let metaNames = ["time", "revision", "uid", "who"]
 
     func meta(_ name: String) -> JSON? {
         guard let context else { return nil }
@@ -78,6 +78,7 @@ extension Evaluation {
         case "time": .double(context.time)
         case "revision": .int(context.revision)
         case "uid": context.uid.map { .int($0) } ?? .null
+        case "who": context.reader.who
         default: nil
         }
     }

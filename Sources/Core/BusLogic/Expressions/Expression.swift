@@ -19,6 +19,9 @@ package struct Expression: Sendable {
         return Expression(node: try compiler.compile(source, in: .freeStanding))
     }
 
+    /// Its value, where that is the same whatever the data.
+    package var constant: JSON? { node.constant }
+
     /// The expression's value for some data.
     package func evaluate(
         on data: JSON, budget: Budget = .ofStore
@@ -26,6 +29,15 @@ package struct Expression: Sendable {
         var evaluation = Evaluation(budget: budget)
         evaluation.element = data
         return try node.value(&evaluation)
+    }
+
+    /// The same, and the budget is left with what was not spent.
+    package func holds(on data: JSON, spending budget: inout Budget) -> Bool {
+        var evaluation = Evaluation(budget: budget)
+        evaluation.element = data
+        let value = try? node.value(&evaluation)
+        budget = Budget(operations: max(0, evaluation.operations), bytes: max(0, evaluation.bytes))
+        return value?.isTruthy ?? false
     }
 
     /// Whether the expression's value for some data counts as true.

@@ -81,4 +81,6 @@ package protocol StoreReader: AnyObject {
     func state(at address: String) -> JSONObject?
     /// The addresses of a type's stores, ascending.
     func addresses(ofType type: String) -> [String]
+    /// Who makes the commit: `roles`, `uid`, `user`, `unit` and `token`, as far as they are known.
+    var who: JSON { get }
 }

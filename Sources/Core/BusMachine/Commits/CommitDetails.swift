@@ -12,6 +12,8 @@ package final class CommitDetails {
     /// Definitions that come into force, and names of those removed.
     package var definitions: [JSON] = []
     package var undefined: [String] = []
+    /// Access rules that come into force; null: there are none from then on.
+    package var access: JSON?
 
     /// What it does to timers besides its actions.
     package var timer: TimerStep?

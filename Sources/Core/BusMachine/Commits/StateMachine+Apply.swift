@@ -19,7 +19,9 @@ extension StateMachine {
         let before = stateBytes
         do throws(RequestError) {
             defer { operationsSpent = operations &- facts.pointee.budget.operations }
-            if plan.actions.count == 1, plan.steps.count == 1 {
+            if plan.hasConditions {
+                try applyWhereAllowed(facts)
+            } else if plan.actions.count == 1, plan.steps.count == 1 {
                 try apply(plan.steps.elements.baseAddress!, facts)
             } else {
                 try applyBatch(facts)
@@ -89,6 +91,13 @@ extension StateMachine {
         for place in 0..<entry.members.count where entry.members[place] >= 0 {
             try apply(step, writes, to: entry.members[place], facts)
         }
+    }
+
+    /// Applies a step to one store, whatever its precomputed writes.
+    func apply(
+        _ step: UnsafePointer<DispatchPlan.Step>, to index: Int32, _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        try apply(step, nil, to: index, facts)
     }
 
     /// Applies a step to one store: the precomputed writes, if there are any and they apply, else the

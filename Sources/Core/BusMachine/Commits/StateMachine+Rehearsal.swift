@@ -12,13 +12,16 @@ package struct RehearsedChanges {
 }
 
 extension StateMachine {
-    /// The changes that are applied and not committed, as long as they take no more than `room` bytes.
-    package func rehearsedChanges(room: Int) -> RehearsedChanges {
+    /// The changes that are applied and not committed, as long as they take no more than `room` bytes, of the
+    /// stores that are shown.
+    package func rehearsedChanges(
+        room: Int, where isShown: (Int32) -> Bool
+    ) -> RehearsedChanges {
         var found = RehearsedChanges()
         for place in writeSet.indices where found.merges.count + found.states.count <= room {
             gatherEntries(at: place)
             found.looked += 1
-            if entries.isEmpty { continue }
+            if entries.isEmpty || !isShown(writeSet[place].store) { continue }
             found.changed += 1
             let store = writeSet[place].store
             let state = stores.pointer(store).pointee.state

@@ -84,6 +84,10 @@ extension StateMachine {
             line.append(",\"undefined\":")
             line.append(jsonArray: details.undefined.map(JSON.string))
         }
+        if let access = details.access {
+            line.append(",\"access\":")
+            line.append(json: access)
+        }
         if let ended = details.ended {
             line.append(",\"ended\":")
             line.append(decimal: ended)

@@ -154,6 +154,7 @@ extension StateMachine {
     ) throws(RequestError) {
         let isReplacement =
             entry["states"] != nil || entry["definitions"] != nil || entry["undefined"] != nil
+            || entry["access"] != nil
         guard !isReplacement || !actions && entry["created"] == nil && entry["dropped"] == nil else {
             throw RequestError(.internal, "it sets states beside its actions")
         }
@@ -239,6 +240,7 @@ extension StateMachine {
     }
 
     private func redefine(by entry: JSONObject) throws(RequestError) {
+        if let access = entry["access"] { try restoreAccess(access, since: revision + 1) }
         let definitions = entry["definitions"]?.array ?? []
         let undefined = (entry["undefined"]?.array ?? []).compactMap(\.string)
         if definitions.isEmpty, undefined.isEmpty { return }

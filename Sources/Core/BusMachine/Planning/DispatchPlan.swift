@@ -25,12 +25,22 @@ public final class DispatchPlan {
     public let actions = Stack<Action>()
     public let steps = Stack<Step>()
 
+    /// What must hold of a store before a step is applied to it: of each step its conditions, one of which suffices; none
+    /// where it needs none. Empty where no step needs any.
+    package var conditions: [[Expression]] = [] {
+        didSet { hasConditions = !conditions.isEmpty }
+    }
+    @exclusivity(unchecked) @usableFromInline private(set) var hasConditions = false
+
     @inlinable @inline(__always)
     public func clear() {
         if actions.isEmpty && steps.isEmpty { return }
         actions.clear()
         steps.clear()
+        if hasConditions { clearConditions() }
     }
+
+    @usableFromInline func clearConditions() { conditions = [] }
 
     /// How many stores it reaches; a store counts again with each action.
     package var reach: Int {

@@ -106,6 +106,9 @@ extension StateMachine {
 }
 
 extension StateMachine: StoreReader {
+    /// Who makes the commit that is being applied.
+    package var who: JSON { applying?.takeUnretainedValue().who ?? Principal.daemon.who }
+
     package func address(of store: Int) -> String {
         let record = stores.pointer(Int32(store))
         return "\(types[Int(record.pointee.type)].name)/\(record.pointee.name)"

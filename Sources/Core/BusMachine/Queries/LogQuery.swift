@@ -4,12 +4,12 @@ import BusLogic
 /// A question that only the log can answer, because the state machine holds the present only.
 package struct LogQuery: Sendable {
     package enum Subject: Sendable {
-        /// Commits after `since` up to `until`, those that concern a type or a store.
-        case history(since: Int?, until: Int, limit: Int, type: String?, store: String?)
+        /// Commits after `since` up to `until`, those that concern a type or a store, as far as `view` shows them; nil: all.
+        case history(since: Int?, until: Int, limit: Int, type: String?, store: String?, view: Grants?)
         /// The answer that a `get` would have had at a revision.
         case stores(revision: Int, StoreSelection)
         /// The definitions of a revision: of one type, or of all.
-        case types(revision: Int, String?)
+        case types(revision: Int, String?, view: Grants?)
         /// The state of a store at a revision.
         case state(revision: Int, store: String)
         /// The entries after a revision, whatever they are.

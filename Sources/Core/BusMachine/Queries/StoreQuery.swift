@@ -19,10 +19,14 @@ package struct StoreSelection: Sendable {
     package let limit: Int
     /// The one store that must exist.
     package let required: String?
+    /// What of it the client may see; nil: everything.
+    package let view: StoreView?
 
     package init(
-        _ answer: Answer, of pattern: AddressPattern, after: String?, limit: Int, required: String? = nil
+        _ answer: Answer, of pattern: AddressPattern, after: String?, limit: Int, required: String? = nil,
+        view: StoreView?
     ) {
+        self.view = view
         self.answer = answer
         self.pattern = pattern
         self.after = after
@@ -97,7 +101,7 @@ package final class StoreQuery {
     package func advance(_ mayGoOn: (Step) -> Bool) -> Bool {
         if let address = selection.pattern.literalAddress {
             if let after = selection.after, !UTF8Order.precedes(after, address) { return true }
-            if let index = machine.find(address) { take(index) }
+            if let index = machine.find(address), shows(index) { take(index) }
             return true
         }
         if types.isEmpty {
@@ -142,7 +146,7 @@ package final class StoreQuery {
                 hasMore = true
                 return false
             }
-            take(index)
+            if shows(index) { take(index) }
             return true
         }
         return isDone
@@ -168,6 +172,21 @@ package final class StoreQuery {
         return UTF8Order.precedes(after, "\(entry.name)/\(name)")
     }
 
+    private func shows(_ index: Int32) -> Bool {
+        guard let view = selection.view else { return true }
+        if case .nothing = view.visibility(of: index, in: machine) { return false }
+        return true
+    }
+
+    /// What of a store's state is in the answer.
+    private func shown(_ index: Int32, _ selected: Selection?) -> JSONObject {
+        var state = machine.stores.pointer(index).pointee.state
+        if case .parts(let parts)? = selection.view?.visibility(of: index, in: machine) {
+            state = parts.project(state)
+        }
+        return selected?.project(state) ?? state
+    }
+
     private func take(_ index: Int32) {
         found.append(index)
         bytes += size(of: index)
@@ -189,7 +208,8 @@ package final class StoreQuery {
         let record = machine.stores.pointer(index)
         let entry = machine.types[Int(record.pointee.type)]
         guard let place = types.firstIndex(of: entry.index), place <= type,
-            isBehind(record.pointee.name, entry), selection.pattern.name.matches(record.pointee.name)
+            isBehind(record.pointee.name, entry), selection.pattern.name.matches(record.pointee.name),
+            shows(index)
         else { return 1 }
         if place == type {
             guard let lastName, UTF8Order.precedes(record.pointee.name, lastName) else { return 1 }
@@ -244,8 +264,7 @@ package final class StoreQuery {
                 if place > 0 { writer.append(UInt8(ascii: ",")) }
                 writer.append(quoted: machine.address(of: Int(index)))
                 writer.append(UInt8(ascii: ":"))
-                let state = machine.stores.pointer(index).pointee.state
-                writer.append(jsonObject: selected?.project(state) ?? state)
+                writer.append(jsonObject: shown(index, selected))
                 if writer.count > room { return false }
             }
             writer.append("}")
@@ -275,10 +294,11 @@ package final class StoreQuery {
 extension StateMachine {
     /// Writes `,"types":[…]`: the definition of one type, or of all; false as soon as there is no room for more.
     package func appendTypes(
-        _ wanted: TypeEntry?, to writer: ByteWriter, room: Int
+        _ wanted: TypeEntry?, seenBy grants: Grants?, to writer: ByteWriter, room: Int
     ) -> Bool {
         writer.append(",\"types\":[")
-        for (place, entry) in (wanted.map { [$0] } ?? typesInOrder).enumerated() {
+        let listed = wanted.map { [$0] } ?? typesInOrder.filter { grants?.knows(type: $0.name) ?? true }
+        for (place, entry) in listed.enumerated() {
             if place > 0 { writer.append(UInt8(ascii: ",")) }
             writer.append(entry.definitionText.bytes)
             if writer.count > room { return false }

@@ -42,6 +42,14 @@ public final class Principal: Sendable {
     /// Who asked: the principal itself, or, of a timer's commit, who asked for the timer.
     package var asker: Principal { origin ?? self }
 
+    /// What rules and expressions may know of it.
+    package var who: JSON {
+        let by = (try? JSON(parsing: by))?.object ?? [:]
+        var who: JSONObject = ["roles": by["roles"] ?? []]
+        for name in ["uid", "user", "unit", "token"] { who[name] = by[name] ?? .null }
+        return .object(who)
+    }
+
     /// On whose behalf a timer fires: who asked for it, with the timer's name in `by`.
     package func firing(_ timer: String) -> Principal {
         var by = (try? JSON(parsing: self.by))?.object ?? [:]

@@ -34,6 +34,7 @@ package final class Restoration {
     package func take(_ record: TransferRecord) throws(TransferFailure) -> Bool {
         switch record.kind {
         case "type": try takeDefinition(record)
+        case "access": try takeAccess(record)
         case "identity": try takeIdentity(record)
         case "session": try takeSession(record)
         case "store": stores.append(record)
@@ -92,6 +93,15 @@ package final class Restoration {
                 "The type \(name) has stores but no definition that fits them (\(error)); give it one.")
         }
         kept.append(name)
+    }
+
+    private func takeAccess(_ record: TransferRecord) throws(TransferFailure) {
+        guard let definition = record.members["definition"] else { throw record.missing("definition") }
+        do throws(RequestError) {
+            try machine.restoreAccess(definition, since: try? record.integer("since"))
+        } catch {
+            throw TransferFailure("What was handed over can't be used: \(error.message).")
+        }
     }
 
     // MARK: Identities and sessions

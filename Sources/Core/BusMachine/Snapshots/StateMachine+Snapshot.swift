@@ -24,6 +24,12 @@ extension StateMachine {
             record("nextSession", .int(nextSession))
         }
         for entry in liveTypes { writer.record("type") { $0("definition", entry.type.definition) } }
+        if let access {
+            writer.record("access") { record in
+                record("definition", access.definition)
+                record("since", .int(accessSince))
+            }
+        }
         for (identity, _) in identities.sorted(by: { $0.value < $1.value }) {
             writer.record("identity") { record in
                 switch identity {

@@ -42,17 +42,25 @@ package struct Redefinition {
     /// The stores that would differ, with their new states.
     package fileprivate(set) var states: [(store: Int32, state: JSONObject)] = []
 
+    /// Access rules, if they differ; null: there will be none.
+    package fileprivate(set) var access: JSON?
+    fileprivate(set) var rules: AccessRules?
+
     /// Whether nothing is to be committed.
-    package var isEmpty: Bool { definitions.isEmpty && undefined.isEmpty }
+    package var isEmpty: Bool { definitions.isEmpty && undefined.isEmpty && access == nil }
 }
 
 extension StateMachine {
     /// Works out what definitions would do; throws where they do not fit what is there. `isWithEphemeral`: ephemeral
     /// stores have to fit as well, because they stay.
     package func redefinition(
-        with loaded: [any StateType], isWithEphemeral: Bool = true
+        with loaded: [any StateType], access: AccessRules?, isWithEphemeral: Bool = true
     ) throws(Redefinition.Refusal) -> Redefinition {
         var planned = Redefinition(types: loaded)
+        if access?.definition != self.access?.definition {
+            planned.access = access?.definition ?? .null
+            planned.rules = access
+        }
         var misfits = Misfits()
         for entry in typesInOrder where !loaded.contains(where: { $0.name == entry.name }) {
             planned.undefined.append(entry.name)

@@ -36,7 +36,7 @@ extension StateMachine {
 
     /// Works out what definitions do, and puts them in force, to be committed next; throws if they do not fit.
     package func redefine(_ loaded: [any StateType]) throws(Redefinition.Refusal) -> CommitDetails {
-        redefine(by: try redefinition(with: loaded))
+        redefine(by: try redefinition(with: loaded, access: access))
     }
 
     /// Puts definitions in force, to be committed next. Nothing was committed since they were worked out.
@@ -45,6 +45,8 @@ extension StateMachine {
         details.definitions = planned.definitions
         details.undefined = planned.undefined
         details.replaced = planned.states
+        details.access = planned.access
+        if planned.access != nil { (access, accessSince) = (planned.rules, revision + 1) }
         // A type with the same definition may still differ in code.
         for type in planned.types { define(type) }
         for name in planned.undefined { undefine(name) }
@@ -55,8 +57,10 @@ extension StateMachine {
     }
 
     /// Puts the definitions of a start in force. Nil where they are those of the log, so that there is nothing to commit.
-    package func begin(with loaded: [any StateType]) throws(Redefinition.Refusal) -> CommitDetails? {
-        let planned = try redefinition(with: loaded)
+    package func begin(
+        with loaded: [any StateType], access: AccessRules?
+    ) throws(Redefinition.Refusal) -> CommitDetails? {
+        let planned = try redefinition(with: loaded, access: access)
         let details = redefine(by: planned)
         return planned.isEmpty ? nil : details
     }

@@ -99,6 +99,11 @@ extension StateMachine {
         return true
     }
 
+    /// The timer of this name; nil if there is none.
+    package func timer(_ name: String, of owner: TimerOwner) -> BusTimer? {
+        name.isEmpty ? nil : timers.find(name, from: firstTimer(of: owner))
+    }
+
     /// Takes away a timer, to be committed next: before its action is carried out, which may set it anew.
     package func take(_ timer: BusTimer) {
         changeTimers(of: timer.owner) { $0.remove(timer, first: &$1) }

@@ -41,9 +41,11 @@ package final class TimerList {
     }
 
     /// Looks through all timers, and keeps no more than twice what the page shows.
-    package func gather() {
+    package func gather(where isShown: (BusTimer) -> Bool) {
         machine.timers.forEach { timer in
-            guard timer.lease == nil, after.map({ $0.due <= timer.due }) ?? true, matches(timer.owner) else {
+            guard timer.lease == nil, after.map({ $0.due <= timer.due }) ?? true, matches(timer.owner),
+                isShown(timer)
+            else {
                 return
             }
             let place = Place(due: timer.due, owner: machine.name(of: timer.owner), name: timer.name)

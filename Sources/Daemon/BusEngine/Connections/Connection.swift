@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusMachine
 import BusProtocol
 
@@ -10,6 +11,11 @@ final class Connection {
     @exclusivity(unchecked) var principal: Principal? {
         didSet { lentPrincipal = principal.map { .passUnretained($0) } }
     }
+    /// What it may do under the access rules; nil where there are none.
+    @exclusivity(unchecked) var grants: Grants? {
+        didSet { isRestricted = grants != nil }
+    }
+    @exclusivity(unchecked) private(set) var isRestricted = false
     /// The same, lent for a request, during which it does not change: so no reference is counted.
     @exclusivity(unchecked) private(set) var lentPrincipal: Unmanaged<Principal>?
     /// Its will and ephemeral stores; nil until there are some.

@@ -63,7 +63,7 @@ extension Engine {
     }
 
     private func write(_ subscription: Subscription, to writer: RecordWriter) {
-        let key = subscription.group.key
+        let key = subscription.wanted
         writer.record("subscription") { record in
             record("connection", .int(subscription.connection.id))
             record("number", .int(subscription.number))

@@ -74,6 +74,7 @@ extension Engine {
             guard let identity = machine.identity(number: number) else { throw record.missing("identity") }
             connection.principal = machine.principal(
                 identity, peer: peer, by: Array(try record.object("by").encoded.utf8))
+            connection.grants = access.grants(of: connection.principal)
         }
         if let number = isSession ? id : record.members["session"]?.int, let principal = connection.principal
         {
@@ -127,13 +128,13 @@ extension Engine {
             throw record.missing("format")
         }
         let pointers = record.members["pointers"]?.array?.map { ($0.array ?? []).compactMap(\.string) }
-        let group = hub.group(
-            SubscriptionFilter(
-                pattern: pattern, pointers: pointers, format: format, cause: record.flag("cause"),
-                actions: record.flag("actions")), pointers)
+        let wanted = SubscriptionFilter(
+            pattern: pattern, pointers: pointers, format: format, cause: record.flag("cause"),
+            actions: record.flag("actions"))
+        let group = hub.group(granted(wanted, to: connection.grants))
         _ = hub.search(for: group) { true }
         let subscription = Subscription(
-            number: try record.integer("number"), connection: connection, group: group,
+            number: try record.integer("number"), connection: connection, group: group, wanted: wanted,
             from: try record.integer("from"))
         guard subscription.number > connection.subscriptions.last?.number ?? 0,
             subscription.number < connection.nextSubscription, subscription.from <= machine.revision

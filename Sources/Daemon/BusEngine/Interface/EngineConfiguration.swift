@@ -14,6 +14,10 @@ package struct EngineConfiguration {
     package var hashSeed: UInt64 = 0x9e37_79b9_7f4a_7c15
     /// The name that a token stands for; nil for an unknown one.
     package var tokenName: (String) -> String? = { _ in nil }
+    /// Who may do what; nil: everybody may do all but what is kept for operators.
+    package var access: AccessRules?
+    /// The user name of a uid, and the groups of that user: roles are found from them.
+    package var lookUp: (Int) -> (user: String?, groups: [String]) = { _ in (nil, []) }
     /// Types that need not be compiled from their definitions when a log or a hand-over is
     /// read; types in code can't be.
     package var knownTypes: [any StateType] = []

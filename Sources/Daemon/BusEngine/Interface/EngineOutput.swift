@@ -1,3 +1,4 @@
+import BusLogic
 import BusMachine
 
 /// What the engine needs from outside. It calls nobody: its owner takes these after every turn and executes them.
@@ -20,6 +21,20 @@ package struct ReloadRequest: Sendable {
     package let isDryRun: Bool
 }
 
+/// What a reload has read.
+package struct LoadedDefinitions: Sendable {
+    package let types: [any StateType]
+    package let limits: Limits
+    /// Who may do what; nil: everybody may do all but what is kept for operators.
+    package let access: AccessRules?
+
+    package init(types: [any StateType], limits: Limits, access: AccessRules? = nil) {
+        self.types = types
+        self.limits = limits
+        self.access = access
+    }
+}
+
 /// Why definitions could not be reloaded; the old ones stay.
 package struct ReloadFailure: Error {
     package var message: String
@@ -31,7 +46,7 @@ package struct Diagnostic: Sendable {
     package enum Level: Sendable, Comparable { case debug, info, notice, warning, error }
     /// The subject, for logs that number their messages.
     package enum Kind: Sendable {
-        case reloaded, reloadRefused, definitionKept, willRejected, timerRejected, slowConsumer
+        case reloaded, reloadRefused, definitionKept, willRejected, timerRejected, slowConsumer, denied
         case storeCreated, storeDropped, committed
     }
     package var kind: Kind

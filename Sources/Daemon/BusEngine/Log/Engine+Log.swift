@@ -33,11 +33,16 @@ extension Engine {
         machine.become(past)
         for case let connection? in connections.all {
             connection.principal = connection.principal.map { machine.principal(known: $0) }
+            connection.grants = access.grants(of: connection.principal)
             connection.session = connection.session.map { machine.adopt($0) }
         }
         lingering.adopt { machine.adopt($0) }
         unendedSessions = ended.map { machine.adopt($0) }
         hub.rejoin()
+        // The rules may have been rolled back, too.
+        if machine.access != nil || connections.all.contains(where: { $0?.isRestricted == true }) {
+            reassess()
+        }
         for case let connection? in connections.all { retract(connection) }
         for case let connection? in connections.all {
             log.hold(connection)

@@ -7,7 +7,11 @@ import BusProtocol
 extension Engine {
     /// An operator does not wait at the gate: somebody looks at what a dry run says, and then wants it done.
     func reload(_ connection: Connection) throws(RequestError) {
-        try admission.requireOperator(connection.principal!)
+        if let grants = connection.grants {
+            guard grants.mayManage else { throw Self.forbidden("reload", "the bus") }
+        } else {
+            try admission.requireOperator(connection.principal!)
+        }
         let isDryRun = try request.flag(.dryRun, default: false)
         if !isDryRun { try admission.requireCommits() }
         clock.work += Work.reload
@@ -19,7 +23,7 @@ extension Engine {
     /// itself: the types, and the limits, which apply once every store fits the types. True if they are in force; after
     /// a failure, and after a dry run, everything stays as it was.
     package func finishReload(
-        _ request: ReloadRequest?, _ loaded: Result<([any StateType], Limits), ReloadFailure>
+        _ request: ReloadRequest?, _ loaded: Result<LoadedDefinitions, ReloadFailure>
     ) -> Bool {
         guard let request else { return (try? reload(loaded, by: .daemon)) != nil }
         guard let (connection, pending) = queries.take(request.number, of: request.connection) else {
@@ -53,7 +57,7 @@ extension Engine {
     }
 
     private func reload(
-        for connection: Connection, _ loaded: Result<([any StateType], Limits), ReloadFailure>
+        for connection: Connection, _ loaded: Result<LoadedDefinitions, ReloadFailure>
     ) throws(RequestError) -> [Redefinition.Migration] {
         do throws(ReloadFailure) {
             return try reload(loaded, by: connection.principal!)
@@ -63,16 +67,18 @@ extension Engine {
     }
 
     private func reload(
-        _ loaded: Result<([any StateType], Limits), ReloadFailure>, by principal: Principal
+        _ loaded: Result<LoadedDefinitions, ReloadFailure>, by principal: Principal
     ) throws(ReloadFailure) -> [Redefinition.Migration] {
         let migrations: [Redefinition.Migration]
         do throws(ReloadFailure) {
             if let reason = log.unavailableReason { throw ReloadFailure(message: reason) }
-            let (types, limits) = try loaded.get()
-            let planned = try redefinition(with: types)
+            let loaded = try loaded.get()
+            let planned = try redefinition(with: loaded)
             migrations = planned.migrations
-            adopt(limits)
-            commit(machine.redefine(by: planned), by: principal)
+            adopt(loaded.limits)
+            let details = machine.redefine(by: planned)
+            commit(details, by: principal)
+            if machine.access != nil || details.access != nil { reassess() }
         } catch {
             // Each mistake is an entry of the operator's log, which has one line for each.
             for reason in error.message.split(separator: "\n") {
@@ -91,9 +97,9 @@ extension Engine {
         return migrations
     }
 
-    private func redefinition(with types: [any StateType]) throws(ReloadFailure) -> Redefinition {
+    private func redefinition(with loaded: LoadedDefinitions) throws(ReloadFailure) -> Redefinition {
         do throws(Redefinition.Refusal) {
-            return try machine.redefinition(with: types)
+            return try machine.redefinition(with: loaded.types, access: loaded.access)
         } catch {
             throw ReloadFailure(message: "The old definitions stay. \(error.message)")
         }
@@ -102,11 +108,11 @@ extension Engine {
     /// The reply to a dry run: what would be migrated, and the stores that would differ, as many as a line holds.
     private func answer(
         _ id: UnsafeRawBufferPointer, _ connection: Connection,
-        withRehearsalOf loaded: Result<([any StateType], Limits), ReloadFailure>
+        withRehearsalOf loaded: Result<LoadedDefinitions, ReloadFailure>
     ) throws(RequestError) {
         let planned: Redefinition
         do throws(ReloadFailure) {
-            planned = try redefinition(with: loaded.get().0)
+            planned = try redefinition(with: loaded.get())
         } catch {
             throw RequestError(.rejected, error.message)
         }
@@ -158,7 +164,9 @@ extension Engine {
     /// The daemon begins with a log, whose definitions may be older than those it was started with. Throws, with nothing
     /// changed, where these do not fit.
     package func begin(with loaded: [any StateType]) throws(Redefinition.Refusal) {
-        if let details = try machine.begin(with: loaded) { commit(details, by: .daemon) }
+        let details = try machine.begin(with: loaded, access: configuration.access)
+        if let details { commit(details, by: .daemon) }
+        if machine.access != nil || details?.access != nil { reassess() }
     }
 
     /// Throws why a start with these definitions is refused. `isWithEphemeral`: ephemeral stores stay, because their
@@ -166,7 +174,8 @@ extension Engine {
     package func requireFit(
         _ loaded: [any StateType], isWithEphemeral: Bool
     ) throws(Redefinition.Refusal) {
-        _ = try machine.redefinition(with: loaded, isWithEphemeral: isWithEphemeral)
+        _ = try machine.redefinition(
+            with: loaded, access: configuration.access, isWithEphemeral: isWithEphemeral)
     }
 
     func reportKept(_ type: String) {

@@ -6,7 +6,9 @@ import BusProtocol
 extension Engine {
     func dispatch(_ connection: Connection) throws(RequestError) {
         totals.dispatches &+= 1
-        if request.hasMembersBeyondPlainDispatch { return try dispatchWithOptions(connection) }
+        if request.hasMembersBeyondPlainDispatch || connection.isRestricted {
+            return try dispatchWithOptions(connection)
+        }
         try admission.requireCommits()
         defer { machine.endPlain(request) }
         let isLong = isLineLong
@@ -26,6 +28,8 @@ extension Engine {
     }
 
     private func dispatchWithOptions(_ connection: Connection) throws(RequestError) {
+        let grants = connection.grants
+        if let grants { try authorizeDispatch(grants) }
         if request.present.contains(.in) || request.present.contains(.at) { return try schedule(connection) }
         if request.present.contains(.timer) {
             throw .invalid("timer", "`timer` names a dispatch that comes later; say when with `in` or `at`.")
@@ -37,9 +41,10 @@ extension Engine {
         let key = try machine.keyed(request, by: principal)
         if !isDryRun, let key, let earlier = try duplicate(of: key) {
             if isAcknowledged {
+                let isSeen = maySeeOutcome(grants)
                 answerDispatch(
-                    connection, revision: earlier.revision, earlier.matched, earlier.changed,
-                    isDuplicate: true)
+                    connection, revision: earlier.revision, isSeen ? earlier.matched : 0,
+                    isSeen ? earlier.changed : 0, isDuplicate: true)
             } else {
                 log.noteUnacknowledged(connection, committedAt: earlier.revision, id: request.id)
             }
@@ -50,14 +55,17 @@ extension Engine {
         defer { machine.plan.clear() }
         try planDispatch(expecting: expected)
         if machine.isPlanWide, try mustWaitForPlan(connection, isDryRun: isDryRun) { return }
+        if let grants { try addConditions(grants) }
         let matched = try apply(by: principal)
-        if isDryRun { return try answerDryRun(connection, matched) }
+        let seen = seenWrites(by: grants)
+        if isDryRun { return try answerDryRun(connection, seen?.matched ?? matched) }
         commit(by: principal, actions: true, key: key)
         if reportsCommits { reportCommit(by: connection, matched: matched) }
         if let key { machine.remember(key, matched: matched, changed: machine.changed) }
         if isAcknowledged {
             answerDispatch(
-                connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
+                connection, revision: machine.revision, seen?.matched ?? matched,
+                seen.map(changed(of:)) ?? machine.changed, isDuplicate: false)
         } else {
             log.noteUnacknowledged(connection, committedAt: machine.revision, id: request.id)
         }
@@ -96,7 +104,12 @@ extension Engine {
     /// The reply to a dry run: what would have changed. Everything is rolled back.
     private func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {
         let longest = limits.daemon.line
-        let changes = machine.rehearsedChanges(room: longest)
+        let grants = connection.grants
+        let changes = machine.rehearsedChanges(room: longest) { store in
+            guard let grants, !grants.readsEverything else { return true }
+            if case .whole = visibility(of: store, to: grants) { return true }
+            return false
+        }
         clock.work += Work.dryRunStore * changes.looked
         machine.rollback()
         noteStorage()

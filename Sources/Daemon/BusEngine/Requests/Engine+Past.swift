@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusMachine
 import BusProtocol
 
@@ -21,6 +22,7 @@ extension Engine {
         }
         if request.present.contains(.store) {
             _ = try machine.requireAddress(request.store)
+            try require(.history, ofStoreIn: connection.grants, "read the history of")
             store = String(decoding: request.store, as: UTF8.self)
         }
         guard type == nil || store == nil else {
@@ -28,12 +30,16 @@ extension Engine {
         }
         // Commits made while the answer is looked up are not part of it.
         let last = min(until ?? machine.revision, machine.revision)
-        ask(.history(since: since, until: last, limit: limit, type: type, store: store), connection)
+        let view = connection.grants.flatMap { $0.knowsEverything ? nil : $0 }
+        ask(
+            .history(since: since, until: last, limit: limit, type: type, store: store, view: view),
+            connection)
     }
 
     /// The past revision that a request names; nil for the present.
-    func requestedPast() throws(RequestError) -> Int? {
+    func requestedPast(_ grants: Grants?) throws(RequestError) -> Int? {
         guard let past = try request.integer(.revision), past != machine.revision else { return nil }
+        try require(.history, ofStoreIn: grants, "read the past of")
         try requireHappened(past)
         try admission.requireLog()
         return past
@@ -56,10 +62,12 @@ extension Engine {
             throw .invalid("revision", "Say in `revision` to which one to go back.")
         }
         let expected = try request.integer(.ifRevision)
+        try require(.revert, ofStoreIn: connection.grants, "revert")
+        if expected != nil { try require(.read, ofStoreIn: connection.grants, "read") }
         try admission.requireLog()
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(request.store)
-        try admission.requireOwnership(of: index, connection.principal!)
+        if !connection.isRestricted { try admission.requireOwnership(of: index, connection.principal!) }
         try machine.require(expected, of: index)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)

@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusMachine
 import BusProtocol
 import BusState
@@ -6,9 +7,12 @@ import BusState
 /// Requests that only read: states, lists, definitions, counters.
 extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
-        let past = try requestedPast()
+        let grants = connection.grants
+        try require(.read, ofStoreIn: grants, "read")
+        let past = try requestedPast(grants)
         if past == nil { clock.work += Work.read }
         let pattern = try requestedPattern(required: true, ofPast: past != nil)!
+        try requireKnown(pattern, grants)
         if past == nil { try machine.requireTypes(of: pattern) }
         let selected = try requestedPointers().map { Selection($0) }
         let limit = try request.integer(.limit, least: 1) ?? 1000
@@ -16,7 +20,8 @@ extension Engine {
         let required =
             request.present.contains(.store) ? String(decoding: request.store, as: UTF8.self) : nil
         let selection = StoreSelection(
-            .states(selected), of: pattern, after: after, limit: limit, required: required)
+            .states(selected), of: pattern, after: after, limit: limit, required: required,
+            view: StoreView(grants, isPast: past != nil))
         if let past { return ask(.stores(revision: past, selection), connection) }
         try read(selection, connection)
     }
@@ -25,7 +30,8 @@ extension Engine {
         let pattern = try requestedPattern(required: false) ?? AddressPattern(type: "*")
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        try read(StoreSelection(.list, of: pattern, after: after, limit: limit), connection)
+        let view = StoreView(connection.grants, isPast: false)
+        try read(StoreSelection(.list, of: pattern, after: after, limit: limit, view: view), connection)
     }
 
     private func requestedAfter() throws(RequestError) -> String? {
@@ -41,13 +47,15 @@ extension Engine {
     }
 
     func listTypes(_ connection: Connection) throws(RequestError) {
-        if let past = try requestedPast() {
-            let name = request.present.contains(.type) ? String(decoding: request.type, as: UTF8.self) : nil
-            return ask(.types(revision: past, name), connection)
+        let grants = connection.grants
+        let name = request.present.contains(.type) ? String(decoding: request.type, as: UTF8.self) : nil
+        if let name, let grants, !grants.knows(type: name) { throw Self.unknown(name) }
+        if let past = try requestedPast(grants) {
+            return ask(.types(revision: past, name, view: grants), connection)
         }
-        let wanted = request.present.contains(.type) ? try machine.requireType(request.type) : nil
+        let wanted = name == nil ? nil : try machine.requireType(request.type)
         try answerWithinLine(connection, id: request.id) { writer in
-            machine.appendTypes(wanted, to: writer, room: limits.daemon.line)
+            machine.appendTypes(wanted, seenBy: grants, to: writer, room: limits.daemon.line)
         }
     }
 
@@ -110,8 +118,14 @@ extension Engine {
 
     // MARK: Counters
 
-    func appendStatistics(to writer: ByteWriter) {
-        let counters: JSONObject = [
+    /// Who does not manage the bus is told only where it stands: counts tell what others have and do.
+    func appendStatistics(to writer: ByteWriter, for grants: Grants?) {
+        if let grants, !grants.mayManage {
+            writer.append(",\"stats\":")
+            return writer.append(
+                jsonObject: ["revision": .int(machine.revision), "epoch": .string(machine.epoch)])
+        }
+        var counters: JSONObject = [
             "revision": .int(machine.revision), "epoch": .string(machine.epoch),
             "types": .int(machine.typeCount),
             "stores": .int(machine.storeCount), "connections": .int(connections.count),
@@ -130,6 +144,10 @@ extension Engine {
             ]),
             "errors": .object(totals.errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),
         ]
+        if machine.access != nil {
+            counters["denials"] = .object(
+                access.denials.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) })
+        }
         writer.append(",\"stats\":")
         writer.append(jsonObject: counters)
     }

@@ -31,7 +31,7 @@ extension Engine {
             case .unsubscribe: try unsubscribe(connection)
             case .sync: answer(connection) { $0.append(revision: machine.revision) }
             case .will: try setWill(connection)
-            case .stats: answer(connection) { self.appendStatistics(to: $0) }
+            case .stats: answer(connection) { self.appendStatistics(to: $0, for: connection.grants) }
             case .reload: try reload(connection)
             case .history: try history(connection)
             case .revert: try revert(connection)
@@ -89,7 +89,11 @@ extension Engine {
     ) {
         // For a client that is not identified, everything but hello is the same mistake.
         let isKnown = connection.principal != nil
-        let error = isKnown || refusal.code == .unauthorized ? refusal : Admission.unknownClient
+        var error = isKnown || refusal.code == .unauthorized ? refusal : Admission.unknownClient
+        if let grants = connection.grants {
+            error = disclosed(error, to: connection)
+            if error.code == .forbidden { noteDenial(error, of: connection, grants) }
+        }
         totals.errors[error.code.rawValue, default: 0] += 1
         clock.work += Work.refusal
         // Both may quote what the client sent, and a reply must fit into a line.

@@ -18,7 +18,7 @@ extension Engine {
                 throw RequestError(
                     .unauthorized, "This token is not in the bus's token file; ask its operator for one.")
             }
-            connection.principal = machine.principal(token: name, address: address)
+            identify(connection, as: machine.principal(token: name, address: address))
         }
         var isResumed: Bool?
         if let (name, linger) = wantedSession {
@@ -49,8 +49,9 @@ extension Engine {
         var will: [WillAction] = []
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {
-                will.append(
-                    try machine.willAction(try BatchElement(element, place: "actions[\(index)]")))
+                let element = try BatchElement(element, place: "actions[\(index)]")
+                if let grants = connection.grants { try authorize(element, grants) }
+                will.append(try machine.willAction(element))
             } catch {
                 throw error.with("index", .int(index))
             }

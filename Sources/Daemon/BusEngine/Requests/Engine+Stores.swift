@@ -18,6 +18,7 @@ extension Engine {
             throw .invalid("store", "Say in `store` which address the new store has.")
         }
         let parts = try machine.requireAddress(request.store)
+        try require(.create, ofStoreIn: connection.grants, "create")
         let entry = try machine.requireType(parts.type)
         let state = try request.object(.state)
         let version = try request.integer(.version, least: 1)
@@ -39,7 +40,7 @@ extension Engine {
         try admission.requireCommits()
         try create(
             parts, of: entry, state: state, version, by: principal, isEphemeral ? connection : nil,
-            timeToLive: timeToLive, key: key)
+            timeToLive: timeToLive, key: key, connection.grants)
         reportStore(
             .storeCreated, String(decoding: request.store, as: UTF8.self), isEphemeral: isEphemeral,
             by: connection)
@@ -58,9 +59,11 @@ extension Engine {
     /// `owner`: the connection with whose session the store is dropped.
     private func create(
         _ parts: AddressParts, of entry: TypeEntry, state members: JSONObject?, _ version: Int?,
-        by principal: Principal, _ owner: Connection?, timeToLive: Int?, key: KeyedRequest?
+        by principal: Principal, _ owner: Connection?, timeToLive: Int?, key: KeyedRequest?,
+        _ grants: Grants?
     ) throws(RequestError) {
         let state = try machine.newState(of: entry, replacing: members, of: version, in: owner?.session)
+        if let grants { try requireConditions(grants, forCreating: parts, of: entry, state, by: principal) }
         try admission.requireMemory(for: state.encodedSize)
         let session = owner.map { self.session(of: $0) }
         let details = CommitDetails()
@@ -68,6 +71,20 @@ extension Engine {
         if let timeToLive { machine.lease(store, for: timeToLive) }
         details.created = [store]
         commit(by: principal, actions: false, key: key, details)
+    }
+
+    /// A rule that allows to create the store has no condition, or it holds for the new state.
+    private func requireConditions(
+        _ grants: Grants, forCreating parts: AddressParts, of entry: TypeEntry, _ state: JSONObject,
+        by principal: Principal
+    ) throws(RequestError) {
+        let name = String(decoding: parts.name, as: UTF8.self)
+        let rules = grants.creating(name, ofType: entry.name)
+        if rules.contains(where: { $0.condition == nil }) { return }
+        let store = "\(entry.name)/\(name)"
+        guard machine.holds(rules.compactMap(\.condition), forCreating: store, state, by: principal) else {
+            throw Self.forbidden("create", store)
+        }
     }
 
     /// How long the new store lives without a dispatch, in milliseconds; nil: until it is dropped.
@@ -100,6 +117,7 @@ extension Engine {
         guard request.present.contains(.store) else {
             throw .invalid("store", "Say in `store` which store to drop.")
         }
+        try require(.drop, ofStoreIn: connection.grants, "drop")
         let principal = connection.principal!
         let key = try machine.keyed(request, by: principal)
         if let key, let earlier = try duplicate(of: key) {
@@ -109,7 +127,7 @@ extension Engine {
             }
         }
         let (_, index) = try machine.requireStore(request.store)
-        try admission.requireOwnership(of: index, principal)
+        if !connection.isRestricted { try admission.requireOwnership(of: index, principal) }
         try admission.requireCommits()
         machine.plan.clear()
         let isEphemeral = machine.stores.pointer(index).pointee.owner >= 0

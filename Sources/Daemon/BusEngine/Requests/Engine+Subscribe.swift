@@ -7,28 +7,39 @@ import BusState
 extension Engine {
     func subscribe(_ connection: Connection) throws(RequestError) {
         try admission.requireSubscription(connection)
+        let grants = connection.grants
+        let actions = try request.flag(.actions, default: false)
+        try require(
+            actions ? .history : .read, ofStoreIn: grants, actions ? "read the history of" : "read")
         let pattern = try requestedPattern(required: true)!
+        try requireKnown(pattern, grants)
         try machine.requireTypes(of: pattern)
         let pointers = try requestedPointers()
         let format = try requestedFormat()
         let initial = try request.flag(.initial, default: true)
         let cause = try request.flag(.cause, default: false)
-        let actions = try request.flag(.actions, default: false)
+        if cause, let grants, !grants.knowsEverything {
+            throw RequestError(
+                .forbidden,
+                "The access rules do not show you all that happens, and a cause names every action of a commit; subscribe without `cause`."
+            )
+        }
         let since = try request.integer(.since)
         let epoch = try request.string(.epoch)
         guard (since == nil) == (epoch == nil) else {
             throw .invalid(
                 since == nil ? "since" : "epoch", "`since` and `epoch` go together; give both or neither.")
         }
-        let filter = SubscriptionFilter(
+        let wanted = SubscriptionFilter(
             pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions)
+        let filter = granted(wanted, to: grants)
         try admission.require(filter, connection)
-        let group = hub.group(filter, pointers)
+        let group = hub.group(filter)
         if group.subscribers.isEmpty, memory.isOver {
             hub.removeIfEmpty(group)
             throw admission.overMemory
         }
-        let subscription = hub.add(to: group, for: connection)
+        let subscription = hub.add(to: group, wanted: wanted, for: connection)
         clock.work += Work.subscription + Work.pointer * (pointers?.count ?? 0)
         answer(connection) { writer in
             writer.append(",\"sub\":")
@@ -49,7 +60,10 @@ extension Engine {
             // A subscriber that asks for past actions that are no longer known gets a gap event.
             return log.isOn && isOurs && since < machine.revision ? .past(after: since) : .gap
         }
-        if let since, isOurs, since <= machine.revision, machine.dropLog.reaches(back: since) {
+        // Under earlier rules its client saw other stores.
+        if let since, isOurs, since <= machine.revision, since >= machine.accessSince,
+            machine.dropLog.reaches(back: since)
+        {
             return .resume(after: since)
         }
         return initial || since != nil ? .reset : .live

@@ -4,7 +4,10 @@ import BusState
 /// once per group and commit; its subscribers share the bytes.
 final class SubscriberGroup {
     let key: SubscriptionFilter
-    let selection: Selection?
+    private let selection: Selection?
+    /// Where the access rules decide: what its subscribers see and want of each of its stores. Stores that are not in it
+    /// are seen as a whole.
+    private var partsSeen: [Int32: Selection] = [:]
     /// The group's serial number: the order of groups, where one is needed.
     let number: Int
     let hasSelection: Bool
@@ -48,9 +51,9 @@ final class SubscriberGroup {
         self.key = key
         self.number = number
         self.selection = selection
-        hasSelection = selection != nil
-        isPlain = selection == nil && key.format == .merge && !key.cause && !key.actions
-        wantsWholeTypes = key.pattern.name.isAny
+        hasSelection = selection != nil || key.view != nil && !key.actions
+        isPlain = !hasSelection && key.format == .merge && !key.cause && !key.actions
+        wantsWholeTypes = key.pattern.name.isAny && key.view == nil
         lastNotified = revision
         lastNotifiedAt = now
     }
@@ -58,6 +61,14 @@ final class SubscriberGroup {
     @inline(__always)
     var hasLiveSubscribers: Bool { liveCount > 0 }
     var hasLaggingSubscribers: Bool { liveCount < subscribers.count }
+
+    /// What is selected of a store; nil: all of it.
+    func selection(of store: Int32) -> Selection? {
+        key.view == nil ? selection : partsSeen[store]
+    }
+
+    /// A member is seen in parts.
+    func see(_ parts: Selection?, of store: Int32) { partsSeen[store] = parts }
 
     /// True if the store was none of its members before.
     func join(_ store: Int32, ofType type: Int32) -> Bool {
@@ -70,11 +81,13 @@ final class SubscriberGroup {
         // The sweep holds an index into the set.
         if isDeserted { return }
         if members.remove(store) != nil { membersByType[type]! -= 1 }
+        if key.view != nil { partsSeen[store] = nil }
     }
 
     func removeAll() {
         members = []
         membersByType = [:]
+        partsSeen = [:]
     }
 
     func add(_ subscription: Subscription) {

@@ -5,6 +5,8 @@ final class Subscription {
     // A subscription lives in its connection and ends with it.
     unowned(unsafe) let connection: Connection
     let group: SubscriberGroup
+    /// What its client asked for. The access rules may leave less of it, and other rules more.
+    let wanted: SubscriptionFilter
     /// Its place among the group's subscribers.
     @exclusivity(unchecked) var place = 0
 
@@ -18,7 +20,10 @@ final class Subscription {
     /// log; nil once they come live.
     @exclusivity(unchecked) var deliveredThrough: Int?
 
-    init(number: Int, connection: Connection, group: SubscriberGroup, from: Int) {
+    init(
+        number: Int, connection: Connection, group: SubscriberGroup, wanted: SubscriptionFilter, from: Int
+    ) {
+        self.wanted = wanted
         self.number = number
         self.connection = connection
         self.group = group

@@ -1,4 +1,7 @@
+import BusLogic
+import BusMachine
 import BusProtocol
+import BusState
 
 /// All that makes two subscriptions alike: the stores, the selection and the format.
 struct SubscriptionFilter: Hashable {
@@ -8,8 +11,11 @@ struct SubscriptionFilter: Hashable {
     /// The selection, each token as its bytes: as strings, tokens with different bytes could be equal.
     let pointers: [[[UInt8]]]?
     let format: Format
-    let cause: Bool
+    var cause: Bool
     let actions: Bool
+    /// Whose view of the stores it is, where the access rules do not show all that the pattern matches; else nil. Who has
+    /// the same roles sees the same.
+    var view: Grants?
 
     /// Action subscriptions carry no state, so format, selection and cause are ignored.
     init(pattern: AddressPattern, pointers: [[String]]?, format: Format, cause: Bool, actions: Bool) {
@@ -18,6 +24,25 @@ struct SubscriptionFilter: Hashable {
         self.format = actions ? .merge : format
         self.cause = actions ? false : cause
         self.actions = actions
+    }
+
+    /// The selection, as tokens.
+    var selected: [[String]]? {
+        pointers?.map { $0.map { String(decoding: $0, as: UTF8.self) } }
+    }
+
+    /// Whether the access rules show a store to its subscribers.
+    func shows(_ name: String, ofType type: String) -> Bool {
+        guard let view else { return true }
+        return actions ? view.knowsHistory(of: name, ofType: type) : view.shows(name, ofType: type)
+    }
+
+    /// The parts of a store that its subscribers see and want; nil: all of it.
+    func selection(of name: String, ofType type: String) -> Selection? {
+        guard let view, case .parts(let parts) = view.visibility(of: name, ofType: type) else {
+            return selected.map { Selection($0) }
+        }
+        return selected.map { Selection($0).intersection(parts) } ?? parts
     }
 
     /// What a group with this filter counts as in memory, before any store is in it.

@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusMachine
 import BusProtocol
 
@@ -27,32 +28,45 @@ extension SubscriptionHub {
     private func groupsWanting(_ action: DispatchPlan.Action) -> [SubscriberGroup] {
         var wanting: [SubscriberGroup] = []
         publishedActions += 1
-        func insert(_ group: SubscriberGroup) {
+        let isForAll = action.payloadForEveryType != nil
+        func insert(_ group: SubscriberGroup, _ step: DispatchPlan.Step) {
             // Several types of one action may have the same groups.
             guard group.key.actions, group.lastAction < publishedActions else { return }
+            if let view = group.key.view, !shows(step, isForAll: isForAll, to: view) { return }
             group.lastAction = publishedActions
             wanting.append(group)
         }
         for place in action.steps {
             let step = machine.plan.steps[place]
-            for group in groupsByType[Int(step.type.index)] { insert(group) }
+            for group in groupsByType[Int(step.type.index)] { insert(group, step) }
             if step.store >= 0 {
                 let record = machine.stores.pointer(step.store)
-                for group in groupsByStore[step.store]?.pointee ?? [] { insert(group) }
+                for group in groupsByStore[step.store]?.pointee ?? [] { insert(group, step) }
                 for group in searchingActionGroups
                 where group.key.pattern.type.matches(step.type.name)
                     && group.key.pattern.name.matches(record.pointee.name)
-                { insert(group) }
+                { insert(group, step) }
             } else {
                 for group in partialActionGroups where group.membersByType[step.type.index] ?? 0 > 0 {
-                    insert(group)
+                    insert(group, step)
                 }
                 // Groups that are still searching for their stores may have one of this type.
                 for group in searchingActionGroups
-                where step.type.count > 0 && group.key.pattern.type.matches(step.type.name) { insert(group) }
+                where step.type.count > 0 && group.key.pattern.type.matches(step.type.name) {
+                    insert(group, step)
+                }
             }
         }
         return wanting
+    }
+
+    /// Whether somebody is shown an action: what is addressed to a type may be about any store of it, and what is addressed
+    /// to all types about anything.
+    private func shows(_ step: DispatchPlan.Step, isForAll: Bool, to view: Grants) -> Bool {
+        if isForAll { return view.knowsEverything }
+        guard step.store >= 0 else { return view.knowsHistory(ofAll: step.type.name) }
+        return view.knowsHistory(
+            of: machine.stores.pointer(step.store).pointee.name, ofType: step.type.name)
     }
 
     /// `,"cause":{…}` of the commit being published.

@@ -251,7 +251,7 @@ extension SubscriptionHub {
     ) -> Bool {
         if !catchUp.reset, isUntouched(store, for: group, after: catchUp.start) { return true }
         let start = list.bytes.count
-        appendState(of: machine.stores.pointer(store), type, for: group, to: list)
+        appendState(of: store, machine.stores.pointer(store), type, for: group, to: list)
         clock.work += (list.bytes.count - start) * Work.encodedByte
         if list.bytes.count > partLimit, start > 0 {
             list.cutBack(to: start)
@@ -273,9 +273,9 @@ extension SubscriptionHub {
             let drop = machine.dropLog[number]
             number += 1
             let type = machine.types[Int(drop.type)].name
-            guard group.key.pattern.type.matches(type), group.key.pattern.name.matches(drop.name) else {
-                continue
-            }
+            guard group.key.pattern.type.matches(type), group.key.pattern.name.matches(drop.name),
+                group.key.shows(drop.name, ofType: type)
+            else { continue }
             let address = "\(type)/\(drop.name)"
             guard machine.state(at: address) == nil, told.insert(address).inserted else { continue }
             let start = list.bytes.count
@@ -287,7 +287,7 @@ extension SubscriptionHub {
     }
 
     /// Writes one part; `dropped` goes into parts of its own where it does not fit beside the states.
-    private func write(
+    func write(
         _ subscription: Subscription, _ catchUp: inout CatchUp, _ states: ItemList, dropped: ItemList,
         more: Bool
     ) {

@@ -22,7 +22,8 @@ extension SubscriptionHub {
             return count(changes.bytes.count - start, of: content, for: group)
         }
         changes.bytes.truncate(to: start)
-        appendState(of: record, type, for: group, into: content)
+        // A group that takes members alone selects nothing.
+        appendState(of: -1, record, type, for: group, into: content)
     }
 
     func encodeEntries(
@@ -31,7 +32,8 @@ extension SubscriptionHub {
     ) {
         if !group.hasSelection {
             guard let content = content(of: group) else { return }
-            return encode(machine.entries.elements[...], of: record, type, for: group, into: content)
+            return encode(
+                machine.entries.elements[...], of: store, record, type, for: group, into: content)
         }
         guard group.hasLiveSubscribers || group.selectedChanges != nil else { return }
         if isPublicationLong, group.content == nil || publication.groups.count > 1 { return lag(group) }
@@ -39,17 +41,21 @@ extension SubscriptionHub {
         clock.deliveredWork &+= Work.selection
         if group.hasLiveSubscribers { scheduler.bill(Work.selection, to: group.subscribers[0].connection) }
         restricted.clear()
-        group.selection!.restrict(machine.entries.elements[...], of: record.pointee.state, to: restricted)
+        if let selection = group.selection(of: store) {
+            selection.restrict(machine.entries.elements[...], of: record.pointee.state, to: restricted)
+        } else {
+            for entry in machine.entries.elements { restricted.append(entry) }
+        }
         if restricted.isEmpty { return }
         noteSelected(store, of: group)
         guard let content = content(of: group) else { return }
         content.selected.append(store)
-        encode(restricted.elements[...], of: record, type, for: group, into: content)
+        encode(restricted.elements[...], of: store, record, type, for: group, into: content)
     }
 
     private func encode(
-        _ entries: DeltaEntries, of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
-        for group: SubscriberGroup, into content: GroupContent
+        _ entries: DeltaEntries, of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>,
+        _ type: TypeEntry, for group: SubscriberGroup, into content: GroupContent
     ) {
         let changes = content.changes
         let start = beginItem(changes, record, type)
@@ -67,15 +73,15 @@ extension SubscriptionHub {
             return count(changes.bytes.count - start, of: content, for: group)
         }
         changes.bytes.truncate(to: start)
-        appendState(of: record, type, for: group, into: content)
+        appendState(of: store, record, type, for: group, into: content)
     }
 
     private func appendState(
-        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for group: SubscriberGroup,
-        into content: GroupContent
+        of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        for group: SubscriberGroup, into content: GroupContent
     ) {
         let start = content.states.bytes.count
-        appendState(of: record, type, for: group, to: content.states)
+        appendState(of: store, record, type, for: group, to: content.states)
         count(content.states.bytes.count - start, of: content, for: group)
     }
 
@@ -87,17 +93,17 @@ extension SubscriptionHub {
         noteSelected(store, of: group)
         guard let content = content(of: group) else { return }
         if group.hasSelection { content.selected.append(store) }
-        appendState(of: record, type, for: group, into: content)
+        appendState(of: store, record, type, for: group, into: content)
     }
 
     /// Appends `,"type/name":state`, of the selected state.
     func appendState(
-        of record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for group: SubscriberGroup,
-        to list: ItemList
+        of store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        for group: SubscriberGroup, to list: ItemList
     ) {
         let start = beginItem(list, record, type)
         let state = record.pointee.state
-        list.bytes.append(jsonObject: group.selection?.project(state) ?? state)
+        list.bytes.append(jsonObject: group.selection(of: store)?.project(state) ?? state)
         list.itemEnded(startingAt: start, limit: partLimit)
     }
 

@@ -102,6 +102,12 @@ extension SubscriptionHub {
     // MARK: Members
 
     func join(_ index: Int32, in group: SubscriberGroup) {
+        if group.key.view != nil {
+            let record = machine.stores.pointer(index)
+            let (name, type) = (record.pointee.name, machine.types[Int(record.pointee.type)].name)
+            guard group.key.shows(name, ofType: type) else { return }
+            if !group.key.actions { group.see(group.key.selection(of: name, ofType: type), of: index) }
+        }
         guard group.join(index, ofType: machine.stores.pointer(index).pointee.type) else { return }
         clock.work += Work.membership
         groupsByStore.add(group, to: index)

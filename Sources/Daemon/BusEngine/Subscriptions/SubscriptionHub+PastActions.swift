@@ -125,10 +125,14 @@ extension SubscriptionHub {
         if let store = action["store"]?.string {
             let parts = store.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1)
             guard parts.count == 2 else { return false }
-            return group.key.pattern.type.matches(String(Substring(parts[0])))
-                && group.key.pattern.name.matches(String(Substring(parts[1])))
+            let (type, name) = (String(Substring(parts[0])), String(Substring(parts[1])))
+            return group.key.pattern.type.matches(type) && group.key.pattern.name.matches(name)
+                && group.key.shows(name, ofType: type)
         }
         guard let type = action["type"]?.string else { return false }
+        if let view = group.key.view {
+            guard type == "*" ? view.knowsEverything : view.knowsHistory(ofAll: type) else { return false }
+        }
         for entry in machine.types where group.key.pattern.type.matches(entry.name) {
             guard type == "*" || UTF8Order.equal(type, entry.name) else { continue }
             if type == "*", !entry.hasAction(named: action["action"]?.string ?? "") { continue }

@@ -20,16 +20,19 @@ extension SubscriptionHub {
 
     /// The group of all subscriptions with a filter, which is made if there is none. It may
     /// have to search for its stores.
-    func group(_ filter: SubscriptionFilter, _ pointers: [[String]]?) -> SubscriberGroup {
-        let group = groups[filter] ?? makeGroup(filter, pointers)
+    func group(_ filter: SubscriptionFilter) -> SubscriberGroup {
+        let group = groups[filter] ?? makeGroup(filter)
         _ = search(for: group) { !clock.isSliceUsedUp }
         return group
     }
 
     /// Adds a subscription to a group.
-    func add(to group: SubscriberGroup, for connection: Connection) -> Subscription {
+    func add(
+        to group: SubscriberGroup, wanted: SubscriptionFilter, for connection: Connection
+    ) -> Subscription {
         let subscription = Subscription(
-            number: connection.nextSubscription, connection: connection, group: group, from: machine.revision)
+            number: connection.nextSubscription, connection: connection, group: group, wanted: wanted,
+            from: machine.revision)
         connection.nextSubscription += 1
         attach(subscription)
         return subscription
@@ -117,10 +120,10 @@ extension SubscriptionHub {
 
     // MARK: Groups
 
-    private func makeGroup(_ filter: SubscriptionFilter, _ pointers: [[String]]?) -> SubscriberGroup {
+    private func makeGroup(_ filter: SubscriptionFilter) -> SubscriberGroup {
         groupsMade += 1
         let group = SubscriberGroup(
-            key: filter, selection: filter.actions ? nil : pointers.map { Selection($0) },
+            key: filter, selection: filter.actions ? nil : filter.selected.map { Selection($0) },
             number: groupsMade, revision: machine.revision, now: clock.now)
         groups[filter] = group
         groupBytes += filter.memory

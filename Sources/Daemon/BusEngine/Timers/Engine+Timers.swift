@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusMachine
 import BusProtocol
 
@@ -8,6 +9,8 @@ extension Engine {
 
     /// Schedules the dispatch of the request: it is checked now, and committed when it is due.
     func schedule(_ connection: Connection) throws(RequestError) {
+        let grants = connection.grants
+        if let grants { try authorizeDispatch(grants) }
         let isDryRun = try request.flag(.dryRun, default: false)
         let isAcknowledged = try request.flag(.ack, default: true)
         let expected = try request.integer(.ifRevision)
@@ -32,6 +35,7 @@ extension Engine {
         machine.plan.clear()
         defer { machine.plan.clear() }
         try planDispatch(expecting: expected)
+        if let grants { try requireNow(grants, by: principal) }
         let timer = machine.timer(named: name, due: due, by: principal)
         machine.plan.clear()
         if isDryRun {
@@ -119,6 +123,7 @@ extension Engine {
                 writer.appendDuplicate()
             }
         }
+        try requireOwnTimer(name, connection.grants, by: principal)
         let owner: TimerOwner
         if isStore {
             owner = .store(try machine.requireStore(request.store).1)
@@ -142,6 +147,38 @@ extension Engine {
         answer(connection) { $0.append(revision: machine.revision) }
     }
 
+    /// Under access rules a timer is cancelled by who asked for it, or by who manages the bus.
+    private func requireOwnTimer(
+        _ name: String, _ grants: Grants?, by principal: Principal
+    ) throws(RequestError) {
+        guard let grants, !grants.mayManage else { return }
+        let isStore = request.present.contains(.store)
+        let target = String(decoding: isStore ? request.store : request.type, as: UTF8.self)
+        let owner = isStore ? machine.find(target).map { TimerOwner.store($0) } : .type(target)
+        guard let owner, let timer = machine.timer(name, of: owner), isOwn(timer, principal) else {
+            throw RequestError(
+                .forbidden,
+                "The access rules let you cancel the timers that you have set, and \(target.prefix(200)) has none of yours with this name."
+            )
+        }
+    }
+
+    private func isOwn(_ timer: BusTimer, _ principal: Principal) -> Bool {
+        if case .action(_, _, let asker) = timer.purpose { asker.number == principal.number } else { false }
+    }
+
+    /// Whether a timer is listed for a client.
+    private func shows(_ timer: BusTimer, to grants: Grants?, _ principal: Principal) -> Bool {
+        guard let grants, !grants.knowsEverything, !isOwn(timer, principal) else { return true }
+        switch timer.owner {
+        case .store(let index):
+            let record = machine.stores.pointer(index)
+            return grants.knowsHistory(
+                of: record.pointee.name, ofType: machine.types[Int(record.pointee.type)].name)
+        case .type(let name): return name != "*" && grants.knowsHistory(ofAll: name)
+        }
+    }
+
     // MARK: Listing
 
     /// Lists timers in the order in which they are due.
@@ -160,7 +197,8 @@ extension Engine {
         let cost = Work.look * machine.timers.count
         if mustWait(for: cost, connection, currentLine) { return }
         clock.work += cost
-        list.gather()
+        let principal = connection.principal!
+        list.gather { shows($0, to: connection.grants, principal) }
         try answerWithinLine(connection, id: request.id) { list.append(to: $0, room: limits.daemon.line) }
     }
 }

@@ -9,7 +9,7 @@ struct ConfigurationReader {
 
     init(file: String) { self.file = file }
 
-    private static let members = ["listen", "tokens", "types", "stores", "log", "limits"]
+    private static let members = ["listen", "tokens", "types", "stores", "log", "limits", "access"]
 
     mutating func configuration(_ root: LocatedValue) -> ServerConfiguration {
         var configuration = ServerConfiguration()
@@ -29,6 +29,7 @@ struct ConfigurationReader {
                 Located(try element.string("a store"), at: element.place)
             }
         }
+        configuration.access = member(object, "access")
         if let limits = member(object, "limits") { read(limits, into: &configuration.limits) }
         if let log = member(object, "log") {
             var reading = LogReading(file: file)

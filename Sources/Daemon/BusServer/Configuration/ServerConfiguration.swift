@@ -15,6 +15,8 @@ package struct ServerConfiguration: Sendable {
     /// The action log; nil: everything is in memory only.
     package var log: LogSettings?
     package var limits: Limits
+    /// Who may do what, or the path of the file that says it; nil: everybody may do all but what is kept for operators.
+    package var access: LocatedValue?
 
     package init(
         listen: [ListenAddress] = [], tokens: Located<String>? = nil, types: Located<String>? = nil,

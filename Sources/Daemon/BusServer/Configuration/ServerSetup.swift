@@ -14,6 +14,8 @@ package struct ServerSetup: Sendable {
     /// Those of them that are defined in files.
     private let catalog: TypeCatalog?
     package let tokens: TokenTable
+    /// Who may do what.
+    package let rules: AccessRules?
     /// Types that the daemon has without a file.
     let natives: [any StateType]
     /// The source of the configuration, to read it again; nil when it was made in code.
@@ -76,6 +78,8 @@ package struct ServerSetup: Sendable {
         let isKnown = configuration.types == nil || catalog != nil
         types = Self.inOrder(natives + (catalog?.types ?? []))
         self.tokens = tokens ?? TokenTable()
+        // What rules say of types that could not be read can't be checked.
+        rules = isKnown ? AccessReading.rules(configuration, types: types, tokens: self.tokens, &errors) : nil
         Self.checkStores(configuration, types: isKnown ? types : nil, &errors)
         try errors.throwIfAny()
     }

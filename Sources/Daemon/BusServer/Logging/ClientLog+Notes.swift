@@ -24,6 +24,7 @@ extension LogKind {
             case .definitionKept: .definitionKept
             case .willRejected: .willRejected
             case .timerRejected: .timerRejected
+            case .denied: .denied
             case .slowConsumer: .clientCutOff
             case .storeCreated: .storeCreated
             case .storeDropped: .storeDropped

@@ -15,6 +15,7 @@ package enum LogKind: String, Sendable, CaseIterable {
     case clientCutOff = "e63322e73a00418fae73510191ef23ca"
     case strangerRefused = "fc6f66f3b4f649b1b20a786420ce3382"
     case willRejected = "34d4287b7dcb44398239e96bf2b2e68d"
+    case denied = "d91c48ae46c34f2e9d11eac7612cf366"
     case timerRejected = "7ba50eeeaceb443e83844bccd97d17fc"
     case leftOut = "8cf547c1093649bc81cd41899e1a7db8"
     case storeCreated = "7ba2a3ccd47c4b73b63c568db62ed803"

@@ -1,0 +1,62 @@
+import BusJSON
+import BusLogic
+
+/// Commits as somebody with certain roles may see them: as if there were nothing else on the bus.
+extension Grants {
+    /// An entry without what is not shown; nil where nothing is left.
+    func shown(_ entry: JSONObject) -> JSONObject? {
+        if entry["revision"] == nil { return nil }
+        var shown: JSONObject = [:]
+        var isAny = false
+        func take(_ name: String, _ value: JSON?) {
+            shown[name] = value
+            if value != nil { isAny = true }
+        }
+        for member in entry.members {
+            switch member.key {
+            case "revision", "times", "time", "by": shown[member.key] = member.value
+            case "actions":
+                let actions = (member.value.array ?? []).filter(knows(action:))
+                if !actions.isEmpty { isAny = true }
+                shown["actions"] = .array(actions)
+            case "created", "states":
+                let stores = (member.value.object?.members ?? []).filter { knows($0.key) }
+                take(
+                    member.key,
+                    stores.isEmpty
+                        ? nil
+                        : .object(stores.reduce(into: JSONObject()) { $0[$1.key] = $1.value }))
+            case "dropped":
+                let stores = (member.value.array ?? []).filter { knows($0.string ?? "") }
+                take("dropped", stores.isEmpty ? nil : .array(stores))
+            case "reverted": if knows(member.value["store"]?.string ?? "") { take("reverted", member.value) }
+            case "scheduled", "cancelled", "fired":
+                if knows(action: member.value) { take(member.key, member.value) }
+            case "definitions", "undefined":
+                let types = (member.value.array ?? []).filter {
+                    knows(type: ($0["type"] ?? $0).string ?? "")
+                }
+                take(member.key, types.isEmpty ? nil : .array(types))
+            case "access": if mayManage { take("access", member.value) }
+            // Among the rest is the key, which is its client's own.
+            default: continue
+            }
+        }
+        // That what was created is ephemeral.
+        if shown["created"] != nil { shown["connection"] = entry["connection"] }
+        return isAny ? shown : nil
+    }
+
+    /// What is addressed to a store, a type, or every type.
+    private func knows(action: JSON) -> Bool {
+        if let store = action["store"]?.string { return knows(store) }
+        guard let type = action["type"]?.string else { return false }
+        return type == "*" ? knowsEverything : knowsHistory(ofAll: type)
+    }
+
+    private func knows(_ address: String) -> Bool {
+        guard let slash = address.utf8.firstIndex(of: UInt8(ascii: "/")) else { return false }
+        return knowsHistory(
+            of: String(address[address.utf8.index(after: slash)...]), ofType: String(address[..<slash]))
+    }
+}

@@ -1,0 +1,122 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+import BusSource
+
+/// Access rules as part of the history, and conditions that depend on states, which only the machine can look at. Who
+/// may do what is decided before an entry is made: entries of the log are facts and are not judged again.
+extension StateMachine {
+    /// Puts the rules of a new bus in force.
+    package func beginAccess(_ rules: AccessRules?) { access = rules }
+
+    /// Puts rules of the log in force.
+    func restoreAccess(_ definition: JSON, since revision: Int?) throws(RequestError) {
+        do throws(SourceError) {
+            access = definition.isNull ? nil : try AccessRules(definition: definition)
+        } catch {
+            throw RequestError(
+                .internal, "it has access rules that this version can't read (\(error.message))")
+        }
+        accessSince = revision ?? self.revision
+    }
+
+    /// Throws unless the conditions of the plan hold for all stores as they are; nothing is applied.
+    package func requireConditions(by principal: Principal) throws(RequestError) {
+        applying = .passUnretained(principal)
+        var budget = Budget(operations: limits.commit, bytes: BusLimits.commitBytes)
+        for place in plan.steps.indices where !plan.conditions[place].isEmpty {
+            let step = plan.steps[place]
+            for store in step.store >= 0 ? [step.store] : step.type.members where store >= 0 {
+                try requireOne(
+                    of: plan.conditions[place], step.type.actionName(step.action), step.payload, store,
+                    &budget)
+            }
+        }
+    }
+
+    private func requireOne(
+        of conditions: [Expression], _ action: String, _ payload: JSONObject, _ store: Int32,
+        _ budget: inout Budget
+    ) throws(RequestError) {
+        let address = address(of: Int(store))
+        let data = dataOfRule(
+            state: stores.pointer(store).pointee.state, payload: payload, store: address)
+        guard holds(conditions, on: data, &budget) else { throw Self.forbidden(action, address) }
+    }
+
+    /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
+    func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
+        let several = plan.actions.count > 1
+        for (index, action) in plan.actions.elements.enumerated() {
+            for place in action.steps {
+                let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
+                do throws(RequestError) {
+                    if step.pointee.store >= 0 {
+                        try apply(step, to: step.pointee.store, where: plan.conditions[place], facts)
+                    } else {
+                        for store in step.pointee.type.members where store >= 0 {
+                            try apply(step, to: store, where: plan.conditions[place], facts)
+                        }
+                    }
+                } catch {
+                    throw several ? error.with("index", .int(index)) : error
+                }
+            }
+        }
+    }
+
+    private func apply(
+        _ step: UnsafePointer<DispatchPlan.Step>, to store: Int32, where conditions: [Expression],
+        _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        if !conditions.isEmpty {
+            try requireOne(
+                of: conditions, step.pointee.type.actionName(step.pointee.action), step.pointee.payload,
+                store, &facts.pointee.budget)
+        }
+        try apply(step, to: store, facts)
+    }
+
+    /// Whether one of the conditions holds; one that can't be evaluated does not.
+    private func holds(_ conditions: [Expression], on data: JSON, _ budget: inout Budget) -> Bool {
+        conditions.contains { condition in
+            var left = Budget(
+                operations: min(budget.operations, BusLimits.storeOperations),
+                bytes: min(budget.bytes, BusLimits.storeBytes))
+            let before = left
+            defer {
+                budget.operations -= before.operations - left.operations
+                budget.bytes -= before.bytes - left.bytes
+            }
+            return condition.holds(on: data, spending: &left)
+        }
+    }
+
+    /// Whether one of the conditions holds for a store that is to be created.
+    package func holds(
+        _ conditions: [Expression], forCreating store: String, _ state: JSONObject, by principal: Principal
+    ) -> Bool {
+        applying = .passUnretained(principal)
+        var budget = Budget.ofStore
+        return holds(conditions, on: dataOfRule(state: state, payload: [:], store: store), &budget)
+    }
+
+    private func dataOfRule(state: JSONObject, payload: JSONObject, store: String) -> JSON {
+        let who = who
+        return [
+            "state": .object(state), "payload": .object(payload), "store": .string(store), "who": who,
+            "meta": [
+                "time": .double(Double(time) / 1000), "revision": .int(revision + 1),
+                "uid": who["uid"] ?? .null, "who": who,
+            ],
+        ]
+    }
+
+    /// The refusal of an action by the rules; it says nothing of what there is.
+    package static func forbidden(_ action: String, _ target: String) -> RequestError {
+        RequestError(
+            .forbidden,
+            "The access rules do not let you dispatch \(action.prefix(80)) to \(target.prefix(200)); ask an operator of the bus for a role that may."
+        ).with("store", .string(target)).with("action", .string(action))
+    }
+}

@@ -1,0 +1,84 @@
+import BusJSON
+import BusLogic
+import BusMachine
+import BusProtocol
+
+/// Who has which roles under the access rules in force, and what they may therefore do. Without rules nobody has grants,
+/// and everybody may do all but what is kept for operators.
+final class AccessControl {
+    private let machine: StateMachine
+    private let clock: TurnClock
+    /// The user name of a uid, and the groups of that user.
+    private let lookUp: (Int) -> (user: String?, groups: [String])
+
+    /// Worked out once for those who have the same roles, as long as the rules are the same.
+    private var known: [[String]: Grants] = [:]
+    private var rules: AccessRules?
+
+    /// How often somebody with a role was refused, and those without any under "".
+    private(set) var denials: [String: Int] = [:]
+    private var reportedAt = Int.min / 2
+    private var unreported = 0
+
+    init(
+        _ machine: StateMachine, _ clock: TurnClock,
+        lookUp: @escaping (Int) -> (user: String?, groups: [String])
+    ) {
+        self.machine = machine
+        self.clock = clock
+        self.lookUp = lookUp
+    }
+
+    /// What a principal may do; nil where there are no rules, and for the daemon itself.
+    func grants(of principal: Principal?) -> Grants? {
+        guard let rules = machine.access, let principal, principal.identity != nil else { return nil }
+        if rules !== self.rules {
+            known = [:]
+            self.rules = rules
+        }
+        let roles = rules.roles(of: credentials(of: principal.asker))
+        if let grants = known[roles] { return grants }
+        let grants = rules.grants(to: roles)
+        known[roles] = grants
+        return grants
+    }
+
+    /// The principal as events and the log show it under the rules: with its user and its roles.
+    func named(_ principal: Principal) -> Principal {
+        guard let rules = machine.access, let identity = principal.identity, let peer = principal.peer,
+            var by = (try? JSON(parsing: principal.by))?.object
+        else { return principal }
+        let credentials = credentials(of: principal)
+        by["user"] = credentials.user.map(JSON.string)
+        by["roles"] = .array(rules.roles(of: credentials).map(JSON.string))
+        return machine.principal(identity, peer: peer, by: Array(by.encoded.utf8))
+    }
+
+    private func credentials(of principal: Principal) -> Credentials {
+        var credentials = Credentials()
+        switch principal.identity {
+        case .uid(let uid):
+            let (user, groups) = lookUp(uid)
+            credentials.uid = uid
+            credentials.user = user
+            credentials.groups = groups
+        case .token(let name): credentials.token = name
+        case nil: break
+        }
+        if case .unix(_, _, let unit)? = principal.peer { credentials.unit = unit }
+        return credentials
+    }
+
+    // MARK: Denials
+
+    /// Counts a denial; true if it is to be reported, with the number of those that were not since the last report.
+    func noteDenial(of grants: Grants) -> Int? {
+        for role in grants.roles.isEmpty ? [""] : grants.roles { denials[role, default: 0] += 1 }
+        guard clock.now - reportedAt >= DaemonLimits.denialInterval else {
+            unreported += 1
+            return nil
+        }
+        defer { (reportedAt, unreported) = (clock.now, 0) }
+        return unreported
+    }
+}

@@ -1,0 +1,259 @@
+import BusJSON
+import BusLogic
+import BusMachine
+import BusProtocol
+
+/// What the access rules say of a request. Names are judged before anything is looked up, so that a refusal says nothing
+/// of what there is.
+extension Engine {
+    // MARK: Dispatching
+
+    /// Throws unless all that a dispatch names may be dispatched, conditions aside.
+    func authorizeDispatch(_ grants: Grants) throws(RequestError) {
+        if request.present.contains(.ifRevision), request.present.contains(.store) {
+            try require(.read, ofStoreIn: grants, "read")
+        }
+        guard let actions = try request.array(.actions) else {
+            let isStore = request.present.contains(.store)
+            guard request.present.contains(.action), isStore || request.present.contains(.type) else {
+                return
+            }
+            return try authorize(
+                String(decoding: request.action, as: UTF8.self), isStore: isStore,
+                String(decoding: isStore ? request.store : request.type, as: UTF8.self), grants)
+        }
+        for (index, element) in actions.enumerated() {
+            do throws(RequestError) {
+                try authorize(try BatchElement(element, place: "actions[\(index)]"), grants)
+            } catch {
+                throw error.with("index", .int(index))
+            }
+        }
+    }
+
+    func authorize(_ element: BatchElement, _ grants: Grants) throws(RequestError) {
+        try authorize(element.action, isStore: element.isStore, element.target, grants)
+    }
+
+    private func authorize(
+        _ action: String, isStore: Bool, _ target: String, _ grants: Grants
+    ) throws(RequestError) {
+        let isAllowed: Bool
+        if isStore {
+            isAllowed =
+                Self.parts(of: target).map { type, name in
+                    !grants.dispatching(action, to: name, ofType: type).isEmpty
+                } ?? true
+        } else if target == "*" {
+            let types = machine.liveTypes.filter { $0.hasAction(named: action) }
+            isAllowed =
+                grants.dispatchesEverywhere(action)
+                || !types.isEmpty
+                    && types.allSatisfy { !grants.dispatching(action, to: nil, ofType: $0.name).isEmpty }
+        } else {
+            isAllowed = !grants.dispatching(action, to: nil, ofType: target).isEmpty
+        }
+        guard isAllowed else { throw StateMachine.forbidden(action, target) }
+    }
+
+    /// Type and name of an address; nil for what is none, which is refused for that.
+    static func parts(of address: String) -> (type: String, name: String)? {
+        var address = address
+        return address.withUTF8 { bytes in
+            AddressParts(UnsafeRawBufferPointer(bytes)).map {
+                (String(decoding: $0.type, as: UTF8.self), String(decoding: $0.name, as: UTF8.self))
+            }
+        }
+    }
+
+    /// Puts the conditions of the rules beside the planned steps. Throws where a step is not allowed at all, or reaches
+    /// more stores than the rules allow.
+    func addConditions(_ grants: Grants) throws(RequestError) {
+        var conditions: [[Expression]] = []
+        for step in machine.plan.steps.elements {
+            let type = step.type.name
+            let action = step.type.actionName(step.action)
+            let name = step.store >= 0 ? machine.stores.pointer(step.store).pointee.name : nil
+            let rules = grants.dispatching(action, to: name, ofType: type)
+            let target = name.map { "\(type)/\($0)" } ?? type
+            guard !rules.isEmpty else { throw StateMachine.forbidden(action, target) }
+            let reach = name == nil ? step.type.count : 1
+            let sufficient = rules.filter { $0.maxStores >= reach }
+            guard !sufficient.isEmpty else {
+                let most = rules.map(\.maxStores).max() ?? 0
+                throw RequestError(
+                    .limit,
+                    "The access rules let you dispatch \(action) to at most \(most) stores at once; dispatch to fewer at a time."
+                ).with("action", .string(action))
+            }
+            conditions.append(
+                sufficient.contains { $0.condition == nil } ? [] : sufficient.compactMap(\.condition))
+        }
+        if conditions.contains(where: { !$0.isEmpty }) { machine.plan.conditions = conditions }
+    }
+
+    /// The same for a dispatch that is carried out later: its conditions have to hold now as well. The plan stays.
+    func requireNow(_ grants: Grants, by principal: Principal) throws(RequestError) {
+        try addConditions(grants)
+        if machine.plan.conditions.isEmpty { return }
+        defer { machine.plan.conditions = [] }
+        try machine.requireConditions(by: principal)
+    }
+
+    // MARK: What a dispatch tells
+
+    /// The stores that the applied dispatch reaches, as far as its client may see them.
+    struct SeenWrites {
+        var matched = 0
+        /// Those of which all can be seen: whether they change is told.
+        var whole: [Int32] = []
+    }
+
+    /// Nil where the client may see all of them.
+    func seenWrites(by grants: Grants?) -> SeenWrites? {
+        guard let grants, !grants.readsEverything,
+            !machine.plan.steps.elements.allSatisfy({ grants.showsAll(ofType: $0.type.name) })
+        else { return nil }
+        var seen = SeenWrites()
+        for place in machine.writeSet.indices {
+            let store = machine.writeSet[place].store
+            switch visibility(of: store, to: grants) {
+            case .nothing: break
+            case .parts: seen.matched += 1
+            case .whole:
+                seen.matched += 1
+                seen.whole.append(store)
+            }
+        }
+        return seen
+    }
+
+    func changed(of seen: SeenWrites) -> Int {
+        seen.whole.count { machine.stores.pointer($0).pointee.revision == machine.revision }
+    }
+
+    func visibility(of store: Int32, to grants: Grants) -> Grants.Visibility {
+        let record = machine.stores.pointer(store)
+        return grants.visibility(
+            of: record.pointee.name, ofType: machine.types[Int(record.pointee.type)].name)
+    }
+
+    /// Whether a repeated dispatch may be told what it did: only where all that it names can be seen.
+    func maySeeOutcome(_ grants: Grants?) -> Bool {
+        guard let grants, !grants.readsEverything else { return true }
+        machine.plan.clear()
+        defer { machine.plan.clear() }
+        guard (try? machine.planDispatch(request, expecting: nil)) != nil else { return false }
+        return machine.plan.steps.elements.allSatisfy { step in
+            if step.store < 0 { return grants.showsAll(ofType: step.type.name) }
+            if case .whole = visibility(of: step.store, to: grants) { return true }
+            return false
+        }
+    }
+
+    // MARK: One store
+
+    /// Throws unless the store that the request names may be used so, whether it exists or not.
+    func require(
+        _ capability: Capability, ofStoreIn grants: Grants?, _ verb: String
+    ) throws(RequestError) {
+        guard let grants, request.present.contains(.store) else { return }
+        let address = String(decoding: request.store, as: UTF8.self)
+        // What is no address is refused for that.
+        guard let (type, name) = Self.parts(of: address) else { return }
+        let isAllowed =
+            switch capability {
+            case .read: grants.shows(name, ofType: type)
+            case .history: grants.knowsHistory(of: name, ofType: type)
+            default: grants.may(capability, name, ofType: type)
+            }
+        guard isAllowed else { throw Self.forbidden(verb, address) }
+    }
+
+    static func forbidden(_ verb: String, _ target: String) -> RequestError {
+        RequestError(
+            .forbidden,
+            "The access rules do not let you \(verb) \(target.prefix(200)); ask an operator of the bus for a role that may."
+        ).with("store", .string(target))
+    }
+
+    /// Throws as for a type that does not exist, if a pattern names one that the client has nothing to do with.
+    func requireKnown(_ pattern: AddressPattern, _ grants: Grants?) throws(RequestError) {
+        guard let grants, pattern.type.isLiteral else { return }
+        let type = String(decoding: pattern.type.pattern, as: UTF8.self)
+        guard grants.knows(type: type) else { throw Self.unknown(type) }
+    }
+
+    static func unknown(_ type: String) -> RequestError {
+        RequestError(
+            .unknownType, "There is no state type \(type.prefix(80)) that you may use; types lists them.")
+    }
+
+    /// What one may know of a refusal: nothing of types that one has nothing to do with.
+    func disclosed(_ error: RequestError, to connection: Connection) -> RequestError {
+        guard let grants = connection.grants, !grants.mayManage else { return error }
+        if error.code == .unknownType {
+            let type =
+                request.present.contains(.type)
+                ? String(decoding: request.type, as: UTF8.self)
+                : Self.parts(of: String(decoding: request.store, as: UTF8.self))?.type
+            return type.map(Self.unknown) ?? Self.unknown("of this name")
+        }
+        return error
+    }
+
+    // MARK: Denials
+
+    /// Counts a refusal by the rules; some are reported, so that a client can't fill the operator's log.
+    func noteDenial(_ error: RequestError, of connection: Connection, _ grants: Grants) {
+        guard let unreported = access.noteDenial(of: grants) else { return }
+        let roles = grants.roles.isEmpty ? "no role" : "role \(grants.roles.joined(separator: ", "))"
+        let more =
+            unreported == 0 ? "" : " \(unreported) more were refused since the last entry of this kind."
+        outputs.report(
+            Diagnostic(
+                kind: .denied, level: .warning,
+                message: "A client with \(roles) was refused: \(error.message)\(more)", peer: connection.peer,
+                store: error.detail("store"), action: error.detail("action")))
+    }
+
+    // MARK: Rules change
+
+    /// The rules have changed, or what they are about: every connection is judged anew.
+    func reassess() {
+        for case let connection? in connections.all {
+            guard let principal = connection.principal else { continue }
+            identify(connection, as: principal)
+            for place in connection.subscriptions.indices {
+                let subscription = connection.subscriptions[place]
+                let filter = granted(subscription.wanted, to: connection.grants)
+                if filter == subscription.group.key { continue }
+                hub.replace(subscription, at: place, by: filter)
+            }
+            connections.markReady(connection)
+        }
+    }
+
+    /// A client is who it is: from now on it may do what its roles allow.
+    func identify(_ connection: Connection, as principal: Principal) {
+        connection.principal = access.named(principal)
+        connection.grants = access.grants(of: connection.principal)
+    }
+
+    /// What of a wanted subscription is delivered under the rules.
+    func granted(_ wanted: SubscriptionFilter, to grants: Grants?) -> SubscriptionFilter {
+        guard let grants else { return wanted }
+        var filter = wanted
+        if filter.cause, !grants.knowsEverything { filter.cause = false }
+        let isWhole =
+            filter.actions
+            ? grants.knowsHistory(of: filter.pattern) : grants.showsAll(of: filter.pattern)
+        if !isWhole { filter.view = grants }
+        return filter
+    }
+}
+
+extension DaemonLimits {
+    /// At most one denial is reported in so many milliseconds.
+    static let denialInterval = 1000
+}

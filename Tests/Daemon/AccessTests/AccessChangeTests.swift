@@ -1,0 +1,155 @@
+import BusJSON
+import BusLogic
+import TestSupport
+import Testing
+
+/// Rules come, change and go: in force from one commit on, for everybody who is there.
+@Suite struct AccessChangeTests {
+    private static let narrow = """
+        roles: { admin: [{ user: root }], guest: [everyone] }
+        rules:
+          - { role: admin, may: all }
+          - { role: guest, may: [read, history], match: thermostat/hall, select: [/target] }
+        """
+    private static let wide = """
+        roles: { admin: [{ user: root }], guest: [everyone] }
+        rules:
+          - { role: admin, may: all }
+          - { role: guest, may: [read, dispatch, history] }
+        """
+
+    private func reload(_ bus: MemoryBus, _ rules: String?) throws {
+        bus.access = rules
+        #expect(try bus.root.code(#"{"op":"reload"}"#) == "ok")
+    }
+
+    @Test func whatMayNoLongerBeSeenIsDroppedForItsSubscribers() throws {
+        let bus = try GuardedBus.make(Self.wide)
+        let mallory = bus.mallory
+        _ = try mallory.ask(#"{"op":"subscribe","match":"*/*"}"#)
+        try reload(bus, Self.narrow)
+        let events = try mallory.events()
+        let dropped = events.flatMap { $0["dropped"]?.array ?? [] }.compactMap(\.string)
+        #expect(dropped.sorted() == ["lamp/cellar", "lamp/hall", "thermostat/attic"])
+        #expect(events.last?["states"] == ["thermostat/hall": ["target": 20]])
+        #expect(events.last?["reset"] == true)
+        #expect(try mallory.code(#"{"op":"get","store":"lamp/hall"}"#) == "forbidden")
+        _ = try bus.root.ask(
+            #"{"op":"dispatch","store":"lamp/hall","action":"switch","payload":{"on":true}}"#)
+        #expect(try mallory.events().isEmpty)
+        try reload(bus, Self.wide)
+        #expect(try mallory.events().last?["states"]?.object?.count == 4)
+        let lines = try mallory.ask(
+            #"{"op":"dispatch","store":"lamp/hall","action":"switch","payload":{"on":true}}"#)
+        #expect(lines.contains { $0["changes"]?["lamp/hall"]?["count"] == 2 })
+    }
+
+    @Test func rulesComeAndGo() throws {
+        let bus = try GuardedBus.make(nil)
+        let mallory = bus.mallory
+        let line = #"{"op":"dispatch","store":"lamp/hall","action":"switch","payload":{"on":true}}"#
+        #expect(try mallory.code(line) == "ok")
+        let before = bus.engine.revision
+        try reload(bus, Self.narrow)
+        #expect(bus.engine.revision == before + 1, "The rules are one commit.")
+        #expect(try mallory.code(line) == "forbidden")
+        try reload(bus, Self.narrow)
+        #expect(bus.engine.revision <= before + 2)
+        try reload(bus, nil)
+        #expect(try mallory.code(line) == "ok")
+        #expect(
+            try bus.root.answer(#"{"op":"history","limit":50}"#)["commits"]?.array?.contains {
+                $0["access"] != nil
+            } == true)
+    }
+
+    /// Rules are part of the history: what the log says, snapshots keep and the next daemon takes over.
+    @Test func rulesOutliveTheDaemon() throws {
+        let bus = try GuardedBus.make(Self.wide)
+        let mallory = bus.mallory
+        _ = try mallory.ask(#"{"op":"subscribe","match":"*/*"}"#)
+        try reload(bus, Self.narrow)
+        _ = try mallory.all()
+        let past = try bus.past(at: bus.engine.revision)
+        #expect(
+            past.access?.definition
+                == (try AccessRules.load(yaml: Self.narrow, types: SampleTypes.load(and: GuardedBus.types)))
+                .definition)
+        #expect(past.accessSince == bus.engine.revision)
+        #expect(try bus.past(at: bus.engine.revision - 1).access?.rules.count == 2)
+        try bus.restart()
+        #expect(try mallory.code(#"{"op":"get","store":"lamp/hall"}"#) == "forbidden")
+        _ = try bus.root.ask(#"{"op":"dispatch","type":"lamp","action":"switch","payload":{"on":true}}"#)
+        _ = try bus.root.ask(
+            #"{"op":"dispatch","store":"thermostat/hall","action":"setTarget","payload":{"celsius":30}}"#)
+        let last = try #require(try mallory.events().last)
+        #expect((last["changes"] ?? last["states"])?["thermostat/hall"]?["target"] == 30)
+        #expect(!last.encoded.contains("lamp"))
+    }
+
+    /// A mirror of earlier rules does not resume: it may hold what is hidden now.
+    @Test func aResumptionFromBeforeTheRulesBeginsAnew() throws {
+        let bus = try GuardedBus.make(Self.wide)
+        let before = bus.engine.revision
+        try reload(bus, Self.narrow)
+        let reply = try bus.mallory.ask(
+            #"{"op":"subscribe","match":"*/*","since":\#(before),"epoch":"\#(bus.epoch)"}"#)
+        #expect(reply.last?["reset"] == true)
+        #expect(reply.last?["states"]?.object?.keys == ["thermostat/hall"])
+    }
+
+    // MARK: Mistakes
+
+    @Test(arguments: [
+        ("roles: {}\nrules: []", "No rule has may: manage"),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: b, may: all }]",
+            "b is not valid for role; valid here: a."
+        ),
+        ("roles: { a: [everyone] }\nrules: [{ role: a, may: al }]", "did you mean all?"),
+        ("roles: { a: [] }\nrules: [{ role: a, may: all }]", "Nobody can have the role a"),
+        ("roles: { a: [root] }\nrules: [{ role: a, may: all }]", "write everyone, or { user: root }"),
+        ("roles: { a: [{ usr: root }] }\nrules: [{ role: a, may: all }]", "did you mean user?"),
+        ("roles: { a: [{}] }\nrules: [{ role: a, may: all }]", "names nobody"),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, match: lamq/* }]",
+            "did you mean lamp?"
+        ),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, match: lamp }]",
+            "no pattern of addresses"
+        ),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all, match: lamp/*, actions: [swich] }]",
+            "did you mean switch?"
+        ),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, actions: [switch] }]",
+            "goes with may: dispatch"
+        ),
+        ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, if: true }]", "always true"),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all, if: { var: stat.count } }]",
+            "did you mean state?"
+        ),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, if: { var: state.count } }]",
+            "allows neither"
+        ),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: dispatch, select: [/x] }]",
+            "goes with may: read"
+        ),
+        ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, select: [x] }]", "write a JSON Pointer"),
+        ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, maxStores: 0 }]", "at least 1"),
+        ("roles: { a: [everyone] }\nrules: [{ role: a, may: [] }]", "may is empty"),
+        ("rules: []", "needs a member roles"),
+        ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, mach: lamp/* }]", "did you mean match?"),
+    ])
+    func mistakesAreToldWithTheirPlace(_ yaml: String, _ message: String) throws {
+        let types = try SampleTypes.load(and: GuardedBus.types)
+        let error = #expect(throws: (any Error).self) { try AccessRules.load(yaml: yaml, types: types) }
+        #expect("\(try #require(error))".contains(message), "\(String(describing: error))")
+        #expect("\(try #require(error))".hasPrefix("access.yaml:"))
+    }
+}
