@@ -41,7 +41,10 @@ package struct RootCommand: ParsableCommand {
                 ]),
             CommandGroup(
                 name: "Bus",
-                subcommands: [TypesCommand.self, StatsCommand.self, PingCommand.self, ReloadCommand.self]),
+                subcommands: [
+                    TypesCommand.self, StatsCommand.self, PingCommand.self, ReloadCommand.self,
+                    WhoAmICommand.self, AccessCommand.self,
+                ]),
         ])
 
     @OptionGroup package var options: GlobalOptions

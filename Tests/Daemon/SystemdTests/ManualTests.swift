@@ -50,7 +50,7 @@ import Testing
         let page = try page("fluxbusd.yaml.5")
         let sample = try text("config/fluxbusd.yaml")
         let settings = sample.matches(of: /(?m)^(?:# )?([a-z]+):/).map { String($0.1) }
-        #expect(Set(settings) == ["listen", "tokens", "types", "stores", "log", "limits"])
+        #expect(Set(settings) == ["listen", "tokens", "types", "stores", "log", "limits", "access"])
         for setting in settings { #expect(page.contains(".TP\n.B \(setting)\n"), "\(setting)") }
         for member in sample.matches(of: /#   (path|sync|retain):/) {
             #expect(page.contains("\(member.1):"), "log.\(member.1)")

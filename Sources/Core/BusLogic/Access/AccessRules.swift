@@ -17,10 +17,15 @@ package final class AccessRules: Sendable {
 
     /// Reads what a log holds. Throws where this version can't read it.
     package convenience init(definition: JSON) throws(SourceError) {
+        try self.init(LocatedValue(definition, name: "access"))
+    }
+
+    /// Reads rules without the types that they are about; throws the first mistake.
+    package convenience init(_ source: LocatedValue) throws(SourceError) {
         var loader = AccessLoader(types: nil)
-        let loaded = loader.load(try LocatedValue(definition, name: "access"))
+        let loaded = loader.load(source)
         if let error = loader.mistakes.errors.first { throw error }
-        self.init(definition: definition, roles: loaded.roles, rules: loaded.rules)
+        self.init(definition: source.json, roles: loaded.roles, rules: loaded.rules)
     }
 
     /// Reads what a file says, and finds all mistakes in it. `types`: the types it is written for.

@@ -102,9 +102,16 @@ package final class Grants: Sendable {
         rules.contains { $0.may.contains(capability) && $0.covers(type, name) }
     }
 
-    /// The rules that allow to create a store.
-    package func creating(_ name: String, ofType type: String) -> [AccessRule] {
-        rules.filter { $0.may.contains(.create) && $0.covers(type, name) }
+    /// The rules that allow something with a store.
+    package func allowing(
+        _ capability: Capability, _ name: String, ofType type: String
+    ) -> [AccessRule] {
+        rules.filter { $0.may.contains(capability) && $0.covers(type, name) }
+    }
+
+    /// The rules that allow something, whatever the store.
+    package func allowing(_ capability: Capability) -> [AccessRule] {
+        rules.filter { $0.may.contains(capability) }
     }
 
     /// Whether an action may be dispatched to all stores of all types.

@@ -1,7 +1,6 @@
 import BusJSON
 import BusLogic
 import BusProtocol
-import BusSource
 
 /// Access rules as part of the history, and conditions that depend on states, which only the machine can look at. Who
 /// may do what is decided before an entry is made: entries of the log are facts and are not judged again.
@@ -11,11 +10,10 @@ extension StateMachine {
 
     /// Puts rules of the log in force.
     func restoreAccess(_ definition: JSON, since revision: Int?) throws(RequestError) {
-        do throws(SourceError) {
+        do {
             access = definition.isNull ? nil : try AccessRules(definition: definition)
         } catch {
-            throw RequestError(
-                .internal, "it has access rules that this version can't read (\(error.message))")
+            throw RequestError(.internal, "it has access rules that this version can't read (\(error))")
         }
         accessSince = revision ?? self.revision
     }
@@ -34,7 +32,7 @@ extension StateMachine {
         }
     }
 
-    private func requireOne(
+    func requireOne(
         of conditions: [Expression], _ action: String, _ payload: JSONObject, _ store: Int32,
         _ budget: inout Budget
     ) throws(RequestError) {
@@ -42,39 +40,6 @@ extension StateMachine {
         let data = dataOfRule(
             state: stores.pointer(store).pointee.state, payload: payload, store: address)
         guard holds(conditions, on: data, &budget) else { throw Self.forbidden(action, address) }
-    }
-
-    /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
-    func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
-        let several = plan.actions.count > 1
-        for (index, action) in plan.actions.elements.enumerated() {
-            for place in action.steps {
-                let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
-                do throws(RequestError) {
-                    if step.pointee.store >= 0 {
-                        try apply(step, to: step.pointee.store, where: plan.conditions[place], facts)
-                    } else {
-                        for store in step.pointee.type.members where store >= 0 {
-                            try apply(step, to: store, where: plan.conditions[place], facts)
-                        }
-                    }
-                } catch {
-                    throw several ? error.with("index", .int(index)) : error
-                }
-            }
-        }
-    }
-
-    private func apply(
-        _ step: UnsafePointer<DispatchPlan.Step>, to store: Int32, where conditions: [Expression],
-        _ facts: CommitContext.Place
-    ) throws(RequestError) {
-        if !conditions.isEmpty {
-            try requireOne(
-                of: conditions, step.pointee.type.actionName(step.pointee.action), step.pointee.payload,
-                store, &facts.pointee.budget)
-        }
-        try apply(step, to: store, facts)
     }
 
     /// Whether one of the conditions holds; one that can't be evaluated does not.

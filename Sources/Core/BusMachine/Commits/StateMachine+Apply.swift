@@ -53,6 +53,39 @@ extension StateMachine {
         }
     }
 
+    /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
+    private func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
+        let several = plan.actions.count > 1
+        for (index, action) in plan.actions.elements.enumerated() {
+            for place in action.steps {
+                let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
+                do throws(RequestError) {
+                    if step.pointee.store >= 0 {
+                        try apply(step, to: step.pointee.store, where: plan.conditions[place], facts)
+                    } else {
+                        for store in step.pointee.type.members where store >= 0 {
+                            try apply(step, to: store, where: plan.conditions[place], facts)
+                        }
+                    }
+                } catch {
+                    throw several ? error.with("index", .int(index)) : error
+                }
+            }
+        }
+    }
+
+    private func apply(
+        _ step: UnsafePointer<DispatchPlan.Step>, to store: Int32, where conditions: [Expression],
+        _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        if !conditions.isEmpty {
+            try requireOne(
+                of: conditions, step.pointee.type.actionName(step.pointee.action), step.pointee.payload,
+                store, &facts.pointee.budget)
+        }
+        try apply(step, nil, to: store, facts)
+    }
+
     private func apply(
         _ step: UnsafePointer<DispatchPlan.Step>, _ facts: CommitContext.Place
     ) throws(RequestError) {
@@ -91,13 +124,6 @@ extension StateMachine {
         for place in 0..<entry.members.count where entry.members[place] >= 0 {
             try apply(step, writes, to: entry.members[place], facts)
         }
-    }
-
-    /// Applies a step to one store, whatever its precomputed writes.
-    func apply(
-        _ step: UnsafePointer<DispatchPlan.Step>, to index: Int32, _ facts: CommitContext.Place
-    ) throws(RequestError) {
-        try apply(step, nil, to: index, facts)
     }
 
     /// Applies a step to one store: the precomputed writes, if there are any and they apply, else the

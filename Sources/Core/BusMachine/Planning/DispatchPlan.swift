@@ -27,7 +27,7 @@ public final class DispatchPlan {
 
     /// What must hold of a store before a step is applied to it: of each step its conditions, one of which suffices; none
     /// where it needs none. Empty where no step needs any.
-    package var conditions: [[Expression]] = [] {
+    package private(set) var conditions: [[Expression]] = [] {
         didSet { hasConditions = !conditions.isEmpty }
     }
     @exclusivity(unchecked) @usableFromInline private(set) var hasConditions = false
@@ -37,10 +37,14 @@ public final class DispatchPlan {
         if actions.isEmpty && steps.isEmpty { return }
         actions.clear()
         steps.clear()
-        if hasConditions { clearConditions() }
+        if hasConditions { liftConditions() }
     }
 
-    @usableFromInline func clearConditions() { conditions = [] }
+    /// Makes steps depend on conditions: of each step those that are at its place here.
+    package func impose(_ conditions: [[Expression]]) { self.conditions = conditions }
+
+    /// The steps depend on nothing.
+    @usableFromInline package func liftConditions() { conditions = [] }
 
     /// How many stores it reaches; a store counts again with each action.
     package var reach: Int {

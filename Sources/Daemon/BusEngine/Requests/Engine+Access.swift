@@ -89,14 +89,14 @@ extension Engine {
             conditions.append(
                 sufficient.contains { $0.condition == nil } ? [] : sufficient.compactMap(\.condition))
         }
-        if conditions.contains(where: { !$0.isEmpty }) { machine.plan.conditions = conditions }
+        if conditions.contains(where: { !$0.isEmpty }) { machine.plan.impose(conditions) }
     }
 
     /// The same for a dispatch that is carried out later: its conditions have to hold now as well. The plan stays.
     func requireNow(_ grants: Grants, by principal: Principal) throws(RequestError) {
         try addConditions(grants)
         if machine.plan.conditions.isEmpty { return }
-        defer { machine.plan.conditions = [] }
+        defer { machine.plan.liftConditions() }
         try machine.requireConditions(by: principal)
     }
 

@@ -79,7 +79,7 @@ extension Engine {
         by principal: Principal
     ) throws(RequestError) {
         let name = String(decoding: parts.name, as: UTF8.self)
-        let rules = grants.creating(name, ofType: entry.name)
+        let rules = grants.allowing(.create, name, ofType: entry.name)
         if rules.contains(where: { $0.condition == nil }) { return }
         let store = "\(entry.name)/\(name)"
         guard machine.holds(rules.compactMap(\.condition), forCreating: store, state, by: principal) else {

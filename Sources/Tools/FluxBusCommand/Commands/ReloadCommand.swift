@@ -12,7 +12,7 @@ package struct ReloadCommand: BusCommand {
               fluxbus reload
               fluxbus reload --dry-run        what it would migrate, and how, changing nothing
 
-            Only root and the daemon's own user may. A definition that is wrong, or that does not fit the stores \
+            Only root and the daemon's own user may, or those whom the access rules let manage the bus. A definition that is wrong, or that does not fit the stores \
             there are, is refused, and the bus goes on with those it has.
             """)
 

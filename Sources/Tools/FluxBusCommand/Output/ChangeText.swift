@@ -109,7 +109,9 @@ package struct ChangeText {
         }
         var parts: [String] = []
         if let unit = by["unit"]?.string { parts.append(unit) }
-        if let uid = by["uid"]?.int { parts.append("uid \(uid)") }
+        if let uid = by["uid"]?.int {
+            parts.append(by["user"]?.string.map { "\($0) (\(uid))" } ?? "uid \(uid)")
+        }
         if let pid = by["pid"]?.int { parts.append("pid \(pid)") }
         return parts.isEmpty ? ScreenText.value(by) : ScreenText.safe(parts.joined(separator: " "))
     }
