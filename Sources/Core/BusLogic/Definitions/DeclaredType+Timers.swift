@@ -44,15 +44,15 @@ extension DeclaredType {
         guard due - now <= DurationText.longest else {
             throw TimerRefusal("the time lies more than ten years ahead")
         }
-        guard let action = actions.first(where: { UTF8Order.equal($0.name, setting.action) }) else {
+        guard let index = actions.firstIndex(where: { UTF8Order.equal($0.name, setting.action) }) else {
             preconditionFailure("A timer's action was found when the definition was loaded.")
         }
         do throws(PayloadFailure) {
-            payload = try action.payload.accept(payload, by: action.name)
+            payload = try accept(payload, for: index)
         } catch {
             throw TimerRefusal(error.message)
         }
-        return .init(due: due, action: action.name, payload: payload)
+        return .init(due: due, action: actions[index].name, payload: payload)
     }
 
     /// When a timer is due, in milliseconds since 1970; nil where an expression gives no time.

@@ -37,6 +37,8 @@ extension StateMachine {
         do throws(TimerRefusal) {
             try put(timer)
         } catch {
+            // The one whose place it was to take stays.
+            rollBackTimers()
             throw RequestError(
                 .limit, "\(name(of: timer.owner)) can have no further timer: \(error.reason).")
         }
