@@ -57,6 +57,21 @@ import Testing
         #expect(again.definition == type.definition)
     }
 
+    /// Each timer costs of the budget what it takes to put it in its place among all others.
+    @Test func timersArePaidFor() throws {
+        func operations(_ timers: [String]) throws -> Int {
+            let bench = StoreBench(try Self.load(timers.joined(separator: ", ")))
+            try bench.dispatch("act", ["by": 1])
+            return bench.spent.operations
+        }
+        let timers = [
+            "a: { in: 1s, action: off }", "b: { in: 2s, action: off }", "c: { in: 3s, action: off }",
+        ]
+        let one = try operations(Array(timers.prefix(1)))
+        #expect(one >= 20)
+        #expect(try operations(timers) >= one + 40)
+    }
+
     @Test(arguments: [("1h", 3_600_000), ("90", 90_000), ("10ms", 10)])
     func timeToLiveIsALengthOfTime(_ text: String, _ milliseconds: Int) throws {
         #expect(try Self.load("t: null", ttl: "ttl: \(text)").timeToLive == milliseconds)

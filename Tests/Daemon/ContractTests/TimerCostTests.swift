@@ -118,4 +118,24 @@ import Testing
         #expect(bus.engine.revision - before == Self.stores * Self.timersOfEach)
         #expect(bus.engine.nextTimer == nil)
     }
+
+    /// A timer that takes long leaves room for others, as every long request: the next one waits, and nothing spins
+    /// meanwhile.
+    @Test func longTimersWaitAtTheGate() throws {
+        let bus = try TimedBus.make { $0.stores += (0..<31_000).map { "counter/c\($0)" } }
+        let (client, other) = (bus.connect(), bus.connect())
+        bus.advance(milliseconds: 60_000)
+        for _ in 0..<2 {
+            try client.revision(after: #"{"op":"dispatch","type":"counter","action":"increment","in":1}"#)
+        }
+        let before = bus.engine.revision
+        bus.advance(milliseconds: 990)
+        #expect(try other.isUsable())
+        bus.advance(milliseconds: 10)
+        #expect(bus.engine.revision == before + 1)
+        #expect(bus.engine.nextTimer == nil && bus.engine.nextDeadline != nil)
+        bus.advance(milliseconds: 60_000)
+        #expect(bus.engine.revision == before + 2)
+        #expect(try client.state(of: "counter/c7")?["count"] == 2)
+    }
 }

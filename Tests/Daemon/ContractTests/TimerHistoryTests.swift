@@ -127,6 +127,48 @@ import Testing
         #expect(try client.timers() == [])
     }
 
+    /// While nothing can be committed nothing is scheduled or cancelled, and timers stay as they are.
+    @Test func nothingIsScheduledOrCancelledWhileNothingCanBeCommitted() throws {
+        let bus = try TimedBus.make(logged: true)
+        let client = bus.connect()
+        try client.revision(
+            after: #"{"op":"dispatch","store":"counter/a","action":"increment","in":50,"timer":"tea"}"#)
+        // Not yet gone back, so that nothing takes back what is committed now.
+        bus.rewinds = false
+        bus.disk = .fails
+        client.send(#"{"op":"dispatch","store":"counter/a","action":"increment"}"#)
+        #expect(bus.engine.unavailableReason != nil)
+        let (revision, digest) = (bus.engine.revision, bus.engine.stateDigest)
+        for line in [
+            #"{"op":"dispatch","store":"counter/a","action":"increment","in":5}"#,
+            #"{"op":"cancel","store":"counter/a","timer":"tea"}"#,
+        ] {
+            client.send(line)
+            #expect((bus.engine.revision, bus.engine.stateDigest) == (revision, digest))
+        }
+        bus.rewinds = true
+        #expect(try client.codes() == ["unavailable", "unavailable", "unavailable"])
+        let dry = #"{"op":"dispatch","store":"counter/a","action":"increment","in":5,"dryRun":true}"#
+        #expect(try client.code(of: dry) == nil)
+        bus.disk = .works
+        #expect(try client.timers() == ["counter/a tea"])
+        #expect(try client.code(of: #"{"op":"cancel","store":"counter/a","timer":"tea"}"#) == nil)
+    }
+
+    /// A cancellation that is sent again is answered as the first time, also by the next daemon.
+    @Test func keyedCancellationIsAnsweredAsTheFirstTime() throws {
+        let bus = try TimedBus.make(logged: true)
+        let client = bus.connect()
+        try client.revision(
+            after: #"{"op":"dispatch","store":"counter/a","action":"increment","in":50,"timer":"tea"}"#)
+        let cancel = #"{"op":"cancel","store":"counter/a","timer":"tea","key":"k"}"#
+        let revision = try client.revision(after: cancel)
+        let again: JSON = ["ok": true, "revision": .int(revision), "duplicate": true]
+        #expect(try client.reply(to: cancel) == again)
+        #expect(try bus.crash().connect().reply(to: cancel) == again)
+        #expect(bus.engine.revision == revision)
+    }
+
     /// The log says what timers did, and history tells it.
     @Test func historyTellsTimers() throws {
         let bus = try TimedBus.make(logged: true)

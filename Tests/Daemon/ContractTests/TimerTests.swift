@@ -63,6 +63,9 @@ import Testing
         try client.revision(after: #"{"op":"dispatch","store":"lamp/a","action":"blink"}"#)
         for _ in 0..<5 { bus.advance(milliseconds: 1000) }
         #expect(try client.state(of: "lamp/a")?["times"] == 6)
+        // On behalf of who set the first, and not of a timer.
+        let by = try client.reply(to: #"{"op":"timers"}"#)["timers"]?[0]?["by"]
+        #expect(by?["uid"] == 1000 && by?["timer"] == nil)
         try client.revision(after: #"{"op":"dispatch","store":"lamp/a","action":"stop"}"#)
         bus.advance(milliseconds: 10_000)
         #expect(try client.state(of: "lamp/a")?["times"] == 6)
@@ -86,6 +89,7 @@ import Testing
         #"{"op":"dispatch","store":"lamp/a","action":"both"}"#,
         #"{"op":"dispatch","actions":[{"store":"lamp/a","action":"switchOff"},{"store":"lamp/a","action":"both"}]}"#,
         #"{"op":"dispatch","actions":[{"store":"lamp/b","action":"switchOn"},{"store":"lamp/b","action":"refuse"},{"store":"lamp/a","action":"switchOff"},{"store":"lamp/a","action":"refuse"}]}"#,
+        #"{"op":"dispatch","actions":[{"store":"lamp/a","action":"switchOn"},{"store":"lamp/a","action":"switchOn"},{"store":"lamp/a","action":"switchOff"},{"store":"lamp/a","action":"both"}]}"#,
         #"{"op":"dispatch","store":"lamp/a","action":"switchOff","dryRun":true}"#,
         #"{"op":"dispatch","type":"lamp","action":"switchOn","payload":{"minutes":1},"dryRun":true}"#,
         #"{"op":"dispatch","type":"lamp","action":"switchOn","payload":{"minutes":-1}}"#,
