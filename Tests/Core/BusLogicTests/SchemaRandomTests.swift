@@ -8,10 +8,10 @@ import Testing
 /// Checking only what was written comes to the same verdict as checking the whole state afterwards, whatever the
 /// schemas and the writes are.
 struct SchemaRandomTests {
-    private static let keys = ["a", "b", "c"]
+    static let keys = ["a", "b", "c"]
 
     /// A random schema, not deeper than so many levels.
-    private func schema(_ depth: Int, _ generator: inout SeededGenerator) -> JSON {
+    func schema(_ depth: Int, _ generator: inout SeededGenerator) -> JSON {
         var words = JSONObject()
         func count() -> JSON { .int(Int.random(in: 1...3, using: &generator)) }
         switch Int.random(in: 0..<(depth > 0 ? 10 : 6), using: &generator) {
@@ -46,7 +46,7 @@ struct SchemaRandomTests {
     }
 
     /// A value that often fits a schema.
-    private func value(_ schema: JSON, _ generator: inout SeededGenerator) -> JSON {
+    func value(_ schema: JSON, _ generator: inout SeededGenerator) -> JSON {
         if generator.oneIn(12) { return randomValue(&generator) }
         if let choices = schema["enum"]?.array { return choices.randomElement(using: &generator) ?? .null }
         switch schema["type"]?.string {
@@ -75,7 +75,7 @@ struct SchemaRandomTests {
         }
     }
 
-    private func randomValue(_ generator: inout SeededGenerator) -> JSON {
+    func randomValue(_ generator: inout SeededGenerator) -> JSON {
         let values: [JSON] = [
             .null, true, 0, 1, 5, 1.5, "", "a", "long text", [], [1, 2], [:], ["a": 1], ["b": .null],
             ["a": ["a": 1]],
@@ -84,7 +84,7 @@ struct SchemaRandomTests {
     }
 
     /// A value that surely fits, or nil after many attempts.
-    private func start(_ schema: JSON, _ generator: inout SeededGenerator) -> JSON? {
+    func start(_ schema: JSON, _ generator: inout SeededGenerator) -> JSON? {
         for _ in 0..<200 {
             let value = value(schema, &generator)
             if SchemaOracle.fits(value, schema) { return value }
@@ -162,7 +162,7 @@ struct SchemaRandomTests {
         return .object(patch)
     }
 
-    private struct Verdicts {
+    struct Verdicts {
         var accepted = 0
         var refused = 0
     }
@@ -188,7 +188,6 @@ struct SchemaRandomTests {
         let definition: JSONObject = [
             "type": "random", "initial": .object(initial), "actions": .object(actions(&generator, schemas)),
         ]
-        // Once with the schemas and once without: what the first refuses and the second does not breaks them.
         var shaped = definition
         shaped["state"] = .object(schemas)
         let checked = StoreBench(try DeclaredType(definition: .object(shaped)))
@@ -202,24 +201,33 @@ struct SchemaRandomTests {
                 "k": keys.randomElement(using: &generator) ?? "a",
                 "v": value(["type": .string(type)], &generator),
             ]
-            free.state = checked.state
-            do {
-                try free.dispatch(action, payload)
-            } catch is Rejection {
-                #expect(throws: Rejection.self) { try checked.dispatch(action, payload) }
-                continue
-            } catch is PayloadFailure {
-                continue
-            }
-            if SchemaOracle.fits(state: free.state, schemas) {
-                try checked.dispatch(action, payload)
-                #expect(checked.state == free.state)
-                verdicts.accepted += 1
-            } else {
-                let rejection = try checked.rejection(of: action, payload)
-                #expect(rejection.path != nil, "\(rejection.message)")
-                verdicts.refused += 1
-            }
+            try compare(checked, free, schemas, action, payload, &verdicts)
+        }
+    }
+
+    /// Dispatches to a type with schemas and to the same one without: what the first refuses and the second does not
+    /// breaks the schemas.
+    func compare(
+        _ checked: StoreBench, _ free: StoreBench, _ schemas: JSONObject, _ action: String,
+        _ payload: JSONObject, _ verdicts: inout Verdicts
+    ) throws {
+        free.state = checked.state
+        do {
+            try free.dispatch(action, payload)
+        } catch is Rejection {
+            #expect(throws: Rejection.self) { try checked.dispatch(action, payload) }
+            return
+        } catch is PayloadFailure {
+            return
+        }
+        if SchemaOracle.fits(state: free.state, schemas) {
+            try checked.dispatch(action, payload)
+            #expect(checked.state == free.state)
+            verdicts.accepted += 1
+        } else {
+            let rejection = try checked.rejection(of: action, payload)
+            #expect(rejection.path != nil, "\(rejection.message)")
+            verdicts.refused += 1
         }
     }
 }

@@ -58,6 +58,18 @@ struct SchemaTests {
                 ("\"e\\u0301e\\u0301\"", "x must have at most 3 characters, not 4"),
             ]),
         Word(
+            schema: "{ minLength: 2 }", good: ["\"ab\"", "\"üü\""],
+            bad: [("\"ü\"", "x must have at least 2 characters, not 1")]),
+        Word(
+            schema: "{ items: { items: { items: { type: integer, maximum: 3 }, maxItems: 1 } } }",
+            good: ["[]", "[[],[[]]]", "[[[3]],[[1],[]]]"],
+            bad: [
+                ("[1]", "x.0 must be an array, not an integer"),
+                ("[[],[1]]", "x.1.0 must be an array, not an integer"),
+                ("[[[1],[4]]]", "x.0.1.0 must be at most 3, not 4"),
+                ("[[[1,2]]]", "x.0.0 must have at most 1 element, not 2"),
+            ]),
+        Word(
             schema: "{ type: array, items: { type: integer, minimum: 0 }, maxItems: 2 }",
             good: ["[]", "[0,7]"],
             bad: [
@@ -72,6 +84,12 @@ struct SchemaTests {
                 ("{}", "x must have a member a"), ("{\"a\":1,\"c\":2}", "x.c is no declared property"),
                 ("{\"a\":\"1\"}", "x.a must be an integer, not a string"),
                 ("[]", "x must be an object, not an array"),
+            ]),
+        Word(
+            schema: "{ properties: { a: integer, b: integer, c: integer }, required: [c, b] }",
+            good: ["{\"b\":1,\"c\":2}", "{\"a\":0,\"b\":1,\"c\":2}"],
+            bad: [
+                ("{\"a\":1,\"c\":2}", "x must have a member b"), ("{\"b\":1}", "x must have a member c"),
             ]),
         Word(
             schema: "{ values: { values: { type: integer, maximum: 3 } } }",

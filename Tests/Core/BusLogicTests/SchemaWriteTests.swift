@@ -109,6 +109,26 @@ struct SchemaWriteTests {
         #expect(bench.state["list"] == [3, 2, 3])
     }
 
+    /// Also where nothing else is said of its elements, in either way to say so.
+    @Test(arguments: ["maxItems: 2", "maxItems: 2, items: any"])
+    func aFullArrayOfAnythingTakesNoMore(_ words: String) throws {
+        let bench = try StoreBench(
+            """
+            type: thing
+            state: { list: { type: array, \(words), default: [1] } }
+            actions:
+              put: { payload: { i: integer, v: any }, set: { 'list.{payload.i}': { var: payload.v } } }
+              second: { set: { list.2: x } }
+              push: { payload: { v: any }, append: { list: { var: payload.v } } }
+            """)
+        try bench.dispatch("put", ["i": 1, "v": "a"])
+        try bench.dispatch("put", ["i": 0, "v": ["deep"]])
+        #expect(bench.state["list"] == [["deep"], "a"])
+        #expect(try bench.rejection(of: "put", ["i": 2, "v": 3]).path == "list")
+        #expect(try bench.rejection(of: "second").path == "list")
+        #expect(try bench.rejection(of: "push", ["v": 3]).path == "list")
+    }
+
     /// Only what an action comes to counts.
     @Test func aLaterWriteMayMendAnEarlierOne() throws {
         let bench = try bench(
@@ -120,6 +140,30 @@ struct SchemaWriteTests {
             try bench.rejection(of: "act", ["a": 500, "b": 1]).message.contains(
                 "n must be at most 10, not 501"))
         #expect(try bench.rejection(of: "act", ["a": 5, "b": 6]).path == "n")
+    }
+
+    /// Also one that may go to the same member only because the payload says so.
+    @Test func aLaterWriteWhosePathThePayloadNamesMayMend() throws {
+        let bench = try bench(
+            "payload: { a: integer, k: string }, set: [{ n: { var: payload.a } }, { '{payload.k}': 7 }]")
+        try bench.dispatch("act", ["a": 500, "k": "n"])
+        #expect(bench.state["n"] == 7)
+        let rejection = try bench.rejection(of: "act", ["a": 500, "k": "free"])
+        #expect(rejection.message.contains("n must be at most 10, not 500"), "\(rejection.message)")
+    }
+
+    /// What was broken in between is looked for in the whole state, and that is paid for.
+    @Test func mendingCostsAsMuchAsTheStateIsLarge() throws {
+        func operations(_ members: Int, _ first: Int) throws -> Int {
+            let bench = try bench(
+                "payload: { a: integer, b: integer }, set: { n: { var: payload.a } }, increment: { n: { var: payload.b } }"
+            )
+            bench.state["words"] = .array(Array(repeating: "word", count: members))
+            try bench.dispatch("act", ["a": .int(first), "b": .int(5 - first)])
+            return bench.spent.operations
+        }
+        #expect(try operations(1000, 5) == operations(1, 5))
+        #expect(try operations(1000, 500) == operations(1, 500) + 999)
     }
 
     /// Writes that can't break the schema are planned like those of a type without one.
@@ -139,6 +183,55 @@ struct SchemaWriteTests {
     func whatCanNotBreakTheSchemaIsNotChecked(_ body: String, _ isPlanned: Bool) throws {
         let type = try bench(body).type
         #expect((type.precomputedWrites(of: 0) != nil) == isPlanned)
+    }
+
+    /// A payload's schema makes a check needless where all that it takes fits the member.
+    @Test(arguments: [
+        ("{ type: integer, minimum: 1, maximum: 9 }", "{ type: number, minimum: 1, maximum: 9 }", "1", true),
+        ("{ type: integer, minimum: 1 }", "{ type: integer, minimum: 1, maximum: 9 }", "1", false),
+        ("{ type: integer, minimum: 0, maximum: 9 }", "{ type: integer, minimum: 1 }", "1", false),
+        ("{ type: integer, maximum: 10 }", "{ type: integer, maximum: 9 }", "1", false),
+        ("number", "integer", "1", false), ("{ type: integer, nullable: true }", "integer", "1", false),
+        ("{ enum: [1, 9] }", "{ type: integer, maximum: 9 }", "1", true),
+        ("{ enum: [1, 10] }", "{ type: integer, maximum: 9 }", "1", false),
+        ("integer", "{ enum: [1, 2] }", "1", false),
+        ("{ minLength: 1, maxLength: 3 }", "{ minLength: 1, maxLength: 3 }", "x", true),
+        ("{ maxLength: 4 }", "{ maxLength: 3 }", "x", false),
+        ("{ minLength: 1 }", "{ minLength: 2 }", "xx", false), ("string", "{ maxLength: 3 }", "x", false),
+        ("{ items: integer, maxItems: 3 }", "{ items: number, maxItems: 3 }", "[]", true),
+        ("{ items: integer, maxItems: 4 }", "{ items: integer, maxItems: 3 }", "[]", false),
+        ("{ items: integer }", "{ items: integer, maxItems: 3 }", "[]", false),
+        ("{ items: number }", "{ items: integer }", "[]", false),
+        ("array", "{ items: integer }", "[]", false),
+        (
+            "{ properties: { a: integer }, required: [a] }", "{ properties: { a: number, b: string } }",
+            "{}", true
+        ),
+        (
+            "{ properties: { a: integer } }", "{ properties: { a: integer }, required: [a] }", "{ a: 1 }",
+            false
+        ),
+        ("{ properties: { a: number } }", "{ properties: { a: integer } }", "{}", false),
+        ("{ properties: { a: integer, b: any } }", "{ properties: { a: integer } }", "{}", false),
+        ("{ values: integer }", "{ properties: { a: integer } }", "{}", false),
+        ("object", "{ properties: { a: any } }", "{}", false),
+        ("{ properties: { a: integer, b: integer } }", "{ values: number }", "{}", true),
+        ("{ properties: { a: integer, b: string } }", "{ values: number }", "{}", false),
+        ("{ values: integer }", "{ values: number }", "{}", true),
+        ("{ values: number }", "{ values: integer }", "{}", false),
+        ("object", "{ values: integer }", "{}", false),
+    ])
+    func aPayloadThatAlwaysFitsIsNotChecked(
+        _ payload: String, _ member: String, _ start: String, _ isPlanned: Bool
+    ) throws {
+        let bench = try StoreBench(
+            """
+            type: thing
+            state: { m: \(member) }
+            initial: { m: \(start) }
+            actions: { act: { payload: { v: \(payload) }, set: { m: { var: payload.v } } } }
+            """)
+        #expect((bench.type.precomputedWrites(of: 0) != nil) == isPlanned)
     }
 
     /// Every value that a check looks at counts as an operation.
