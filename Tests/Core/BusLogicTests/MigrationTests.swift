@@ -73,6 +73,44 @@ import Testing
             #expect(try type.migrate(["old": 0], from: 1) == ["a": 2, "z": ["b": 1]])
         }
         #expect(again.definition == light.definition)
+        // The second takes back the first; sorted, it would come before.
+        let reversed = try type("version: 2\nmigrate: { 1: { set: { \"z.b\": 1, z: {} } } }")
+        for type in [reversed, try DeclaredType(definition: reversed.definition)] {
+            #expect(try type.migrate(["z": ["c": 1]], from: 1) == ["z": [:]])
+        }
+    }
+
+    /// From whichever version a state is, every step from there on is taken, once.
+    @Test func everyStepIsTakenOnce() throws {
+        let steps = (1..<6).map { version in
+            "  \(version): { append: { taken: \(version) } }\n"
+        }
+        let light = try type("version: 6\nmigrate:\n" + steps.joined())
+        for version in 1...6 {
+            let taken = try light.migrate(["taken": []], from: version)["taken"]
+            #expect(taken == .array((version..<6).map { .int($0) }))
+        }
+    }
+
+    /// What comes out of the steps is held against `state`, and has no member that the type lacks.
+    @Test func theResultIsCheckedAsAnyStateIs() throws {
+        let light = try DeclaredType(
+            LocatedValue.read(
+                """
+                type: light
+                version: 2
+                state: { level: { type: integer, maximum: 100, default: 0 } }
+                computed: { isOn: { ">": [{ var: level }, 0] } }
+                migrate: { 1: { set: { level: { "*": [{ var: state.level }, 10] } } } }
+                """, file: "light.yaml"))
+        #expect(try light.adopt(["level": 10], of: 1) == ["level": 100, "isOn": true])
+        for (state, words) in [
+            (["level": 11], "level must be at most 100, not 110"),
+            (["level": 1, "colour": "red"], "light has no member colour"),
+        ] as [(JSONObject, String)] {
+            let failure = #expect(throws: PayloadFailure.self) { try light.adopt(state, of: 1) }
+            #expect(failure?.message.contains(words) == true, "\(failure?.message ?? "")")
+        }
     }
 
     @Test(
@@ -132,5 +170,25 @@ import Testing
             """)
         let all = JSON.array(Array(repeating: 0, count: 20_000))
         #expect(throws: PayloadFailure.self) { try light.migrate(["all": all], from: 1) }
+        // In bytes as well: each element doubles the text.
+        let doubling = try type(
+            """
+            version: 2
+            migrate: { 1: { set: { text: { reduce: [{ var: state.all }, { cat: [{ var: accumulator }, { var: accumulator }] }, x] } } } }
+            """)
+        let short = try doubling.migrate(["all": .array(Array(repeating: 0, count: 10))], from: 1)
+        #expect(short["text"]?.string?.utf8.count == 1024)
+        #expect(throws: PayloadFailure.self) {
+            try doubling.migrate(["all": .array(Array(repeating: 0, count: 24))], from: 1)
+        }
+        // And in depth.
+        let nesting = try type("version: 2\nmigrate: { 1: { set: { a.b.c: { var: state.deep } } } }")
+        var deep: JSON = 1
+        for _ in 0..<50 { deep = [deep] }
+        #expect(try nesting.migrate(["deep": deep, "a": ["b": [:]]], from: 1)["a"]?["b"]?["c"] == deep)
+        for _ in 0..<8 { deep = [deep] }
+        #expect(throws: PayloadFailure.self) {
+            try nesting.migrate(["deep": deep, "a": ["b": [:]]], from: 1)
+        }
     }
 }
