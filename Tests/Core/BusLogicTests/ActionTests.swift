@@ -225,7 +225,8 @@ struct ActionTests {
         let before = bench.state
         try bench.dispatch("whole", ["x": 1])
         let whole: JSON = [
-            "meta": ["time": 1.5, "revision": 42, "uid": 1000, "who": bench.who], "payload": ["x": 1], "state": .object(before),
+            "meta": ["time": 1.5, "revision": 42, "uid": 1000, "who": bench.who], "payload": ["x": 1],
+            "state": .object(before),
             "store": "thing/kitchen", "stores": ["session/main": ["user": "ann"]],
         ]
         #expect(bench.state["all"] == whole)

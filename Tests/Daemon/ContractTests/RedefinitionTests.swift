@@ -162,11 +162,15 @@ import Testing
         #expect(try client.codes() == ["unavailable"])
         let (revision, digest) = (bus.engine.revision, bus.engine.stateDigest)
         let types = try SampleTypes.load(and: [grown(by: 10)])
-        #expect(!bus.engine.finishReload(nil, .success((types, bus.engine.limits))))
+        #expect(
+            !bus.engine.finishReload(
+                nil, .success(LoadedDefinitions(types: types, limits: bus.engine.limits))))
         #expect(try client.code(of: reload) == "unavailable")
         #expect((bus.engine.revision, bus.engine.stateDigest) == (revision, digest))
         bus.disk = .works
-        #expect(bus.engine.finishReload(nil, .success((types, bus.engine.limits))))
+        #expect(
+            bus.engine.finishReload(nil, .success(LoadedDefinitions(types: types, limits: bus.engine.limits)))
+        )
         bus.settle()
         #expect(try client.state(of: "note/b")?["more"] != nil)
     }
