@@ -87,6 +87,40 @@ import Testing
         #expect(!last.encoded.contains("lamp"))
     }
 
+    /// Without a log, too: the next daemon goes by the rules that it was started with.
+    @Test func theNextDaemonGoesByItsOwnRules() throws {
+        var setup = GuardedBus.setup(Self.wide)
+        setup.log = nil
+        let bus = try MemoryBus(setup)
+        let mallory = bus.mallory
+        _ = try mallory.ask(#"{"op":"subscribe","match":"*/*"}"#)
+        try bus.restart()
+        #expect(try mallory.code(#"{"op":"get","store":"lamp/hall"}"#) == "ok")
+        bus.access = Self.narrow
+        try bus.restart()
+        #expect(try mallory.events().last?["states"] == ["thermostat/hall": ["target": 20]])
+        #expect(try mallory.code(#"{"op":"get","store":"lamp/hall"}"#) == "forbidden")
+        bus.access = nil
+        try bus.restart()
+        #expect(try mallory.code(#"{"op":"get","store":"lamp/hall"}"#) == "ok")
+    }
+
+    /// Rules that could not be written are not in force.
+    @Test func rulesThatWereNotWrittenAreTakenBack() throws {
+        let bus = try GuardedBus.make(Self.wide)
+        let (root, mallory) = (bus.root, bus.mallory)
+        _ = try mallory.ask(#"{"op":"subscribe","match":"*/*"}"#)
+        bus.disk = .fails
+        bus.access = Self.narrow
+        #expect(try root.code(#"{"op":"reload"}"#) == "unavailable")
+        bus.disk = .works
+        bus.settle()
+        #expect(try mallory.code(#"{"op":"get","store":"lamp/hall"}"#) == "ok")
+        let lines = try mallory.ask(
+            #"{"op":"dispatch","store":"lamp/hall","action":"switch","payload":{"on":true}}"#)
+        #expect(lines.contains { ($0["changes"] ?? $0["states"])?["lamp/hall"]?["count"] == 1 })
+    }
+
     /// A mirror of earlier rules does not resume: it may hold what is hidden now.
     @Test func aResumptionFromBeforeTheRulesBeginsAnew() throws {
         let bus = try GuardedBus.make(Self.wide)

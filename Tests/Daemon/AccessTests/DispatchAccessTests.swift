@@ -114,6 +114,9 @@ import Testing
         .init(
             #"{"op":"dispatch","store":"lamp/nowhere","action":"switch","payload":{"on":true}}"#,
             "unknown_store", no, no, no),
+        .init(
+            #"{"op":"dispatch","store":"lamp/nowhere","action":"switch","payload":{"on":true},"in":5}"#,
+            "unknown_store", no, no, no),
         .init(#"{"op":"dispatch","store":"nothing/x","action":"switch"}"#, "unknown_type", no, no, no),
         .init(#"{"op":"dispatch","store":"lamp/cellar","action":"nothing"}"#, "unknown_action", no, no, no),
         .init(#"{"op":"dispatch","store":"lamp/cellar","action":"switch"}"#, "invalid_payload", no, no, no),

@@ -194,6 +194,56 @@ import Testing
                 == "forbidden")
     }
 
+    /// Who sees parts of a state is told neither that something else of it changed nor what was done.
+    @Test func partsOfAStateTellNothingOfTheRest() throws {
+        let bus = try GuardedBus.make(
+            """
+            roles: { admin: [{ user: root }], guest: [everyone] }
+            rules:
+              - { role: admin, may: all }
+              - { role: guest, may: [read, history, dispatch], match: thermostat/*, select: [/target] }
+            """)
+        let mallory = bus.mallory
+        let reply = try mallory.answer(
+            #"{"op":"dispatch","type":"thermostat","action":"hide","payload":{"pin":8}}"#)
+        #expect(reply["matched"] == 2 && reply["changed"] == 0)
+        #expect(try mallory.answer(#"{"op":"history"}"#)["commits"] == [])
+        #expect(try mallory.code(#"{"op":"history","store":"thermostat/hall"}"#) == "forbidden")
+        #expect(
+            try mallory.answer(#"{"op":"get","match":"*/*","revision":4}"#)["states"] == [:]
+        )
+        _ = try mallory.ask(#"{"op":"subscribe","match":"*/*","actions":true}"#)
+        _ = try bus.root.ask(#"{"op":"dispatch","type":"thermostat","action":"hide","payload":{"pin":9}}"#)
+        #expect(try mallory.events("action").isEmpty)
+    }
+
+    /// The past is shown to who may also read what is: `history` alone shows nothing.
+    @Test func historyAloneShowsNothing() throws {
+        let bus = try GuardedBus.make(
+            """
+            roles: { admin: [{ user: root }], guest: [everyone] }
+            rules:
+              - { role: admin, may: all }
+              - { role: guest, may: history }
+            """)
+        #expect(try bus.mallory.answer(#"{"op":"history"}"#)["commits"] == [])
+        #expect(try bus.mallory.code(#"{"op":"history","store":"lamp/hall"}"#) == "forbidden")
+    }
+
+    /// Who was slow hears of drops later: of those of stores that it saw.
+    @Test func dropsHeardLaterAreCutToo() throws {
+        let bus = try GuardedBus.make()
+        let (root, bob) = (bus.root, bus.bob)
+        _ = try bob.ask(#"{"op":"subscribe","match":"*/*"}"#)
+        let revision = bus.engine.revision
+        _ = try root.ask(#"{"op":"drop","store":"lamp/cellar"}"#)
+        _ = try root.ask(#"{"op":"drop","store":"thermostat/attic"}"#)
+        let late = bus.bob
+        let lines = try late.ask(
+            #"{"op":"subscribe","match":"*/*","since":\#(revision),"epoch":"\#(bus.epoch)"}"#)
+        #expect(lines.last?["dropped"] == ["thermostat/attic"])
+    }
+
     @Test func timersAreShownToWhoSetThemOrKnowsTheHistory() throws {
         let bus = try GuardedBus.make()
         let (root, ada) = (bus.root, bus.ada)

@@ -5,8 +5,8 @@ import BusProtocol
 /// Access rules as part of the history, and conditions that depend on states, which only the machine can look at. Who
 /// may do what is decided before an entry is made: entries of the log are facts and are not judged again.
 extension StateMachine {
-    /// Puts the rules of a new bus in force.
-    package func beginAccess(_ rules: AccessRules?) { access = rules }
+    /// Puts the rules in force with which a bus begins, or goes on without a log.
+    package func beginAccess(_ rules: AccessRules?) { (access, accessSince) = (rules, revision) }
 
     /// Puts rules of the log in force.
     func restoreAccess(_ definition: JSON, since revision: Int?) throws(RequestError) {

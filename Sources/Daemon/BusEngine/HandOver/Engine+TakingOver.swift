@@ -45,6 +45,11 @@ extension Engine {
             commit(by: .daemon, actions: false, details)
         }
         if !isLogToCome {
+            // Without a log the rules are those of the configuration, whatever the daemon before went by.
+            if machine.access?.definition != configuration.access?.definition {
+                machine.beginAccess(configuration.access)
+                reassess()
+            }
             endOrphanedSessions()
             goOnAfterTakeOver()
         }
