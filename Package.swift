@@ -33,6 +33,10 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         // The action log's file: groups of commits and snapshots, durable. Nothing of what they mean.
         .target(name: "BusLog", dependencies: ["CSQLite"]),
+        // OpenSSL, which encrypts connections beyond this machine.
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        // One end of a TLS connection, over memory: for the daemon's loop and for the client library. No sockets.
+        .target(name: "BusTLS", dependencies: ["COpenSSL"]),
         // JSON values, reading, writing, pointers, patches.
         .target(name: "BusJSON"),
         // One state under change: writes in place, the undo log, what changed.
@@ -64,14 +68,14 @@ let package = Package(
             name: "BusServer",
             dependencies: [
                 "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine",
-                "BusProtocol", "BusSource", "BusYAML", "CLinux", "Systemd", logging,
+                "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "Systemd", logging,
             ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
-        .target(name: "FluxBus", dependencies: ["BusJSON", "BusTypes", "CLinux", "Flux"]),
+        .target(name: "FluxBus", dependencies: ["BusJSON", "BusTLS", "BusTypes", "CLinux", "Flux"]),
         // A daemon for one's own main: the command line of fluxbusd, and compiled state types.
         .target(
             name: "FluxBusDaemon",
@@ -113,9 +117,13 @@ let package = Package(
         .target(name: "TestFiles"),
         // A live bus and a daemon's process, and what speaks to them line by line.
         .target(
-            name: "TestServer", dependencies: ["BusLogic", "BusServer", "CLinux", "TestFiles", logging]),
+            name: "TestServer",
+            dependencies: ["BusLogic", "BusServer", "BusTLS", "CLinux", "TestFiles", logging]),
         // A malloc that counts.
         .target(name: "CMallocCount"),
+        // Authorities and certificates of their own for tests, made by OpenSSL's program.
+        .target(name: "TestCertificates", dependencies: ["TestFiles"]),
+        .testTarget(name: "BusTLSTests", dependencies: ["BusTLS", "TestCertificates", "TestSupport"]),
         // What a commit costs, counted.
         .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount"]),
         .testTarget(name: "TidyTests", dependencies: ["TestFiles"]),
@@ -182,8 +190,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusTests",
             dependencies: [
-                "BusJSON", "BusMachine", "BusTypes", "CLinux", "Flux", "FluxBus", "TestFiles", "TestServer",
-                "TestSupport",
+                "BusJSON", "BusMachine", "BusTypes", "CLinux", "Flux", "FluxBus", "TestCertificates",
+                "TestFiles", "TestServer", "TestSupport",
             ]),
         .testTarget(
             name: "FluxBusDaemonTests",
@@ -231,8 +239,8 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "CLinux", "CSQLite",
-                "TestFiles", "TestServer", "fluxbus-bench", "fluxbusd", logging,
+                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusTLS", "CLinux", "CSQLite",
+                "TestCertificates", "TestFiles", "TestServer", "fluxbus-bench", "fluxbusd", logging,
             ]),
     ],
     swiftLanguageModes: [.v6]
@@ -250,8 +258,8 @@ let floors = [
     ],
     "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
     "Sources/Tools": ["TypeCode", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
-    // C libraries.
-    "Sources/System": ["CLinux", "CSQLite", "CSystemd", "CYAML"],
+    // C libraries, and TLS for both ends of a connection.
+    "Sources/System": ["BusTLS", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML"],
 
     "Tests/Core": ["BusJSONTests", "BusLogicTests"],
     "Tests/Daemon": [
@@ -262,10 +270,12 @@ let floors = [
     ],
     "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
     "Tests/Tools": ["TypeCodeTests", "FluxBusCommandTests"],
+    "Tests/System": ["BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     "Tests/Support": [
-        "TestSupport", "TestFiles", "TestServer", "TestStorage", "CMallocCount", "CThreadOrder",
+        "TestCertificates", "TestSupport", "TestFiles", "TestServer", "TestStorage", "CMallocCount",
+        "CThreadOrder",
     ],
 ]
 for (folder, names) in floors {

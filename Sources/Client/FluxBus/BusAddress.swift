@@ -4,12 +4,13 @@
     import Darwin
 #endif
 
-/// Where a bus listens: a Unix socket, or a host and port.
+/// Where a bus listens: a Unix socket, or a host and port, where TLS may protect the connection.
 ///
-/// Written `unix:/path`, `tcp:host:port` or `tcp:[v6]:port`; the description is the same text again.
+/// Written `unix:/path`, `tcp:host:port`, `tcp:[v6]:port` or `tls:host:port`; the description is the same text again.
 public enum BusAddress: Hashable, Sendable {
     case unix(path: String)
     case tcp(host: String, port: UInt16)
+    case tls(host: String, port: UInt16)
 
     /// The bytes a Unix socket's path may have: `sun_path` holds 108 with the closing zero.
     public static let longestPath = 107
@@ -19,11 +20,16 @@ public enum BusAddress: Hashable, Sendable {
         if text.hasPrefix("unix:") {
             self = try Self.unixAddress(String(text.dropFirst(5)))
         } else if text.hasPrefix("tcp:") {
-            self = try Self.tcpAddress(text.dropFirst(4), whole: text)
+            let (host, port) = try Self.hostAndPort(text.dropFirst(4), whole: text)
+            self = .tcp(host: host, port: port)
+        } else if text.hasPrefix("tls:") {
+            let (host, port) = try Self.hostAndPort(text.dropFirst(4), whole: text)
+            self = .tls(host: host, port: port)
         } else {
             throw BusError(
                 .invalidAddress,
-                "“\(text)” is no address of a bus: write unix:/path/to/socket or tcp:HOST:PORT.")
+                "“\(text)” is no address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT."
+            )
         }
     }
 
@@ -40,10 +46,12 @@ public enum BusAddress: Hashable, Sendable {
         return .unix(path: path)
     }
 
-    private static func tcpAddress(_ rest: Substring, whole: String) throws(BusError) -> BusAddress {
+    private static func hostAndPort(
+        _ rest: Substring, whole: String
+    ) throws(BusError) -> (String, UInt16) {
         let malformed = BusError(
             .invalidAddress,
-            "“\(whole)” names no host and port: write tcp:HOST:PORT, as in tcp:127.0.0.1:7411.")
+            "“\(whole)” names no host and port: write \(whole.prefix(4))HOST:PORT, as in tcp:127.0.0.1:7411.")
         guard let colon = rest.lastIndex(of: ":") else { throw malformed }
         var host = rest[..<colon]
         guard let port = UInt16(rest[rest.index(after: colon)...]), port != 0 else { throw malformed }
@@ -53,7 +61,7 @@ public enum BusAddress: Hashable, Sendable {
             throw malformed
         }
         guard !host.isEmpty else { throw malformed }
-        return .tcp(host: String(host), port: port)
+        return (String(host), port)
     }
 
     /// The default address: `$FLUXBUS_ADDRESS`, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if that socket exists, else
@@ -82,7 +90,22 @@ extension BusAddress: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unix(let path): "unix:\(path)"
-        case .tcp(let host, let port): host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
+        case .tcp(let host, let port): "tcp:\(Self.text(host, port))"
+        case .tls(let host, let port): "tls:\(Self.text(host, port))"
         }
+    }
+
+    private static func text(_ host: String, _ port: UInt16) -> String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
+extension BusAddress {
+    /// Whether the first line has to be a hello there.
+    package var isRemote: Bool { if case .unix = self { false } else { true } }
+
+    /// Whether a bus there may know this client by its certificate.
+    package func takesCertificate(of options: TLSOptions) -> Bool {
+        if case .tls = self { options.certificate != nil } else { false }
     }
 }

@@ -60,6 +60,10 @@ extension BusError.Code {
     // Codes of the client.
     /// The text is no address of a bus.
     public static let invalidAddress = Self(rawValue: "invalid_address")
+    /// A file that the options name is missing or wrong.
+    public static let invalidOptions = Self(rawValue: "invalid_options")
+    /// The bus at the address can't prove that it is the one.
+    public static let untrusted = Self(rawValue: "untrusted")
     /// Nothing answers at the address.
     public static let unreachable = Self(rawValue: "unreachable")
     /// The time allowed has passed.

@@ -61,5 +61,6 @@ extension BusServer {
         setup = next
         DescriptorLimit.raise(for: next.configuration.limits.daemon.connections, logger)
         loop.limits = next.configuration.limits
+        loop.adopt(next.contexts)
     }
 }

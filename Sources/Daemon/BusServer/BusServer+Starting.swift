@@ -37,7 +37,7 @@ extension BusServer {
         var failures: [StartFailure] = []
         for address in setup.configuration.listen {
             do throws(StartFailure) {
-                opened += try Listener.open(address, &service, &left)
+                opened += try Listener.open(address, setup.contexts, &service, &left)
             } catch {
                 failures.append(error)
             }

@@ -1,3 +1,5 @@
+import FluxBus
+
 #if canImport(Glibc)
     import Glibc
 #else
@@ -41,7 +43,9 @@ package struct CommandContext {
 
     /// The variables that matter to this command; nothing else of the environment is read.
     private static func processEnvironment() -> [String: String] {
-        let names = ["FLUXBUS_ADDRESS", "FLUXBUS_TOKEN", "XDG_RUNTIME_DIR", "NO_COLOR", "TERM", "COLUMNS"]
+        let names =
+            ["FLUXBUS_ADDRESS", "FLUXBUS_TOKEN", "XDG_RUNTIME_DIR", "NO_COLOR", "TERM", "COLUMNS"]
+            + TLSOptions.variables
         var environment: [String: String] = [:]
         for name in names {
             if let value = getenv(name) { environment[name] = String(cString: value) }

@@ -43,7 +43,9 @@ package enum CommandLineEntry {
     }
 
     /// The global options that are followed by a value.
-    private static let takesValue = ["--address", "--token-file", "--color", "--timeout"]
+    private static let takesValue = [
+        "--address", "--token-file", "--ca", "--certificate", "--key", "--color", "--timeout",
+    ]
 
     private static func isFlag(_ word: String) -> Bool {
         ["--json", "--human", "--quiet", "-q"].contains(word)

@@ -23,15 +23,19 @@ package struct CommandSession {
     package func connect(until deadline: Deadline? = nil) throws -> BusConnection {
         let address = try address()
         var token: String?
-        if case .tcp = address {
+        let tls = TLSOptions(ca: options.ca, certificate: options.certificate, key: options.key)
+            .filled(from: context.environment)
+        if address.isRemote {
             token = try TokenSource(file: options.tokenFile, environment: context.environment).token()
-            guard token != nil else {
+            guard token != nil || address.takesCertificate(of: tls) else {
                 throw CommandFailure(
-                    .forbidden, "A bus on TCP asks for a token: give it with --token-file or $FLUXBUS_TOKEN.")
+                    .forbidden,
+                    "A bus on TCP asks for a token: give it with --token-file or $FLUXBUS_TOKEN; on TLS a certificate may do, "
+                        + "with --certificate and --key.")
             }
         }
         return try BusConnection(
-            to: address, token: token, client: "fluxbus", until: deadline ?? replyDeadline)
+            to: address, token: token, client: "fluxbus", tls: tls, until: deadline ?? replyDeadline)
     }
 
     /// Connects, sends one request, and returns the reply without the members that only matter on the wire.

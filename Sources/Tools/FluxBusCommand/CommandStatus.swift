@@ -14,7 +14,7 @@ package enum CommandStatus: Int32, Sendable, CaseIterable {
     case `internal` = 70
     /// `unavailable`, `limit`, or the time allowed has passed: try again later.
     case temporary = 75
-    /// `forbidden`, `unauthorized`.
+    /// `forbidden`, `unauthorized`, or the bus can't prove that it is the one.
     case forbidden = 77
 
     /// The status for an error of the bus. A code that this version does not know counts as internal.
@@ -22,13 +22,13 @@ package enum CommandStatus: Int32, Sendable, CaseIterable {
         self =
             switch code {
             case .unknownStore, .unknownTimer, .exists, .conflict: .no
-            case .invalidAddress: .usage
+            case .invalidAddress, .invalidOptions: .usage
             case .rejected, .invalidPayload, .invalidRequest, .unknownType, .unknownAction, .unknownOperation,
                 .parseError, .tooLarge:
                 .refused
             case .unreachable, .closed: .unreachable
             case .timedOut, .unavailable, .limit: .temporary
-            case .forbidden, .unauthorized: .forbidden
+            case .forbidden, .unauthorized, .untrusted: .forbidden
             default: .internal
             }
     }

@@ -29,7 +29,8 @@ final class Bench {
         self.address = address
         self.token = token
         control = try BusConnection(
-            to: address, token: token, client: "fluxbus-bench", until: Deadline(after: Self.patience))
+            to: address, token: token, client: "fluxbus-bench", tls: command.tls,
+            until: Deadline(after: Self.patience))
     }
 
     func run() throws -> BenchResult {
@@ -47,13 +48,14 @@ final class Bench {
         request.write(to: writer)
         let line = Array(writer.bytes)
 
-        let library = load.sender == .raw ? nil : try LibraryRunner(load, request, address)
+        let library =
+            load.sender == .raw
+            ? nil : try LibraryRunner(load, request, address, token: token, tls: command.tls)
 
         func measure(_ extent: LoadRunner.Extent) -> LoadRunner.Tally {
             if let library { return library.run(extent) }
             let runner = LoadRunner(
-                load: load, line: line, dispatchers: dispatchers.map(\.descriptor),
-                subscribers: subscribers.map(\.descriptor), extent: extent,
+                load: load, line: line, dispatchers: dispatchers, subscribers: subscribers, extent: extent,
                 longestLag: calibration.longestLag, hasParts: calibration.hasParts, isSpinning: command.spin)
             return runner.run()
         }
@@ -101,7 +103,8 @@ final class Bench {
     private func connect(_ count: Int) throws -> [BusConnection] {
         try (0..<count).map { _ in
             try BusConnection(
-                to: address, token: token, client: "fluxbus-bench", until: Deadline(after: Self.patience))
+                to: address, token: token, client: "fluxbus-bench", tls: command.tls,
+                until: Deadline(after: Self.patience))
         }
     }
 

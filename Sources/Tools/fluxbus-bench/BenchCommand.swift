@@ -56,8 +56,26 @@ struct BenchCommand: ParsableCommand {
             """,
         version: "0.1.0")
 
-    @Option(help: "Where the bus listens: unix:/PATH or tcp:HOST:PORT; as for fluxbus by default.")
+    @Option(
+        help: "Where the bus listens: unix:/PATH, tcp:HOST:PORT or tls:HOST:PORT; as for fluxbus by default.")
     var address: String?
+
+    @Option(help: "A file with the token for a bus on TCP (or $FLUXBUS_TOKEN).")
+    var tokenFile: String?
+
+    @Option(help: "Who issues the certificates of buses on TLS (or $FLUXBUS_CA).")
+    var ca: String?
+
+    @Option(help: "A certificate that a bus on TLS knows this program by (or $FLUXBUS_CERTIFICATE).")
+    var certificate: String?
+
+    @Option(help: "The key of the certificate (or $FLUXBUS_KEY).")
+    var key: String?
+
+    /// What TLS needs, of options and environment.
+    var tls: TLSOptions {
+        TLSOptions(ca: ca, certificate: certificate, key: key).filled(from: BenchEnvironment.variables())
+    }
 
     @Option(
         help:
@@ -194,9 +212,9 @@ struct BenchCommand: ParsableCommand {
     private static func status(of error: BusError) -> Int32 {
         switch error.code {
         case .unreachable, .closed: 69
-        case .invalidAddress: 64
+        case .invalidAddress, .invalidOptions: 64
         case .timedOut, .limit, .unavailable: 75
-        case .forbidden, .unauthorized: 77
+        case .forbidden, .unauthorized, .untrusted: 77
         case .internal, .unexpectedReply: 70
         default: 65
         }

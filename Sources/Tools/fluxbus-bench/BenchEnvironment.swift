@@ -1,3 +1,5 @@
+import FluxBus
+
 #if canImport(Glibc)
     import Glibc
 #else
@@ -8,10 +10,31 @@
 enum BenchEnvironment {
     static func variables() -> [String: String] {
         var variables: [String: String] = [:]
-        for name in ["FLUXBUS_ADDRESS", "FLUXBUS_TOKEN", "XDG_RUNTIME_DIR"] {
+        for name in ["FLUXBUS_ADDRESS", "FLUXBUS_TOKEN", "XDG_RUNTIME_DIR"] + TLSOptions.variables {
             if let value = getenv(name) { variables[name] = String(cString: value) }
         }
         return variables
+    }
+
+    /// The token on the first line of a file, alone or after a name.
+    static func token(in file: String) throws -> String {
+        guard let stream = fopen(file, "re") else {
+            throw BusError(
+                .invalidOptions,
+                "The token file \(file) can't be read (\(String(cString: strerror(errno)))): check its path and mode."
+            )
+        }
+        defer { fclose(stream) }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = fread(&bytes, 1, bytes.count, stream)
+        let lines = String(decoding: bytes[..<count], as: UTF8.self).split(whereSeparator: \.isNewline)
+        guard let line = lines.first(where: { !$0.hasPrefix("#") }),
+            let token = line.split(whereSeparator: \.isWhitespace).last
+        else {
+            throw BusError(
+                .invalidOptions, "The token file \(file) holds no token: write it on the first line.")
+        }
+        return String(token)
     }
 
     static var processNumber: Int { Int(getpid()) }

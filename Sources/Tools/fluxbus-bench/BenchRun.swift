@@ -24,7 +24,7 @@ final class BenchRun {
         let environment = BenchEnvironment.variables()
         let hasOwn = command.address == nil && (command.scenario == .all || command.daemon != nil)
         address = hasOwn ? nil : try BusAddress.resolve(command.address, environment: environment)
-        token = environment["FLUXBUS_TOKEN"]
+        token = try command.tokenFile.map(BenchEnvironment.token) ?? environment["FLUXBUS_TOKEN"]
     }
 
     /// Runs one scenario; nil: the one load that the options describe.

@@ -15,13 +15,17 @@ final class LibraryRunner: Sendable {
     private let payload: JSONObject
     private let bus: Bus
 
-    init(_ load: Load, _ request: BusRequest, _ address: BusAddress) throws {
+    init(
+        _ load: Load, _ request: BusRequest, _ address: BusAddress, token: String?, tls: TLSOptions
+    ) throws {
         self.load = load
         action = request["action"]?.string ?? ""
         payload = request["payload"]?.object ?? [:]
         target =
             request["store"]?.string.map(DispatchTarget.store) ?? .type(request["type"]?.string ?? "")
         var options = BusOptions()
+        options.token = token
+        options.tls = tls
         options.client = "bench"
         options.usesKeys = load.sender == .libraryWithKeys
         options.window = max(options.window, load.pipeline)

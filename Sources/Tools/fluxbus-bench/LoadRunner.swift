@@ -1,4 +1,5 @@
 import CLinux
+import FluxBus
 
 #if canImport(Glibc)
     import Glibc
@@ -60,10 +61,12 @@ final class LoadRunner {
     private var limit = Int.max
     private var stopAt = UInt64.max
     private var lastArrival: UInt64 = 0
+    /// The connections of all links, where their bytes have to pass TLS; else empty.
+    private var secured: [BusConnection] = []
     private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)
 
     init(
-        load: Load, line: [UInt8], dispatchers: [Int32], subscribers: [Int32], extent: Extent,
+        load: Load, line: [UInt8], dispatchers: [BusConnection], subscribers: [BusConnection], extent: Extent,
         longestLag: Int, hasParts: Bool, isSpinning: Bool
     ) {
         self.load = load
@@ -74,8 +77,9 @@ final class LoadRunner {
         block = Array(repeatElement(line, count: max(64, load.pipeline)).joined())
         links = .allocate(capacity: dispatchers.count + subscribers.count)
         _ = links.initialize(
-            from: dispatchers.map { Link(descriptor: $0, isSubscriber: false) }
-                + subscribers.map { Link(descriptor: $0, isSubscriber: true) })
+            from: dispatchers.map { Link(descriptor: $0.descriptor, isSubscriber: false) }
+                + subscribers.map { Link(descriptor: $0.descriptor, isSubscriber: true) })
+        if case .tls? = dispatchers.first?.address { secured = dispatchers + subscribers }
         times = dispatchers.map { _ in TimeRing(holding: load.pipeline) }
         let knowsOrder = dispatchers.count == 1 && !subscribers.isEmpty
         history = knowsOrder ? TimeRing(holding: 2 * (longestLag + load.pipeline + 2)) : nil
@@ -223,15 +227,19 @@ final class LoadRunner {
             let phase = (lineLength - links[index].unsent % lineLength) % lineLength
             let length = min(links[index].unsent, block.count - phase)
             let count = block.withUnsafeBytes {
-                send(descriptor, $0.baseAddress! + phase, length, Int32(MSG_NOSIGNAL))
+                if !secured.isEmpty {
+                    let piece = UnsafeRawBufferPointer(rebasing: $0[phase..<phase + length])
+                    return (try? secured[index].write(plain: piece)) ?? 0
+                }
+                return send(descriptor, $0.baseAddress! + phase, length, Int32(MSG_NOSIGNAL))
             }
-            if count < 0 {
-                if errno == EINTR { continue }
+            if count <= 0 {
+                if count < 0, errno == EINTR { continue }
                 break
             }
             links[index].unsent -= count
         }
-        let awaitsRoom = links[index].unsent > 0
+        let awaitsRoom = links[index].unsent > 0 || (!secured.isEmpty && secured[index].awaitsRoom)
         if awaitsRoom != links[index].awaitsRoom {
             links[index].awaitsRoom = awaitsRoom
             let events = awaitsRoom ? linux_epoll_in | linux_epoll_out : linux_epoll_in
@@ -243,6 +251,9 @@ final class LoadRunner {
 
     /// Reads all available bytes; false at the end of the connection.
     private func drain(_ index: Int) -> Bool {
+        if !secured.isEmpty {
+            return (try? secured[index].read(plain: { if !$0.isEmpty { count(index, $0) } })) ?? false
+        }
         while true {
             let count = recv(links[index].descriptor, space.baseAddress, space.count, 0)
             if count < 0 {
@@ -250,12 +261,15 @@ final class LoadRunner {
                 return errno == EAGAIN
             }
             if count == 0 { return false }
-            let bytes = UnsafeRawBufferPointer(rebasing: space[..<count])
-            let isInParts = !counters.isEmpty && links[index].isSubscriber
-            let arrived = isInParts ? counters[index].count(bytes) : newlineCount(bytes)
-            if arrived > 0 { take(index, arrived, at: nanoseconds()) } else { lastArrival = nanoseconds() }
+            self.count(index, UnsafeRawBufferPointer(rebasing: space[..<count]))
             if count < space.count { return true }
         }
+    }
+
+    private func count(_ index: Int, _ bytes: UnsafeRawBufferPointer) {
+        let isInParts = !counters.isEmpty && links[index].isSubscriber
+        let arrived = isInParts ? counters[index].count(bytes) : newlineCount(bytes)
+        if arrived > 0 { take(index, arrived, at: nanoseconds()) } else { lastArrival = nanoseconds() }
     }
 
     /// This many replies or deliveries have come.

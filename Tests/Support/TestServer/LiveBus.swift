@@ -13,6 +13,8 @@ package final class LiveBus {
         /// Addresses beside the Unix socket.
         package var listen: [String] = []
         package var limits: [String] = []
+        /// Elements of `listen` that need more than an address, as YAML; they come after `listen`.
+        package var secured: [String] = []
         /// The text of a tokens file.
         package var tokens: String?
         /// YAML of types beside the counter, by name.
@@ -89,6 +91,18 @@ extension LiveBus.Setup {
         try directory.writeCounter()
         for (name, definition) in types { try directory.write("types/\(name).yaml", definition) }
         if let tokens { try directory.write("tokens", tokens) }
+        if !secured.isEmpty {
+            let addresses = listen(in: directory).map { address in
+                let colon = address.firstIndex(of: ":") ?? address.endIndex
+                return "{ \(address[..<colon]): \"\(address[colon...].dropFirst())\" }"
+            }
+            let lines = (addresses + secured).map { "  - \($0)\n" }.joined()
+            try directory.write("fluxbusd.yaml", "listen:\n" + lines)
+        }
+    }
+
+    private func listen(in directory: TemporaryDirectory) -> [String] {
+        ["unix:\(directory.path)/s"] + listen
     }
 
     /// A server that does not run yet, for tests of how it begins and ends.
@@ -96,7 +110,9 @@ extension LiveBus.Setup {
         let path = directory.path
         let loaded = try ServerSetup.load(
             flags: ConfigurationOverrides(
-                listen: ["unix:\(path)/s"] + listen, tokens: tokens.map { _ in "\(path)/tokens" },
+                config: secured.isEmpty ? nil : "\(path)/fluxbusd.yaml",
+                listen: secured.isEmpty ? listen(in: directory) : [],
+                tokens: tokens.map { _ in "\(path)/tokens" },
                 types: "\(path)/types", stores: stores, limits: limits,
                 log: hasLog ? "\(path)/\(Self.logName)" : nil),
             environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml",

@@ -36,16 +36,19 @@ public final class Bus: Sendable {
     /// Connects and sends a hello for this program.
     ///
     /// Without an address: `$FLUXBUS_ADDRESS`, then `$XDG_RUNTIME_DIR/fluxbus/bus.sock`, then `/run/fluxbus/bus.sock`.
-    /// Over TCP it sends the token of the options, or `$FLUXBUS_TOKEN`.
+    /// Over TCP it sends the token of the options, or `$FLUXBUS_TOKEN`; over TLS it shows their certificate, or
+    /// `$FLUXBUS_CERTIFICATE` with `$FLUXBUS_KEY`, or sends a token, or both.
     ///
-    /// Throws `invalid_address`, `unreachable` (unless the options have patience), `forbidden`,
+    /// Throws `invalid_address`, `invalid_options`, `untrusted`, `unreachable` (unless the options have patience), `forbidden`,
     /// `unauthorized`, `timed_out` or `cancelled`.
     public static func connect(
         _ address: BusAddress? = nil, options: BusOptions = BusOptions()
     ) async throws(BusError) -> Bus {
         let address = if let address { address } else { try BusAddress.resolve(environment: environment) }
         let token = options.token ?? environment["FLUXBUS_TOKEN"]
-        if case .tcp = address, token == nil {
+        var options = options
+        options.tls = options.tls.filled(from: environment)
+        if address.isRemote, token == nil, !address.takesCertificate(of: options.tls) {
             throw BusError(
                 .unauthorized,
                 "The bus at \(address) asks for a token: give it in the options or in $FLUXBUS_TOKEN.")
@@ -97,7 +100,7 @@ public final class Bus: Sendable {
     /// The variables that are used; nothing else of the environment is read.
     private static var environment: [String: String] {
         var found: [String: String] = [:]
-        for name in ["FLUXBUS_ADDRESS", "XDG_RUNTIME_DIR", "FLUXBUS_TOKEN"] {
+        for name in ["FLUXBUS_ADDRESS", "XDG_RUNTIME_DIR", "FLUXBUS_TOKEN"] + TLSOptions.variables {
             if let value = getenv(name) { found[name] = String(cString: value) }
         }
         return found

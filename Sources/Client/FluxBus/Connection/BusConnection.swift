@@ -37,15 +37,18 @@ public final class BusConnection {
     private var hasEnded = false
     private var nextID = 1
 
-    /// Connects, and over TCP sends a hello with `token`, which a bus there demands as the first line.
+    /// Connects, and over TCP sends a hello with `token`, which a bus there demands as the first line, unless it knows the
+    /// certificate of `tls`.
     ///
-    /// Throws `unreachable`, `forbidden` (the socket's mode), `timedOut`, or the bus's answer to the token.
+    /// Throws `unreachable`, `forbidden` (the socket's mode), `untrusted`, `timedOut`, or the bus's answer to token or
+    /// certificate.
     public convenience init(
-        to address: BusAddress, token: String? = nil, client: String? = nil, until deadline: Deadline = .never
+        to address: BusAddress, token: String? = nil, client: String? = nil, tls: TLSOptions = TLSOptions(),
+        until deadline: Deadline = .never
     ) throws(BusError) {
-        try self.init(opening: address, ConnectWait(until: deadline))
-        if case .tcp = address {
-            guard let token else {
+        try self.init(opening: address, tls, ConnectWait(until: deadline))
+        if address.isRemote {
+            guard token != nil || address.takesCertificate(of: tls) else {
                 throw BusError(.unauthorized, "The bus at \(address) asks for a token.")
             }
             greeting = try hello(token: token, client: client, until: deadline)
@@ -53,9 +56,9 @@ public final class BusConnection {
     }
 
     /// Only connects: the caller sends `hello` as one of its requests.
-    init(opening address: BusAddress, _ wait: ConnectWait) throws(BusError) {
+    init(opening address: BusAddress, _ tls: TLSOptions, _ wait: ConnectWait) throws(BusError) {
         self.address = address
-        stream = try SocketStream.connect(to: address, wait)
+        stream = try SocketStream.connect(to: address, tls, wait)
     }
 
     /// Sends a hello; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
@@ -71,6 +74,23 @@ public final class BusConnection {
 
     /// The socket, for callers that move bytes themselves once every request here has been answered.
     package var descriptor: Int32 { stream.descriptor }
+
+    /// For these callers, where the bytes of the socket are not those of the lines: writes what fits.
+    package func write(plain bytes: UnsafeRawBufferPointer) throws(BusError) -> Int {
+        try stream.write(bytes)
+    }
+
+    /// Whether what was written waits for room in the socket.
+    package var awaitsRoom: Bool { stream.hasUnsentOutput }
+
+    /// Passes what has come; false at the end.
+    package func read(plain body: (UnsafeRawBufferPointer) -> Void) throws(BusError) -> Bool {
+        try stream.flush()
+        var buffer = LineBuffer()
+        if try stream.read(into: &buffer) == .end { return false }
+        buffer.takeAll(body)
+        return true
+    }
 
     // MARK: - Whole exchanges
 
@@ -122,12 +142,15 @@ public final class BusConnection {
     /// How many queued bytes have not been sent yet.
     public var unsentBytes: Int { outgoing.count - sent }
 
+    /// Whether anything waits for room in the socket, queued or encrypted.
+    private var hasUnsent: Bool { unsentBytes > 0 || stream.hasUnsentOutput }
+
     /// Sends everything queued, and reads incoming bytes meanwhile. When the bus has closed the connection it throws
     /// `closed`, unless lines of it wait to be taken: then these come first.
     public func flush(until deadline: Deadline = .never) throws(BusError) {
         let goal = totalSent + unsentBytes
         try sendSome()
-        while unsentBytes > 0 {
+        while hasUnsent {
             let ready = stream.wait(for: Int16(POLLIN | POLLOUT), until: deadline)
             if ready == 0 { throw Self.timedOut }
             if ready & Int16(POLLIN | POLLHUP | POLLERR) != 0 { try readSome() }
@@ -185,7 +208,7 @@ public final class BusConnection {
             guard incoming.hasLine else { throw Self.ended }
             return Wakeup(incoming: true)
         }
-        let wanted = Int16(unsentBytes > 0 ? POLLIN | POLLOUT : POLLIN)
+        let wanted = Int16(hasUnsent ? POLLIN | POLLOUT : POLLIN)
         // A negative descriptor is skipped; one without requested events still reports its end.
         var entries = [
             pollfd(fd: stream.descriptor, events: wanted, revents: 0),
@@ -209,9 +232,10 @@ public final class BusConnection {
     }
 
     private func sendSome() throws(BusError) {
-        while unsentBytes > 0 {
+        while hasUnsent {
             let count: Int
             do throws(BusError) {
+                if unsentBytes == 0 { return try stream.flush() }
                 count = try stream.write(UnsafeRawBufferPointer(rebasing: outgoing.bytes[sent...]))
             } catch {
                 return try readLast()

@@ -38,6 +38,12 @@ package struct LineBuffer {
         return takeNext { taken = Array($0) } ? taken : nil
     }
 
+    /// Passes all bytes, whole lines or not.
+    mutating func takeAll(_ body: (UnsafeRawBufferPointer) -> Void) {
+        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        self = LineBuffer()
+    }
+
     /// Passes the next whole line without its end, which must not be kept; false when none is complete.
     mutating func takeNext(_ body: (UnsafeRawBufferPointer) -> Void) -> Bool {
         while let end = nextNewline() {

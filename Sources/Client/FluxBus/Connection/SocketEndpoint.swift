@@ -21,7 +21,7 @@ struct SocketEndpoint {
     static func all(of address: BusAddress, _ wait: ConnectWait) throws(BusError) -> [SocketEndpoint] {
         switch address {
         case .unix(let path): return [unix(path)]
-        case .tcp(let host, let port):
+        case .tcp(let host, let port), .tls(let host, let port):
             // Numbers need no resolver.
             if let known = try? resolve(host: host, port: port, flags: AI_NUMERICHOST) { return known }
             return try NameLookup.endpoints(of: host, port: port, wait)

@@ -1,3 +1,4 @@
+internal import BusTLS
 internal import CLinux
 
 #if canImport(Glibc)
@@ -6,7 +7,8 @@ internal import CLinux
     import Darwin
 #endif
 
-/// A connected stream socket: the one place of this library for system calls.
+/// A connected stream socket: the one place of this library for system calls. With TLS, the bytes given and taken here are
+/// plain, and those of the socket are not.
 ///
 /// The descriptor never blocks; waiting is `poll` with a deadline. EINTR is retried, EAGAIN is a value, and a
 /// write to a closed peer is an error, not a signal.
@@ -22,15 +24,35 @@ final class SocketStream {
     /// The destination of a read, before its length is known.
     private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 131_072, alignment: 16)
 
+    /// With TLS: the session, what failures of it mean, and the destination of what it decrypts.
+    private var secure: (session: TLSSession, opening: SecureOpening)?
+    private static let longestPlain = 65_536
+
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
     deinit {
+        if let secure {
+            secure.session.finish()
+            _ = try? flush()
+        }
         close(descriptor)
         space.deallocate()
     }
 
-    /// Connects, trying each address of a host in turn.
-    static func connect(to address: BusAddress, _ wait: ConnectWait) throws(BusError) -> SocketStream {
+    /// Connects, trying each address of a host in turn; with TLS, up to the end of the handshake.
+    static func connect(
+        to address: BusAddress, _ tls: TLSOptions, _ wait: ConnectWait
+    ) throws(BusError) -> SocketStream {
+        guard case .tls(let host, _) = address else { return try connect(to: address, wait) }
+        let opening = SecureOpening(address: address, options: tls)
+        let session = try opening.session(for: host)
+        let stream = try connect(to: address, wait)
+        try stream.shakeHands(session, opening, wait)
+        return stream
+    }
+
+    private static func connect(to address: BusAddress, _ wait: ConnectWait) throws(BusError) -> SocketStream
+    {
         var reason = "no address"
         for endpoint in try SocketEndpoint.all(of: address, wait) {
             let descriptor = linux_stream_socket(endpoint.family, 1)
@@ -83,8 +105,60 @@ final class SocketStream {
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
+    private func shakeHands(
+        _ session: TLSSession, _ opening: SecureOpening, _ wait: ConnectWait
+    ) throws(BusError) {
+        secure = (session, opening)
+        while true {
+            let isDone: Bool
+            do throws(TLSFailure) {
+                isDone = try session.shakeHands()
+            } catch {
+                try flush()
+                throw opening.error(error)
+            }
+            try flush()
+            if isDone, !session.hasOutput { return }
+            let events = session.hasOutput ? POLLOUT : POLLIN
+            if case .over = wait.pause(for: descriptor, Int16(events)) {
+                throw BusError(
+                    .unreachable, "The bus at \(opening.address) did not complete the handshake in time.")
+            }
+            if !isDone, try receive() == .end {
+                throw opening.error(TLSFailure(.refused, "it ended the connection"))
+            }
+        }
+    }
+
+    /// Whether encrypted bytes wait for room in the socket.
+    var hasUnsentOutput: Bool { secure?.session.hasOutput ?? false }
+
+    /// Sends encrypted bytes, as far as they fit.
+    func flush() throws(BusError) {
+        guard let session = secure?.session else { return }
+        while session.hasOutput {
+            let count = try writePlain(session.output)
+            if count == 0 { return }
+            session.sent(count)
+        }
+    }
+
     /// Writes what fits; 0 when the socket accepts nothing now.
     func write(_ bytes: UnsafeRawBufferPointer) throws(BusError) -> Int {
+        guard let (session, opening) = secure else { return try writePlain(bytes) }
+        try flush()
+        if session.hasOutput { return 0 }
+        let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(TLSSession.record))
+        do throws(TLSFailure) {
+            try session.write(piece)
+        } catch {
+            throw opening.error(error)
+        }
+        try flush()
+        return piece.count
+    }
+
+    private func writePlain(_ bytes: UnsafeRawBufferPointer) throws(BusError) -> Int {
         while true {
             let sent = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
             if sent >= 0 { return sent }
@@ -98,6 +172,54 @@ final class SocketStream {
 
     /// Reads available bytes into `buffer`.
     func read(into buffer: inout LineBuffer) throws(BusError) -> ReadOutcome {
+        guard let (session, opening) = secure else { return try readPlain(into: &buffer) }
+        // The end counts after what came before it.
+        let received = try receive()
+        do throws(TLSFailure) {
+            return try decrypt(session, into: &buffer) ?? received
+        } catch {
+            try flush()
+            throw opening.error(error)
+        }
+    }
+
+    /// Nil: there is nothing but what may come.
+    private func decrypt(
+        _ session: TLSSession, into buffer: inout LineBuffer
+    ) throws(TLSFailure) -> ReadOutcome? {
+        var outcome: ReadOutcome?
+        let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.longestPlain, alignment: 16)
+        defer { plain.deallocate() }
+        while true {
+            switch try session.read(into: plain) {
+            case .bytes(let count):
+                buffer.append(UnsafeRawBufferPointer(rebasing: plain[..<count]))
+                outcome = .bytes
+            case .end: return outcome ?? .end
+            case .nothingYet: return outcome
+            }
+        }
+    }
+
+    /// Takes bytes of TLS from the socket.
+    private func receive() throws(BusError) -> ReadOutcome {
+        while true {
+            let count = recv(descriptor, space.baseAddress, space.count, 0)
+            if count > 0 {
+                secure?.session.receive(UnsafeRawBufferPointer(rebasing: space[..<count]))
+                return .nothingYet
+            }
+            if count == 0 { return .end }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .nothingYet
+            case ECONNRESET: return .end
+            default: throw BusError(.closed, "The bus ended the connection (\(systemReason(errno))).")
+            }
+        }
+    }
+
+    private func readPlain(into buffer: inout LineBuffer) throws(BusError) -> ReadOutcome {
         while true {
             let count = recv(descriptor, space.baseAddress, space.count, 0)
             if count > 0 {
@@ -115,7 +237,14 @@ final class SocketStream {
     }
 
     /// Ends sending; what was sent before is still answered.
-    func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+    func finishWriting() {
+        guard let session = secure?.session else {
+            shutdown(descriptor, Int32(SHUT_WR))
+            return
+        }
+        session.finish()
+        _ = try? flush()
+    }
 
     /// Waits for `events`; returns those that came, 0 when the deadline passed.
     func wait(for events: Int16, until deadline: Deadline) -> Int16 {

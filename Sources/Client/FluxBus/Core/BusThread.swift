@@ -101,7 +101,7 @@ final class BusThread {
             let wait = ConnectWait(
                 until: Deadline(after: core.options.connectTimeout), wakeUp: core.wakeUp.descriptor,
                 turn: turnWhileConnecting)
-            connection = try BusConnection(opening: core.address, wait)
+            connection = try BusConnection(opening: core.address, core.options.tls, wait)
             session.connected(at: MonotonicClock.now)
         } catch {
             session.connectFailed(error, at: MonotonicClock.now)

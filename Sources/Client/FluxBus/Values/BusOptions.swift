@@ -11,6 +11,8 @@ public struct BusOptions: Sendable {
     public var client: String?
     /// The secret for a bus on TCP; nil takes `$FLUXBUS_TOKEN`.
     public var token: String?
+    /// For a bus behind TLS: whom to trust, and this program's certificate.
+    public var tls = TLSOptions()
     /// How long a request may take, including the time spent waiting for room and for a lost connection; nil: as long
     /// as it takes. A request can override it.
     public var timeout: Duration? = .seconds(30)

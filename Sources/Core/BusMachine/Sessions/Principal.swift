@@ -5,14 +5,16 @@ package enum Peer: Sendable, Equatable {
     /// A Unix socket, as the kernel reports it. `unit` is the service manager's unit that the process belongs to, where
     /// that is known: `ssh.service`, or `user@1000.service/editor.service` for one of a user's own.
     case unix(uid: Int, pid: Int, unit: String? = nil)
-    /// TCP: not identified until a `hello` with a token came. `address` is `HOST:PORT`.
-    case tcp(address: String)
+    /// TCP: not identified until its first line came: a `hello` with a token, or anything where TLS has verified a
+    /// certificate. `address` is `HOST:PORT`.
+    case tcp(address: String, certificate: ClientCertificate? = nil)
 }
 
 /// A client's identity, for everything that outlives its connection.
 package enum Identity: Hashable, Sendable {
     case uid(Int)
     case token(String)
+    case certificate(String)
 }
 
 /// On whose behalf something is committed, as rules, keys and the log know it. It never changes.
@@ -84,6 +86,14 @@ extension StateMachine {
         return principal(.token(name), peer: .tcp(address: address), by: Array(by.encoded.utf8))
     }
 
+    /// A client whose certificate was verified.
+    package func principal(_ certificate: ClientCertificate, address: String) -> Principal {
+        let by: JSONObject = ["certificate": .string(certificate.name), "address": .string(address)]
+        return principal(
+            .certificate(certificate.name), peer: .tcp(address: address, certificate: certificate),
+            by: Array(by.encoded.utf8))
+    }
+
     /// The same principal as another state machine knew it.
     package func principal(known other: Principal) -> Principal {
         guard let identity = other.identity, let peer = other.peer else { return other }
@@ -108,6 +118,12 @@ extension StateMachine {
         } else if let token = by["token"]?.string {
             principal = self.principal(
                 .token(token), peer: .tcp(address: by["address"]?.string ?? ""), by: Array(text.utf8))
+        } else if let name = by["certificate"]?.string {
+            let certificate = ClientCertificate(subject: name)
+            principal = self.principal(
+                .certificate(name),
+                peer: .tcp(address: by["address"]?.string ?? "", certificate: certificate),
+                by: Array(text.utf8))
         } else {
             return nil
         }

@@ -110,6 +110,8 @@ package final class Restoration {
         let identity: Identity
         if let uid = record.members["uid"]?.int {
             identity = .uid(uid)
+        } else if let name = record.members["certificate"]?.string {
+            identity = .certificate(name)
         } else {
             identity = .token(try record.string("token"))
         }

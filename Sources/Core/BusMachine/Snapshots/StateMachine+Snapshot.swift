@@ -35,6 +35,7 @@ extension StateMachine {
                 switch identity {
                 case .uid(let uid): record("uid", .int(uid))
                 case .token(let name): record("token", .string(name))
+                case .certificate(let name): record("certificate", .string(name))
                 }
             }
         }

@@ -31,10 +31,16 @@ final class Admission {
 
     // MARK: Who asks
 
-    /// Before a client is identified, it may only send a hello.
+    /// Before a client is identified, it may only send a hello, unless it has shown a certificate.
     @inline(__always)
     func admit(_ operation: Operation, from connection: Connection) throws(RequestError) {
-        if connection.principal == nil, operation != .hello { throw Self.unknownClient }
+        if connection.principal == nil, operation != .hello { try identify(connection) }
+    }
+
+    /// The first request of a client decides who it is: by a token in its hello, or else by its certificate.
+    func identify(_ connection: Connection) throws(RequestError) {
+        guard case .tcp(let address, let certificate?) = connection.peer else { throw Self.unknownClient }
+        connection.principal = machine.principal(certificate, address: address)
     }
 
     static let unknownClient = RequestError(

@@ -40,7 +40,12 @@ extension Engine {
                 record("uid", .int(uid))
                 record("pid", .int(pid))
                 if let unit { record("unit", .string(unit)) }
-            case .tcp(let address): record("address", .string(address))
+            case .tcp(let address, let certificate):
+                record("address", .string(address))
+                if let certificate {
+                    record("certificate", .string(certificate.subject))
+                    record("names", .array(certificate.names.map { .string($0) }))
+                }
             }
             if let principal = connection.principal {
                 record("identity", .int(Int(principal.number)))

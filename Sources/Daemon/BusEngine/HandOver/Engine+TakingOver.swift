@@ -68,7 +68,11 @@ extension Engine {
         let id = try record.integer("id")
         let peer: Peer
         if let address = record.members["address"]?.string {
-            peer = .tcp(address: address)
+            let certificate = record.members["certificate"]?.string.map {
+                ClientCertificate(
+                    subject: $0, names: (record.members["names"]?.array ?? []).compactMap(\.string))
+            }
+            peer = .tcp(address: address, certificate: certificate)
         } else {
             peer = .unix(
                 uid: try record.integer("uid"), pid: try record.integer("pid"),

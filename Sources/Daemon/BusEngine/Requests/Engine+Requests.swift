@@ -88,7 +88,7 @@ extension Engine {
         id: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     ) {
         // For a client that is not identified, everything but hello is the same mistake.
-        let isKnown = connection.principal != nil
+        let isKnown = connection.principal != nil || hasCertificate(connection, at: refusal)
         var error = isKnown || refusal.code == .unauthorized ? refusal : Admission.unknownClient
         if let grants = connection.grants {
             error = disclosed(error, to: connection)
@@ -107,5 +107,11 @@ extension Engine {
             hub.close(
                 connection, .protocol, "A TCP connection begins with hello and a token of the bus.")
         }
+    }
+
+    /// Whether a client that is not identified yet may go on after a refusal, because its certificate will do. After a wrong
+    /// token it may not: each connection is one guess.
+    private func hasCertificate(_ connection: Connection, at refusal: RequestError) -> Bool {
+        if case .tcp(_, .some) = connection.peer { refusal.code != .unauthorized } else { false }
     }
 }

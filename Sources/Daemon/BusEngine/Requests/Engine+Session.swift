@@ -13,7 +13,9 @@ extension Engine {
         _ = try request.string(.client)
         let token = try request.string(.token)
         let wantedSession = try requestedSession()
-        if case .tcp(let address) = connection.peer, connection.principal == nil {
+        if case .tcp(_, .some) = connection.peer, connection.principal == nil, token == nil {
+            try admission.identify(connection)
+        } else if case .tcp(let address, _) = connection.peer, connection.principal == nil {
             guard let token, let name = configuration.tokenName(token) else {
                 throw RequestError(
                     .unauthorized, "This token is not in the bus's token file; ask its operator for one.")

@@ -68,28 +68,35 @@ struct ConfigurationReader {
 
     // MARK: - Listening
 
+    /// What an element of `listen` may say beside its address, by the address's kind.
+    private static let companions: KeyValuePairs = [
+        "unix": ["mode", "group"], "tcp": [], "tls": ["certificate", "key", "clients", "require"],
+        "systemd": [],
+    ]
+
     private mutating func listenAddress(_ value: LocatedValue) -> ListenAddress? {
         guard
             let object = errors.collect({ () throws(SourceError) in
                 try value.object("an element of listen")
             })
         else { return nil }
-        let kinds = ["unix", "tcp", "systemd"]
-        let known = kinds + ["mode", "group"]
+        let kinds = Self.companions.map(\.key)
+        let known = kinds + Self.companions.flatMap(\.value)
         refuseMembers(of: object, besides: known, of: "an element of listen")
         let named = object.members.filter { kinds.contains($0.key) }
         guard named.count == 1, let kind = named.first else {
             // A misspelt one was reported already.
             if named.count > 1 || object.members.allSatisfy({ known.contains($0.key) }) {
-                errors.add("An element of listen needs one of unix, tcp and systemd.", at: value.place)
+                errors.add("An element of listen needs one of unix, tcp, tls and systemd.", at: value.place)
             }
             return nil
         }
-        if kind.key != "unix" {
-            for member in object.members where member.key == "mode" || member.key == "group" {
-                errors.add("\(member.key) is for unix: only; remove it here.", at: member.place)
+        for (owner, names) in Self.companions where owner != kind.key {
+            for member in object.members where names.contains(member.key) {
+                errors.add("\(member.key) is for \(owner): only; remove it here.", at: member.place)
             }
         }
+        if kind.key == "tls" { return secureAddress(object, kind.value) }
         return errors.collect { [file] () throws(SourceError) in
             let text = try kind.value.string(kind.key)
             switch kind.key {
@@ -105,6 +112,34 @@ struct ConfigurationReader {
             default:
                 return try ListenText.systemd(text, at: kind.value.place)
             }
+        }
+    }
+
+    private mutating func secureAddress(_ object: LocatedObject, _ address: LocatedValue) -> ListenAddress? {
+        let certificate = path(object, "certificate")
+        let key = path(object, "key")
+        for (name, isThere) in [("certificate", object["certificate"]), ("key", object["key"])] {
+            if isThere?.isNull ?? true {
+                errors.add(
+                    "TLS needs a certificate and its key; name the PEM file under \(name):.",
+                    at: address.place)
+            }
+        }
+        let clients = path(object, "clients")
+        var requires = false
+        if let value = member(object, "require") {
+            requires = errors.collect { () throws(SourceError) in try value.bool("require") } ?? false
+            if requires, member(object, "clients") == nil {
+                errors.add(
+                    "require asks every client for a certificate; name the file of who issues them under clients:.",
+                    at: value.place)
+            }
+        }
+        guard let certificate, let key else { return nil }
+        let files = TLSFiles(
+            certificate: certificate, key: key, clients: clients, requiresCertificate: requires)
+        return errors.collect { () throws(SourceError) in
+            try ListenText.tls(try address.string("tls"), files, at: address.place)
         }
     }
 

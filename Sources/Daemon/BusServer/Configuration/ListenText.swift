@@ -15,28 +15,43 @@ enum ListenText {
             return ListenAddress(.unix(path: path, mode: FileMode.standard, group: nil), at: place)
         case "tcp":
             return try tcp(rest, at: place)
+        case "tls":
+            throw SourceError(
+                "\(text) needs a certificate and a key; write them beside it under listen: in the configuration.",
+                at: place)
         case "systemd":
             return try systemd(rest, at: place)
         default:
-            let hint = suggestion(for: String(text[..<colon]), among: ["unix", "tcp", "systemd"])
+            let hint = suggestion(for: String(text[..<colon]), among: ["unix", "tcp", "tls", "systemd"])
             throw SourceError("\(text[..<colon]) is no kind of address; \(hint)", at: place)
         }
     }
 
     /// `host:port`
     static func tcp(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
+        let (host, port) = try hostAndPort(text, at: place)
+        return ListenAddress(.tcp(host: host, port: port), at: place)
+    }
+
+    static func tls(_ text: String, _ files: TLSFiles, at place: Place) throws(SourceError) -> ListenAddress {
+        let (host, port) = try hostAndPort(text, at: place)
+        return ListenAddress(.tls(host: host, port: port, files), at: place)
+    }
+
+    private static func hostAndPort(
+        _ text: String, at place: Place
+    ) throws(SourceError) -> (InternetHost, UInt16) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             throw SourceError(
                 "\(text) is no TCP address; write HOST:PORT, such as 127.0.0.1:7411.", at: place)
         }
-        let host = String(text[..<colon])
-        guard let loopback = LoopbackHost(host) else {
+        let name = String(text[..<colon])
+        guard let host = InternetHost(name) else {
             throw SourceError(
-                "Beyond this machine TCP needs encryption and access rules, which this version does not have; "
-                    + "listen on 127.0.0.1 or [::1] instead of \(host.isEmpty ? "every address" : host).",
-                at: place)
+                "\(name.isEmpty ? "Nothing" : name) is no address of this machine; write it in numbers, such as "
+                    + "127.0.0.1, or 0.0.0.0 for all.", at: place)
         }
-        return ListenAddress(.tcp(host: loopback, port: port), at: place)
+        return (host, port)
     }
 
     /// The name of sockets that systemd passes.

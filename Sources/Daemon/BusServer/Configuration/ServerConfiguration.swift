@@ -81,6 +81,19 @@ package struct ServerConfiguration: Sendable {
                 "TCP needs tokens: name a file of lines NAME TOKEN under tokens:, with --tokens or FLUXBUS_TOKENS.",
                 at: tcp.place)
         }
+        for address in listen {
+            if let files = address.tls, files.clients == nil, tokens == nil {
+                errors.add(
+                    "TLS needs to know its clients: name their authorities beside it under clients:, or a file of lines "
+                        + "NAME TOKEN under tokens:.", at: address.place)
+            }
+            if address.isBeyondThisMachine, address.tls == nil {
+                errors.add(
+                    "Beyond this machine TCP needs encryption; write tls: instead of tcp:, with a certificate and a key, "
+                        + "or listen on 127.0.0.1 or [::1] instead of \(address.text.dropFirst(4)).",
+                    at: address.place)
+            }
+        }
         if listen.isEmpty, errors.errors.isEmpty {
             errors.add(
                 "There is no address to listen on; add one under listen:, such as unix: /run/fluxbus/bus.sock.",

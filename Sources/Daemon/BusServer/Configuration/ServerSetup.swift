@@ -4,6 +4,7 @@ import BusJSON
 import BusLogic
 import BusProtocol
 import BusSource
+import BusTLS
 
 /// A configuration whose types, tokens and stores were read and fit together: everything that can be checked before a
 /// socket is opened. This is what `--check` makes.
@@ -16,6 +17,8 @@ package struct ServerSetup: Sendable {
     package let tokens: TokenTable
     /// Who may do what.
     package let rules: AccessRules?
+    /// The certificates of addresses with TLS, by their text in the configuration.
+    let contexts: [String: TLSContext]
     /// Types that the daemon has without a file.
     let natives: [any StateType]
     /// The source of the configuration, to read it again; nil when it was made in code.
@@ -71,6 +74,7 @@ package struct ServerSetup: Sendable {
         self.configuration = configuration
         self.natives = natives
         let tokens = configuration.tokens.map { TokenTable.read($0, &errors) }
+        contexts = Self.contexts(of: configuration.listen, &errors)
         catalog = configuration.types.flatMap {
             Self.catalog(in: $0, beside: natives, since: earlier?.catalog, &errors)
         }
@@ -91,6 +95,16 @@ package struct ServerSetup: Sendable {
         }
         return try Self.load(
             source.flags, source.environment, source.defaultFile, natives, .serving, since: self)
+    }
+
+    private static func contexts(
+        of addresses: [ListenAddress], _ errors: inout ConfigurationErrors
+    ) -> [String: TLSContext] {
+        var contexts: [String: TLSContext] = [:]
+        for address in addresses {
+            contexts[address.text] = address.tls?.context(at: address.place, &errors)
+        }
+        return contexts
     }
 
     /// The types in a directory; nil when there are errors in them.

@@ -1,5 +1,6 @@
 import BusEngine
 import BusMachine
+import BusTLS
 import CLinux
 import Glibc
 import Systemd
@@ -7,14 +8,17 @@ import Systemd
 /// A socket that listens. Its file, if it has one, is removed when it is closed and still its own.
 final class Listener {
     let descriptor: Int32
-    /// As clients reach it: `unix:/path`, `tcp:host:port` with the port that the system chose.
+    /// As clients reach it: `unix:/path`, `tcp:host:port` or `tls:host:port` with the port that the system chose.
     let address: String
+    /// The address as the configuration has it, and the certificates for new connections there; nil where there is no TLS.
+    private(set) var configured = ""
+    var context: TLSContext?
     /// The service manager opened it, and keeps it while we restart.
     let isPassed: Bool
     private let file: SocketFile?
     private var isOpen = true
 
-    var isTCP: Bool { address.hasPrefix("tcp:") }
+    var isTCP: Bool { !address.hasPrefix("unix:") }
 
     init(_ descriptor: Int32, address: String, isPassed: Bool = false, file: SocketFile? = nil) {
         self.isPassed = isPassed
@@ -28,7 +32,8 @@ final class Listener {
     /// Opens what the configuration names; for a name, all sockets that the manager passed under it. A socket of the
     /// previous daemon is used again.
     static func open(
-        _ address: ListenAddress, _ service: inout Service, _ left: inout ListenersLeft
+        _ address: ListenAddress, _ contexts: [String: TLSContext], _ service: inout Service,
+        _ left: inout ListenersLeft
     ) throws(StartFailure) -> [Listener] {
         switch address.kind {
         case .unix(let path, let mode, let group):
@@ -40,7 +45,18 @@ final class Listener {
             if let descriptor = left.take("tcp:\(text)") {
                 return [Listener(descriptor, address: "tcp:\(text)")]
             }
-            return [try TCPListening.open(host, port: port, at: address.place)]
+            return [try TCPListening.open("tcp", host, port: port, at: address.place)]
+        case .tls(let host, let port, _):
+            let text = "\(host.text):\(port)"
+            let listener =
+                if let descriptor = left.take("tcp:\(text)") {
+                    Listener(descriptor, address: "tls:\(text)")
+                } else {
+                    try TCPListening.open("tls", host, port: port, at: address.place)
+                }
+            listener.configured = address.text
+            listener.context = contexts[address.text]
+            return [listener]
         case .systemd(let name):
             return try PassedListening.open(name, at: address.place, from: &service)
         }

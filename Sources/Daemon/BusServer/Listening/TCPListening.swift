@@ -2,13 +2,17 @@ import BusSource
 import CLinux
 import Glibc
 
-/// Opens TCP sockets on loopback addresses.
+/// Opens TCP sockets. Which addresses are allowed is the configuration's to decide.
 enum TCPListening {
-    static func open(_ host: LoopbackHost, port: UInt16, at place: Place) throws(StartFailure) -> Listener {
+    /// - Parameter scheme: `tcp`, or `tls` for connections that begin with a handshake.
+    static func open(
+        _ scheme: String, _ host: InternetHost, port: UInt16, at place: Place
+    ) throws(StartFailure) -> Listener {
         func failure(_ code: StartFailure.Code, _ message: String) -> StartFailure {
-            StartFailure(code, SourceError("tcp \(host.text):\(port): \(message)", at: place).description)
+            StartFailure(
+                code, SourceError("\(scheme) \(host.text):\(port): \(message)", at: place).description)
         }
-        let isVersion6 = host == .version6
+        let isVersion6 = if case .version6 = host { true } else { false }
         let descriptor = linux_stream_socket(isVersion6 ? AF_INET6 : AF_INET, 1)
         guard descriptor >= 0 else { throw failure(.system, SystemError("socket").reason + ".") }
         _ = linux_set_reuse_address(descriptor)
@@ -20,9 +24,14 @@ enum TCPListening {
             if error.code == EADDRINUSE {
                 throw failure(.inUse, "the port is in use; stop who listens there, or choose another.")
             }
+            if error.code == EADDRNOTAVAIL {
+                throw failure(
+                    .configuration, "this machine does not have the address; listen on one that it has.")
+            }
             throw failure(.system, "\(error.reason).")
         }
-        return Listener(descriptor, address: "tcp:\(boundAddress(of: descriptor) ?? "\(host.text):\(port)")")
+        let bound = boundAddress(of: descriptor) ?? "\(host.text):\(port)"
+        return Listener(descriptor, address: "\(scheme):\(bound)")
     }
 
     /// `HOST:PORT` of a socket address; an IPv6 host is in brackets.
@@ -53,7 +62,7 @@ enum TCPListening {
         String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    private static func storage(_ host: LoopbackHost, port: UInt16) -> sockaddr_storage {
+    private static func storage(_ host: InternetHost, port: UInt16) -> sockaddr_storage {
         var storage = sockaddr_storage()
         withUnsafeMutablePointer(to: &storage) { pointer in
             switch host {
@@ -63,11 +72,11 @@ enum TCPListening {
                     $0.pointee.sin_port = port.bigEndian
                     $0.pointee.sin_addr.s_addr = address
                 }
-            case .version6:
+            case .version6(let bytes, _):
                 pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
                     $0.pointee.sin6_family = sa_family_t(AF_INET6)
                     $0.pointee.sin6_port = port.bigEndian
-                    $0.pointee.sin6_addr = in6addr_loopback
+                    withUnsafeMutableBytes(of: &$0.pointee.sin6_addr) { $0.copyBytes(from: bytes) }
                 }
             }
         }

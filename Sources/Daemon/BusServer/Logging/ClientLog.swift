@@ -101,7 +101,7 @@ final class ClientLog {
     private static func identity(_ peer: Peer) -> String {
         switch peer {
         case .unix(let uid, _, _): "uid \(uid)"
-        case .tcp(let address): String(address[..<(address.lastIndex(of: ":") ?? address.endIndex)])
+        case .tcp(let address, _): String(address[..<(address.lastIndex(of: ":") ?? address.endIndex)])
         }
     }
 
@@ -112,8 +112,9 @@ final class ClientLog {
             metadata["uid"] = .stringConvertible(uid)
             metadata["pid"] = .stringConvertible(pid)
             if let unit { metadata["unit"] = .string(unit) }
-        case .tcp(let address):
+        case .tcp(let address, let certificate):
             metadata["address"] = .string(address)
+            if let certificate { metadata["certificate"] = .string(certificate.name) }
         }
         if let reason { metadata["reason"] = .string(reason) }
         return metadata

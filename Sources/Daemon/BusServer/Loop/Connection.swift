@@ -8,12 +8,22 @@ struct Connection {
     var interest: Poller.Interest = .input
     /// The end of its input was read.
     var inputEnded = false
-    /// Writing failed: the client no longer reads. What it has sent still counts.
-    var outputLost = false
+    /// Where output goes, and whether input can be taken as it comes.
+    var output = Output.socket
+    enum Output {
+        /// As it is, both ways.
+        case socket
+        /// Through TLS, both ways.
+        case secured
+        /// Writing failed: the client no longer reads. What it has sent still counts.
+        case lost
+    }
     /// Its peer is gone: epoll would report that without end, and does not watch it any more. It is read in its turn.
     var isUnwatched = false
     /// The last turn in which as much was written to it as one turn allows.
     var sated = 0
+    /// In place of a turn: it is written to in another way. So others pay nothing for that.
+    static let isWrittenOtherwise = Int.max
     /// It is closing, and has until then (monotonic milliseconds).
     var mustEndBy: Int?
     /// A TCP client that nothing was written to yet: only a `hello` makes the engine answer.
@@ -21,6 +31,6 @@ struct Connection {
 
     /// It is read and written, and has no special status.
     var isAsUsual: Bool {
-        interest == .input && !inputEnded && !outputLost && mustEndBy == nil && !awaitsHello
+        interest == .input && !inputEnded && output == .socket && mustEndBy == nil && !awaitsHello
     }
 }

@@ -51,7 +51,8 @@ extension EventLoop {
         let count = connections.count + (strangers?.all.count ?? 0)
         guard count < limits.daemon.connections else {
             return refuse(
-                descriptor, "This bus takes \(limits.daemon.connections) connections; try again later.")
+                descriptor, listener,
+                "This bus takes \(limits.daemon.connections) connections; try again later.")
         }
         guard let peer = listener.identify(descriptor, address, asksForUnit: asksForUnits) else {
             clientLog.note(.warning, "connection without an identity refused", nil)
@@ -60,11 +61,14 @@ extension EventLoop {
         let reserve = LoopLimits.reserved(of: limits.daemon.connections)
         guard count < limits.daemon.connections - reserve || isOperator(peer) else {
             return refuse(
-                descriptor,
+                descriptor, listener,
                 "This bus takes \(limits.daemon.connections) connections, \(reserve) of them its operator's; try again later."
             )
         }
-        if let strangers, case .tcp = peer { return receive(descriptor, peer, among: strangers) }
+        if let strangers, case .tcp = peer {
+            return receive(
+                descriptor, peer, listener.context.map { SecureTransport($0) }, among: strangers)
+        }
         let id = engine.connect(peer)
         let token = connections.insert(id, descriptor: descriptor)
         do throws(SystemError) {
@@ -82,18 +86,27 @@ extension EventLoop {
     }
 
     /// Refuses a connection for which there is no room.
-    private func refuse(_ descriptor: Int32, _ message: String) {
+    private func refuse(_ descriptor: Int32, _ listener: Listener, _ message: String) {
         clientLog.note(.warning, "connection refused: \(message)", nil)
-        sayLastWords(to: descriptor, .limit, message)
+        // A handshake takes longer than there is time for now, and before it nothing can be said.
+        if listener.context != nil { return SystemCall.close(descriptor) }
+        sayLastWords(to: descriptor, nil, .limit, message)
     }
 
     /// Writes the goodbye to a client that the engine does not know, and closes it. Its
     /// socket is new, so the line fits.
     func sayLastWords(
-        to descriptor: Int32, _ code: GoodbyeCode, _ message: String, after reply: String = ""
+        to descriptor: Int32, _ transport: SecureTransport?, _ code: GoodbyeCode, _ message: String,
+        after reply: String = ""
     ) {
         var line = reply + #"{"event":"goodbye","code":"\#(code.rawValue)","message":"\#(message)"}"# + "\n"
-        line.withUTF8 { _ = send(descriptor, $0.baseAddress, $0.count, linux_no_signal | linux_dont_wait) }
+        if let transport {
+            transport.sayLastWords(line, to: descriptor, &calls)
+        } else {
+            line.withUTF8 {
+                _ = send(descriptor, $0.baseAddress, $0.count, linux_no_signal | linux_dont_wait)
+            }
+        }
         drain(descriptor)
         SystemCall.close(descriptor)
     }
@@ -110,7 +123,7 @@ extension EventLoop {
         var address = sockaddr_storage()
         switch SystemCall.accept(listener.descriptor, address: &address) {
         case .connection(let descriptor):
-            refuse(descriptor, "This bus has no descriptor left; try again later.")
+            refuse(descriptor, listener, "This bus has no descriptor left; try again later.")
             return .refused
         case .wouldBlock:
             return .nobodyWaits

@@ -8,10 +8,15 @@ extension EventLoop {
     func prepareToLeave() -> Bool {
         beginTurn()
         admitStrangers()
+        sendSecuredAway()
         flush(all: true)
+        // Their goodbye follows what waits for the log.
+        _ = coordinator?.drain()
+        flush(all: true)
+        closeSecured()
         // A client that can't receive any more ends here; one that has only not received everything yet
         // does so from the next daemon.
-        for id in connections.ids where connections[id]?.outputLost == true { close(id, .peerLost) }
+        for id in connections.ids where connections[id]?.output == .lost { close(id, .peerLost) }
         flush(all: true)
         engine.finishEnds()
         repeat {

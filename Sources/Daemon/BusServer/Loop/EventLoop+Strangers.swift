@@ -1,6 +1,7 @@
 import BusEngine
 import BusMachine
 import BusProtocol
+import BusTLS
 import CLinux
 import Glibc
 
@@ -11,8 +12,10 @@ extension EventLoop {
 
     /// A client connected over TCP. If there are too many already, the one that has been silent for longest is turned
     /// away: a client that sends its hello at once gets in, however many others wait.
-    func receive(_ descriptor: Int32, _ peer: Peer, among strangers: Strangers) {
-        if strangers.all.count >= LoopLimits.strangers, let oldest = strangers.all.first {
+    func receive(
+        _ descriptor: Int32, _ peer: Peer, _ transport: SecureTransport?, among strangers: Strangers
+    ) {
+        if strangers.all.count >= LoopLimits.strangers, let oldest = strangers.oldestOfMost {
             // Its first line may not have been read yet.
             if oldest.heldUntil == nil { hear(oldest.token, among: strangers) }
             if strangers.find(oldest.token) != nil {
@@ -24,7 +27,7 @@ extension EventLoop {
         }
         let due = deadlines.helloDue(now: MonotonicClock.read())
         do throws(SystemError) {
-            try strangers.add(descriptor, peer, due: due, &calls)
+            try strangers.add(descriptor, peer, transport, due: due, &calls)
         } catch {
             clientLog.note(.warning, "connection refused: \(error.description)", peer)
             SystemCall.close(descriptor)
@@ -36,18 +39,32 @@ extension EventLoop {
         let ready = strangers.poller.poll(&calls)
         // Reading one may turn another away, whose event is then void.
         let tokens = (0..<ready).map { strangers.poller.event($0).token }
-        for token in tokens { hear(token, among: strangers) }
+        let end = MonotonicClock.nanoseconds() + LoopLimits.handshakeNanoseconds
+        for token in tokens {
+            hear(token, among: strangers)
+            // The others are reported again.
+            if MonotonicClock.nanoseconds() > end { break }
+        }
     }
 
     private func hear(_ token: UInt64, among strangers: Strangers) {
         guard let stranger = strangers.find(token) else { return }
         // It is not polled for input while it waits, so this is its end.
         if stranger.heldUntil != nil { return forget(token, among: strangers) }
+        if stranger.transport != nil, !stranger.mayShakeHands {
+            // What a handshake costs the daemon, an attacker has to wait for.
+            let now = MonotonicClock.read()
+            let wait = strangers.guesses.wait(for: stranger.host, now: now)
+            if wait > 0 { return strangers.hold(token, until: now + wait, &calls) }
+            strangers.letShakeHands(token, &calls)
+        }
         switch strangers.read(token, &calls) {
         case .unfinished: return
         case .ended: forget(token, among: strangers)
-        case .tooLong: refuseLongLine(token, among: strangers)
-        case .whole:
+        case .refused(let failure): refuse(failure, token, among: strangers)
+        case .tooLong where !stranger.hasCertificate && strangers.find(token)?.hasCertificate != true:
+            refuseLongLine(token, among: strangers)
+        case .whole, .tooLong:
             let now = MonotonicClock.read()
             let wait = strangers.guesses.wait(for: stranger.host, now: now)
             if wait > 0 {
@@ -63,7 +80,14 @@ extension EventLoop {
         guard let strangers else { return }
         for stranger in strangers.all {
             if let held = stranger.heldUntil {
-                if held <= now { admit(stranger.token, among: strangers) }
+                guard held <= now else { continue }
+                if stranger.isRefused {
+                    forget(stranger.token, among: strangers)
+                } else if stranger.isDeaf {
+                    strangers.letShakeHands(stranger.token, &calls)
+                } else {
+                    admit(stranger.token, among: strangers)
+                }
             } else if stranger.due <= now {
                 turnAway(
                     stranger.token, among: strangers, .protocol,
@@ -76,7 +100,13 @@ extension EventLoop {
     /// are connections like others.
     func admitStrangers() {
         guard let strangers else { return }
-        for stranger in strangers.all { admit(stranger.token, among: strangers) }
+        for stranger in strangers.all {
+            if stranger.isDeaf {
+                forget(stranger.token, among: strangers)
+            } else {
+                admit(stranger.token, among: strangers)
+            }
+        }
     }
 
     /// Passes what it has sent to the engine, which answers it.
@@ -84,6 +114,7 @@ extension EventLoop {
         guard let stranger = strangers.remove(token, &calls) else { return }
         let id = engine.connect(stranger.peer)
         let token = connections.insert(id, descriptor: stranger.descriptor)
+        if let transport = stranger.transport { secure(id, transport) }
         clientLog.debug("connection opened", stranger.peer)
         do throws(SystemError) {
             try poller.add(stranger.descriptor, .input, token: token, &calls)
@@ -94,7 +125,8 @@ extension EventLoop {
         stranger.bytes.withUnsafeBytes { engine.receive(id, $0) }
         if !engine.isIdentified(id) {
             if case .closing = engine.status(of: id) {
-                noteWrong(stranger, among: strangers)
+                noteWrong(
+                    stranger, "it did not begin with hello and a token of this bus", among: strangers)
             } else {
                 connections.update(id) { $0.awaitsHello = true }
                 deadlines.addHello(token, now: MonotonicClock.read())
@@ -103,17 +135,20 @@ extension EventLoop {
         look(at: id)
     }
 
-    private func noteWrong(_ stranger: Strangers.Stranger, among strangers: Strangers) {
+    private func noteWrong(
+        _ stranger: Strangers.Stranger, _ reason: String, among strangers: Strangers
+    ) {
         strangers.guesses.addWrong(from: stranger.host, now: MonotonicClock.read())
         clientLog.note(
-            .warning, "a TCP client was refused: it did not begin with hello and a token of this bus",
-            stranger.peer, kind: .strangerRefused)
+            .warning, "a TCP client was refused: \(reason)", stranger.peer, kind: .strangerRefused)
     }
 
     // MARK: - Refused clients
 
     private func refuseLongLine(_ token: UInt64, among strangers: Strangers) {
-        if let stranger = strangers.find(token) { noteWrong(stranger, among: strangers) }
+        if let stranger = strangers.find(token) {
+            noteWrong(stranger, "its first line is longer than a hello", among: strangers)
+        }
         turnAway(
             token, among: strangers, .protocol, "A TCP connection begins with hello and a token of the bus.",
             after:
@@ -122,18 +157,34 @@ extension EventLoop {
         )
     }
 
+    /// A handshake has failed. Its client is answered after a constant time, whatever was wrong.
+    private func refuse(_ failure: TLSFailure, _ token: UInt64, among strangers: Strangers) {
+        guard let stranger = strangers.find(token) else { return }
+        noteWrong(stranger, "TLS did not come about: \(failure)", among: strangers)
+        strangers.hold(token, until: MonotonicClock.read() + LoopLimits.refusalWait, &calls)
+    }
+
     /// Sends a goodbye to one and closes it. Its socket is new, so the line fits.
     private func turnAway(
         _ token: UInt64, among strangers: Strangers, _ code: GoodbyeCode, _ message: String,
         after reply: String = ""
     ) {
         guard let stranger = strangers.remove(token, &calls) else { return }
-        sayLastWords(to: stranger.descriptor, code, message, after: reply)
+        if stranger.isDeaf {
+            SystemCall.close(stranger.descriptor)
+        } else {
+            sayLastWords(to: stranger.descriptor, stranger.transport, code, message, after: reply)
+        }
         clientLog.debug("connection closed", stranger.peer, reason: message)
     }
 
     private func forget(_ token: UInt64, among strangers: Strangers) {
         guard let stranger = strangers.remove(token, &calls) else { return }
+        if let transport = stranger.transport {
+            // The alert that tells why.
+            transport.end(stranger.descriptor, &calls)
+            drain(stranger.descriptor)
+        }
         SystemCall.close(stranger.descriptor)
         clientLog.debug("connection closed", stranger.peer, reason: CloseReason.peerLost.words)
     }

@@ -48,7 +48,7 @@ extension EventLoop: SocketWriter {
     /// Whether much is to be written to a connection, or its client has left or is about to.
     func comesLater(_ id: ConnectionID) -> Bool {
         guard let connection = connections[id] else { return false }
-        return connection.inputEnded || connection.outputLost
+        return connection.inputEnded || connection.output == .lost
             || engine.waitingOutput(of: id) > LoopLimits.heavyOutput
     }
 
@@ -59,9 +59,14 @@ extension EventLoop: SocketWriter {
         }
     }
 
+    /// Nothing more in this turn, or through TLS.
+    private func writeOtherwise(_ id: ConnectionID) -> Int {
+        connections[id]?.sated == Connection.isWrittenOtherwise ? writeSecured(id) : 0
+    }
+
     /// Writes to one connection; returns how many bytes.
     private func write(_ id: ConnectionID) -> Int {
-        guard var connection = connections[id], connection.sated != turn else { return 0 }
+        guard var connection = connections[id], connection.sated < turn else { return writeOtherwise(id) }
         var allowance = LoopLimits.writtenPerTurn
         while allowance > 0 {
             let count = engine.output(of: id, into: pieces)
@@ -69,14 +74,14 @@ extension EventLoop: SocketWriter {
             let filled = UnsafeBufferPointer(rebasing: pieces[..<count])
             let total = filled.reduce(0) { $0 + $1.count }
             var written = total
-            if !connection.outputLost {
+            if connection.output != .lost {
                 switch SystemCall.send(connection.descriptor, filled, &calls) {
                 case .bytes(let count): written = count
                 case .wouldBlock: written = 0
                 // Output that the client will not read is discarded as if it was sent.
                 case .failed:
                     loseOutput(id)
-                    connection.outputLost = true
+                    connection.output = .lost
                 }
             }
             if written > 0 {
@@ -84,7 +89,7 @@ extension EventLoop: SocketWriter {
                 // The usual case: all is sent, and the status has not changed.
                 if isDone, connection.isAsUsual { return LoopLimits.writtenPerTurn - allowance + written }
                 // Output that the client will not read is discarded at once.
-                if !connection.outputLost { allowance -= written }
+                if connection.output != .lost { allowance -= written }
                 connection.awaitsHello = false
             }
             if written < total {

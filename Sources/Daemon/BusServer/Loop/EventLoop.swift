@@ -24,6 +24,8 @@ final class EventLoop {
 
     // The queue is serial, so the checks of exclusive access that every turn would pay for would find nothing.
     @exclusivity(unchecked) var connections = ConnectionTable()
+    /// Those of them that have TLS.
+    let secured = SecureTransports()
     var acceptors: [Acceptor] = []
     @exclusivity(unchecked) var wall = WallClock()
     var deadlines: Deadlines
@@ -237,8 +239,8 @@ final class EventLoop {
 
     /// The client no longer reads; what it has sent still counts.
     func loseOutput(_ id: ConnectionID) {
-        guard let connection = connections[id], !connection.outputLost else { return }
-        connections.update(id) { $0.outputLost = true }
+        guard let connection = connections[id], connection.output != .lost else { return }
+        connections.update(id) { $0.output = .lost }
         engine.losePeer(of: id)
         order.add(id)
     }
@@ -254,8 +256,9 @@ final class EventLoop {
     private func read(_ id: ConnectionID, _ descriptor: Int32) {
         switch SystemCall.receive(descriptor, into: buffer, &calls) {
         case .bytes(let count):
-            engine.receive(id, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            if connections[id]?.outputLost == true { order.add(id) }
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            guard connections[id]?.output == .socket else { return receiveOtherwise(id, bytes) }
+            engine.receive(id, bytes)
         case .end:
             connections.update(id) { $0.inputEnded = true }
             engine.endOfInput(id)
@@ -274,19 +277,20 @@ final class EventLoop {
     /// After a turn: waits for the events that the engine wants of this connection now, or closes it.
     func settle(_ id: ConnectionID, _ changed: Connection) {
         var connection = changed
-        let hasOutput = engine.hasOutput(id)
+        var hasOutput = engine.hasOutput(id)
+        if connection.output == .secured, secured[id]?.hasOutput == true { hasOutput = true }
         let status = engine.status(of: id)
         switch status {
         case .closing where engine.isDiscarding(id):
             return close(id, .saidGoodbye)
-        case .closing where !hasOutput && (!engine.holdsOutput(id) || connection.outputLost):
+        case .closing where !hasOutput && (!engine.holdsOutput(id) || connection.output == .lost):
             return close(id, connection.inputEnded ? .peerFinished : .saidGoodbye)
         case .closing, .blocked, .reading:
             break
         }
         let reads = if case .reading = status { !connection.inputEnded } else { false }
         // The client no longer reads, and there is nothing more to read from it.
-        if connection.outputLost, !reads, !hasOutput, !engine.hasUnfinishedInput(id) {
+        if connection.output == .lost, !reads, !hasOutput, !engine.hasUnfinishedInput(id) {
             return close(id, .peerLost)
         }
         if case .closing = status, connection.mustEndBy == nil {
@@ -300,7 +304,7 @@ final class EventLoop {
         }
         var interest: Poller.Interest = []
         if reads { interest.insert(.input) }
-        if hasOutput, !connection.outputLost { interest.insert(.output) }
+        if hasOutput, connection.output != .lost { interest.insert(.output) }
         if interest != connection.interest {
             poller.modify(connection.descriptor, interest, token: connections.token(of: id), &calls)
             connection.interest = interest
@@ -312,6 +316,10 @@ final class EventLoop {
     func close(_ id: ConnectionID, _ reason: CloseReason) {
         guard let connection = connections.remove(id) else { return }
         flushed += LoopLimits.costOfClosing
+        if let transport = secured[id] {
+            secured[id] = nil
+            transport.end(connection.descriptor, &calls)
+        }
         if reason.drains { drain(connection.descriptor) }
         SystemCall.close(connection.descriptor)
         let peer = engine.peer(of: id)

@@ -49,6 +49,11 @@ enum LoopLimits {
     /// Bytes of that line: the longest token, written as escapes, and room for a name.
     static let firstLine = 8 << 10
 
+    /// Nanoseconds in one turn for handshakes of TLS, which take up to a millisecond each: others come in between.
+    static let handshakeNanoseconds = 500_000
+    /// Milliseconds after which a failed handshake is answered: as long, whatever was wrong, and longer than finding it out.
+    static let refusalWait = 50
+
     /// Connections reserved for root and the daemon's own user, so that an operator gets in when all others are taken:
     /// a few shells, once there are enough connections to spare them.
     static func reserved(of connections: Int) -> Int { min(8, connections / 8) }

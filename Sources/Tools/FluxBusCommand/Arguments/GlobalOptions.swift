@@ -4,7 +4,7 @@ import ArgumentParser
 package struct GlobalOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Where the bus listens: unix:/PATH or tcp:HOST:PORT.",
+            "Where the bus listens: unix:/PATH, tcp:HOST:PORT or tls:HOST:PORT.",
             discussion: "Default: $FLUXBUS_ADDRESS, $XDG_RUNTIME_DIR/fluxbus/bus.sock, /run/fluxbus/bus.sock."
         ))
     package var address: String?
@@ -13,6 +13,23 @@ package struct GlobalOptions: ParsableArguments {
         help: ArgumentHelp("A file with the token for a bus on TCP (or $FLUXBUS_TOKEN).", valueName: "file"),
         completion: .file())
     package var tokenFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Who issues the certificates of buses on TLS (or $FLUXBUS_CA); else whom the system trusts.",
+            valueName: "file"), completion: .file())
+    package var ca: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A certificate that a bus on TLS knows you by (or $FLUXBUS_CERTIFICATE).", valueName: "file"),
+        completion: .file())
+    package var certificate: String?
+
+    @Option(
+        help: ArgumentHelp("The key of the certificate (or $FLUXBUS_KEY).", valueName: "file"),
+        completion: .file())
+    package var key: String?
 
     @Flag(help: "Print NDJSON, one object per line; the default when standard output is no terminal.")
     package var json = false
