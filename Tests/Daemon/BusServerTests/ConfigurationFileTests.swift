@@ -80,7 +80,7 @@ struct ConfigurationFileTests {
         ("listen: 7", "1:9", "listen must be a list, not an integer"),
         ("listen: [s]", "1:10", "an element of listen must be an object"),
         ("listen: [{ unx: s }]", "1:12", "did you mean unix?"),
-        ("listen: [{ mode: \"0660\" }]", "1:10", "needs one of unix, tcp and systemd"),
+        ("listen: [{ mode: \"0660\" }]", "1:10", "needs one of unix, tcp, tls and systemd"),
         ("listen: [{ unix: s, tcp: 127.0.0.1:1 }]", "1:10", "needs one of"),
         ("listen:\n  - unix: s\n    mode: 0660", "3:11", "in quotes, such as \"0660\""),
         ("listen:\n  - unix: s\n    mode: \"0999\"", "3:11", "0999 is no mode"),

@@ -29,29 +29,35 @@ enum ListenText {
 
     /// `host:port`
     static func tcp(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
-        let (host, port) = try hostAndPort(text, at: place)
+        let (name, port) = try nameAndPort(text, at: place)
+        // One that is another machine's, or every address, is refused with the configuration as a whole.
+        guard let host = InternetHost(name) else {
+            throw SourceError(
+                "Beyond this machine TCP needs encryption, and addresses in numbers; listen on 127.0.0.1 or [::1] instead of "
+                    + "\(name.isEmpty ? "every address" : name), or write tls: with a certificate.", at: place
+            )
+        }
         return ListenAddress(.tcp(host: host, port: port), at: place)
     }
 
     static func tls(_ text: String, _ files: TLSFiles, at place: Place) throws(SourceError) -> ListenAddress {
-        let (host, port) = try hostAndPort(text, at: place)
-        return ListenAddress(.tls(host: host, port: port, files), at: place)
-    }
-
-    private static func hostAndPort(
-        _ text: String, at place: Place
-    ) throws(SourceError) -> (InternetHost, UInt16) {
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
-            throw SourceError(
-                "\(text) is no TCP address; write HOST:PORT, such as 127.0.0.1:7411.", at: place)
-        }
-        let name = String(text[..<colon])
+        let (name, port) = try nameAndPort(text, at: place)
         guard let host = InternetHost(name) else {
             throw SourceError(
                 "\(name.isEmpty ? "Nothing" : name) is no address of this machine; write it in numbers, such as "
                     + "127.0.0.1, or 0.0.0.0 for all.", at: place)
         }
-        return (host, port)
+        return ListenAddress(.tls(host: host, port: port, files), at: place)
+    }
+
+    private static func nameAndPort(
+        _ text: String, at place: Place
+    ) throws(SourceError) -> (String, UInt16) {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+            throw SourceError(
+                "\(text) is no TCP address; write HOST:PORT, such as 127.0.0.1:7411.", at: place)
+        }
+        return (String(text[..<colon]), port)
     }
 
     /// The name of sockets that systemd passes.
