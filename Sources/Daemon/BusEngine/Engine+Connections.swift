@@ -8,8 +8,7 @@ extension Engine {
     package func connect(_ peer: Peer) -> ConnectionID {
         let connection = connections.add(peer, isHeld: log.isOn)
         if case .unix(let uid, let pid, let unit) = peer {
-            connection.principal = machine.principal(uid: uid, pid: pid, unit: unit)
-            if machine.access != nil { identify(connection, as: connection.principal!) }
+            access.identify(connection, as: machine.principal(uid: uid, pid: pid, unit: unit))
         }
         return connection.id
     }

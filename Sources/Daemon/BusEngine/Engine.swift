@@ -92,7 +92,7 @@ package final class Engine {
         hub = SubscriptionHub(machine, connections, scheduler, clock, log, outputs, queries)
         memory = MemoryMeter(machine, connections, hub, reads)
         access = AccessControl(machine, clock, lookUp: configuration.lookUp)
-        admission = Admission(machine, connections, hub, log, memory, ownUID: configuration.ownUID)
+        admission = Admission(machine, connections, hub, log, memory, access, ownUID: configuration.ownUID)
         longLine = configuration.limits.daemon.line / 4
         request = RequestReader(depth: configuration.limits.daemon.depth)
     }

@@ -1,4 +1,5 @@
 import BusJSON
+import BusMachine
 import TestSupport
 import Testing
 
@@ -159,6 +160,29 @@ import Testing
         let toaster = bus.connect(.tcp(address: "127.0.0.1:5"))
         #expect(try toaster.answer(#"{"op":"hello","token":"fedcba9876543210"}"#)["identity"]?["roles"] == [])
         #expect(try toaster.code(line) == "forbidden")
+    }
+
+    /// Who has shown a certificate needs no hello, and has its roles from the first line on.
+    @Test func certificatesHaveRoles() throws {
+        let bus = try GuardedBus.make()
+        func connect(_ subject: String, _ names: [String] = []) -> MemoryClient {
+            bus.connect(
+                .tcp(
+                    address: "192.0.2.7:4",
+                    certificate: ClientCertificate(subject: subject, names: names)))
+        }
+        for client in [connect("CN=display-hall,O=Home"), connect("CN=other", ["DNS:display.home"])] {
+            #expect(try client.code(#"{"op":"get","store":"lamp/hall"}"#) == "forbidden")
+            #expect(
+                try client.answer(#"{"op":"get","store":"thermostat/hall"}"#)["states"]
+                    == ["thermostat/hall": ["heating": false, "target": 20]])
+            #expect(try client.answer(#"{"op":"hello"}"#)["identity"]?["roles"] == ["display"])
+        }
+        let other = connect("CN=other")
+        #expect(try other.code(#"{"op":"get","store":"thermostat/hall"}"#) == "forbidden")
+        #expect(try other.code(#"{"op":"reload"}"#) == "forbidden")
+        try bus.restart()
+        #expect(try other.code(#"{"op":"get","store":"thermostat/hall"}"#) == "forbidden")
     }
 
     /// A rule with `maxStores` bounds how long a commit may take.

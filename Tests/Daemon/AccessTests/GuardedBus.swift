@@ -30,7 +30,7 @@ enum GuardedBus {
         roles:
           admin: [{ user: root }]
           family: [{ group: family }, { token: "phone-*" }]
-          display: [{ user: bob }]
+          display: [{ user: bob }, { certificate: "CN=display-*" }, { certificate: "DNS:display.home" }]
           heating: [{ unit: heating.service }]
         rules:
           - { role: admin, may: all }

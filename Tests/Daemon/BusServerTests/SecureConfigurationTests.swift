@@ -16,9 +16,14 @@ struct SecureConfigurationTests {
     }
 
     /// What is wrong with one element of `listen`; nil if it is taken.
-    private func mistakes(_ element: String, tokens: Bool = false) throws -> [String]? {
+    private func mistakes(
+        _ element: String, tokens: Bool = false, hasRules: Bool = true
+    ) throws -> [String]? {
         let token = tokens ? "tokens: \(try directory.write("tokens", "phone 0123456789abcdef"))\n" : ""
-        let file = try directory.write("fluxbusd.yaml", token + "listen:\n  - { \(element) }\n")
+        let rules =
+            hasRules
+            ? "access: { roles: { admin: [{ user: root }] }, rules: [{ role: admin, may: all }] }\n" : ""
+        let file = try directory.write("fluxbusd.yaml", token + rules + "listen:\n  - { \(element) }\n")
         do throws(StartFailure) {
             let setup = try ServerSetup.load(
                 flags: ConfigurationOverrides(config: file),
@@ -46,6 +51,18 @@ struct SecureConfigurationTests {
         let strict = clients + ", require: true"
         #expect(
             try mistakes(element(server.certificate, server.key, address: "[::]:7412", more: strict)) == nil)
+    }
+
+    /// Beyond this machine everybody could try an address.
+    @Test func beyondThisMachineThereMustBeRules() throws {
+        let clients = ", clients: \(authority.certificate)"
+        let element = { element(server.certificate, server.key, address: $0, more: clients) }
+        #expect(
+            try mistakes(element("0.0.0.0:7412"), hasRules: false)?.contains {
+                $0.contains("needs access rules")
+            }
+                == true)
+        #expect(try mistakes(element("127.0.0.1:7412"), hasRules: false) == nil)
     }
 
     @Test func whatIsWrongWithThemIsSaid() throws {

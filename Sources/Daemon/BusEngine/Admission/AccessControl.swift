@@ -29,6 +29,12 @@ final class AccessControl {
         self.lookUp = lookUp
     }
 
+    /// A client is who it is: from now on it may do what its roles allow. Whoever is identified is identified here.
+    func identify(_ connection: Connection, as principal: Principal) {
+        connection.principal = named(principal)
+        connection.grants = grants(of: connection.principal)
+    }
+
     /// What a principal may do; nil where there are no rules, and for the daemon itself.
     func grants(of principal: Principal?) -> Grants? {
         guard let rules = machine.access, let principal, principal.identity != nil else { return nil }
@@ -63,9 +69,16 @@ final class AccessControl {
             credentials.user = user
             credentials.groups = groups
         case .token(let name): credentials.token = name
+        case .certificate(let name): credentials.certificate = [name]
         case nil: break
         }
-        if case .unix(_, _, let unit)? = principal.peer { credentials.unit = unit }
+        switch principal.peer {
+        case .unix(_, _, let unit)?: credentials.unit = unit
+        // Its further names are known as long as it is connected; the log knows the first.
+        case .tcp(_, let certificate?)? where principal.identity == .certificate(certificate.name):
+            credentials.certificate += certificate.names
+        default: break
+        }
         return credentials
     }
 

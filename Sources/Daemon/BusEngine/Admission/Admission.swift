@@ -12,18 +12,20 @@ final class Admission {
     private let hub: SubscriptionHub
     private let log: LogGate
     private let memory: MemoryMeter
+    private let access: AccessControl
     /// The daemon's own uid.
     private let ownUID: Int
 
     init(
         _ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub, _ log: LogGate,
-        _ memory: MemoryMeter, ownUID: Int
+        _ memory: MemoryMeter, _ access: AccessControl, ownUID: Int
     ) {
         self.machine = machine
         self.connections = connections
         self.hub = hub
         self.log = log
         self.memory = memory
+        self.access = access
         self.ownUID = ownUID
     }
 
@@ -40,7 +42,7 @@ final class Admission {
     /// The first request of a client decides who it is: by a token in its hello, or else by its certificate.
     func identify(_ connection: Connection) throws(RequestError) {
         guard case .tcp(let address, let certificate?) = connection.peer else { throw Self.unknownClient }
-        connection.principal = machine.principal(certificate, address: address)
+        access.identify(connection, as: machine.principal(certificate, address: address))
     }
 
     static let unknownClient = RequestError(

@@ -81,9 +81,10 @@ extension Engine {
         guard let connection = connections.add(peer, numbered: id) else { throw record.missing("id") }
         if let number = record.members["identity"]?.int {
             guard let identity = machine.identity(number: number) else { throw record.missing("identity") }
-            connection.principal = machine.principal(
-                identity, peer: peer, by: Array(try record.object("by").encoded.utf8))
-            connection.grants = access.grants(of: connection.principal)
+            access.identify(
+                connection,
+                as: machine.principal(
+                    identity, peer: peer, by: Array(try record.object("by").encoded.utf8)))
         }
         if let number = isSession ? id : record.members["session"]?.int, let principal = connection.principal
         {

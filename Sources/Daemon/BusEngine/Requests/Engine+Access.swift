@@ -223,7 +223,7 @@ extension Engine {
     func reassess() {
         for case let connection? in connections.all {
             guard let principal = connection.principal else { continue }
-            identify(connection, as: principal)
+            access.identify(connection, as: principal)
             for place in connection.subscriptions.indices {
                 let subscription = connection.subscriptions[place]
                 let filter = granted(subscription.wanted, to: connection.grants)
@@ -232,12 +232,6 @@ extension Engine {
             }
             connections.markReady(connection)
         }
-    }
-
-    /// A client is who it is: from now on it may do what its roles allow.
-    func identify(_ connection: Connection, as principal: Principal) {
-        connection.principal = access.named(principal)
-        connection.grants = access.grants(of: connection.principal)
     }
 
     /// What of a wanted subscription is delivered under the rules.

@@ -20,7 +20,7 @@ extension Engine {
                 throw RequestError(
                     .unauthorized, "This token is not in the bus's token file; ask its operator for one.")
             }
-            identify(connection, as: machine.principal(token: name, address: address))
+            access.identify(connection, as: machine.principal(token: name, address: address))
         }
         var isResumed: Bool?
         if let (name, linger) = wantedSession {

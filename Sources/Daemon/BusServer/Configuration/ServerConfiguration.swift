@@ -92,6 +92,10 @@ package struct ServerConfiguration: Sendable {
                     "Beyond this machine TCP needs encryption; write tls: instead of tcp:, with a certificate and a key, "
                         + "or listen on 127.0.0.1 or [::1] instead of \(address.text.dropFirst(4)).",
                     at: address.place)
+            } else if address.isBeyondThisMachine, access == nil {
+                errors.add(
+                    "Whoever reaches this machine could try this address, so it needs access rules; write them under access:, as access.yaml beside the sample configuration shows.",
+                    at: address.place)
             }
         }
         if listen.isEmpty, errors.errors.isEmpty {
