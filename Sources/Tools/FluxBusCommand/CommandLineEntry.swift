@@ -44,7 +44,7 @@ package enum CommandLineEntry {
 
     /// The global options that are followed by a value.
     private static let takesValue = [
-        "--address", "--token-file", "--ca", "--certificate", "--key", "--color", "--timeout",
+        "--address", "--token-file", "--ca", "--certificate", "--certificate-key", "--color", "--timeout",
     ]
 
     private static func isFlag(_ word: String) -> Bool {

@@ -31,7 +31,7 @@ package struct CommandSession {
                 throw CommandFailure(
                     .forbidden,
                     "A bus on TCP asks for a token: give it with --token-file or $FLUXBUS_TOKEN; on TLS a certificate may do, "
-                        + "with --certificate and --key.")
+                        + "with --certificate and --certificate-key.")
             }
         }
         return try BusConnection(

@@ -56,13 +56,15 @@ struct SecureConfigurationTests {
     /// Beyond this machine everybody could try an address.
     @Test func beyondThisMachineThereMustBeRules() throws {
         let clients = ", clients: \(authority.certificate)"
-        let element = { element(server.certificate, server.key, address: $0, more: clients) }
+        func at(_ address: String) -> String {
+            element(server.certificate, server.key, address: address, more: clients)
+        }
         #expect(
-            try mistakes(element("0.0.0.0:7412"), hasRules: false)?.contains {
+            try mistakes(at("0.0.0.0:7412"), hasRules: false)?.contains {
                 $0.contains("needs access rules")
             }
                 == true)
-        #expect(try mistakes(element("127.0.0.1:7412"), hasRules: false) == nil)
+        #expect(try mistakes(at("127.0.0.1:7412"), hasRules: false) == nil)
     }
 
     @Test func whatIsWrongWithThemIsSaid() throws {

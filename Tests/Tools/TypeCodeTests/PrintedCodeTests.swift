@@ -29,7 +29,7 @@ struct PrintedCodeTests {
                 "MainActor", "-Onone", "-o", "use",
                 "-module-cache-path", "\(workshop.path)/modules", "-I", "\(build)/Modules", "-Xcc",
                 "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "main.swift", "articles.swift",
-            ] + Workshop.files.map { "\($0).swift" } + ["@objects"])
+            ] + Workshop.files.map { "\($0).swift" } + ["@objects", "-lssl", "-lcrypto"])
         try #require(compiled.status == 0, "\(compiled.errors)")
         let used = try workshop.run(["\(workshop.path)/use"] + workshop.arguments)
         try #require(used.status == 0, "\(used.errors)")

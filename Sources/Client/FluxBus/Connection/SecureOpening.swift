@@ -94,7 +94,7 @@ struct SecureOpening {
         case .refusedCertificate where options.certificate == nil:
             BusError(
                 .unauthorized,
-                "The bus at \(address) asks for a certificate: give one with --certificate and --key, or "
+                "The bus at \(address) asks for a certificate: give one with --certificate and --certificate-key, or "
                     + "$FLUXBUS_CERTIFICATE and $FLUXBUS_KEY.")
         case .refusedCertificate, .noCertificate:
             BusError(

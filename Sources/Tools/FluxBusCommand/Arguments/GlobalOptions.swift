@@ -27,6 +27,7 @@ package struct GlobalOptions: ParsableArguments {
     package var certificate: String?
 
     @Option(
+        name: .customLong("certificate-key"),
         help: ArgumentHelp("The key of the certificate (or $FLUXBUS_KEY).", valueName: "file"),
         completion: .file())
     package var key: String?

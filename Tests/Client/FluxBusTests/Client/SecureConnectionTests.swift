@@ -126,7 +126,10 @@ import Testing
         none.token = Self.token
         let asked = await error { _ = try await Bus.connect(address(of: bus), options: none) }
         #expect(asked?.code == .unauthorized)
-        #expect(asked?.message.contains("--certificate and --key") == true, "\(String(describing: asked))")
+        #expect(
+            asked?.message.contains("--certificate and --certificate-key") == true,
+            "\(String(describing: asked))"
+        )
         let wrong = try options(other.client("display-hall"), ca: own.certificate)
         let refused = await error { _ = try await Bus.connect(address(of: bus), options: wrong) }
         #expect(refused?.code == .unauthorized)
