@@ -28,7 +28,9 @@ struct PrintedCodeTests {
                 "/usr/bin/env", "swiftc", "-swift-version", "6", "-warnings-as-errors", "-default-isolation",
                 "MainActor", "-Onone", "-o", "use",
                 "-module-cache-path", "\(workshop.path)/modules", "-I", "\(build)/Modules", "-Xcc",
-                "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "main.swift", "articles.swift",
+                "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "-Xcc",
+                "-fmodule-map-file=\(Repository.root.path)/Sources/System/COpenSSL/module.modulemap",
+                "main.swift", "articles.swift",
             ] + Workshop.files.map { "\($0).swift" } + ["@objects", "-lssl", "-lcrypto"])
         try #require(compiled.status == 0, "\(compiled.errors)")
         let used = try workshop.run(["\(workshop.path)/use"] + workshop.arguments)
