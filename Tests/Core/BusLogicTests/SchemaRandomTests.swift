@@ -167,7 +167,7 @@ struct SchemaRandomTests {
         var refused = 0
     }
 
-    @Test(arguments: 0..<20 as Range<UInt64>)
+    @Test(arguments: 0..<40 as Range<UInt64>)
     func checkingWhatWasWrittenIsEnough(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var verdicts = Verdicts()

@@ -203,34 +203,28 @@ final class SocketStream {
 
     /// Takes bytes of TLS from the socket.
     private func receive() throws(BusError) -> ReadOutcome {
-        while true {
-            let count = recv(descriptor, space.baseAddress, space.count, 0)
-            if count > 0 {
-                secure?.session.receive(UnsafeRawBufferPointer(rebasing: space[..<count]))
-                return .nothingYet
-            }
-            if count == 0 { return .end }
-            switch errno {
-            case EINTR: continue
-            case EAGAIN: return .nothingYet
-            case ECONNRESET: return .end
-            default: throw BusError(.closed, "The bus ended the connection (\(systemReason(errno))).")
-            }
-        }
+        guard let count = try take() else { return .nothingYet }
+        if count == 0 { return .end }
+        secure?.session.receive(UnsafeRawBufferPointer(rebasing: space[..<count]))
+        return .nothingYet
     }
 
     private func readPlain(into buffer: inout LineBuffer) throws(BusError) -> ReadOutcome {
+        guard let count = try take() else { return .nothingYet }
+        if count == 0 { return .end }
+        buffer.append(UnsafeRawBufferPointer(rebasing: space[..<count]))
+        return .bytes
+    }
+
+    /// How many bytes came into `space`: 0 at the end, nil while there are none.
+    private func take() throws(BusError) -> Int? {
         while true {
             let count = recv(descriptor, space.baseAddress, space.count, 0)
-            if count > 0 {
-                buffer.append(UnsafeRawBufferPointer(rebasing: space[..<count]))
-                return .bytes
-            }
-            if count == 0 { return .end }
+            if count >= 0 { return count }
             switch errno {
             case EINTR: continue
-            case EAGAIN: return .nothingYet
-            case ECONNRESET: return .end
+            case EAGAIN: return nil
+            case ECONNRESET: return 0
             default: throw BusError(.closed, "The bus ended the connection (\(systemReason(errno))).")
             }
         }

@@ -65,7 +65,7 @@ import Testing
 
     /// A daemon in miniature on the other end of an ordered stream, with other clients, refusals, and readers so slow
     /// that commits are merged.
-    @Test(arguments: 0..<15) func everyOwnActionShowsExactlyOnceUntilItIsRefused(seed: Int) {
+    @Test(arguments: 0..<60) func everyOwnActionShowsExactlyOnceUntilItIsRefused(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         var daemon = DaemonInMiniature()
         var store = Reconciler<Ledger>(isOptimistic: true)

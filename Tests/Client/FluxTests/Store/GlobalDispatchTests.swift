@@ -37,14 +37,14 @@ import Testing
         // Each thread dispatches to all stores and to one of them by turns. What the stores have in common they must have in
         // the same order, and each must have every thread's own order.
         onThreads(8) { thread in
-            for number in 0..<800 {
+            for number in 0..<2_500 {
                 let isGlobal = (thread + number) % 2 == 0
                 let actions = isGlobal ? Store<Chain>.actions : stores[thread % 3].actions
                 actions.dispatch(.note(thread: thread, number: number, isGlobal: isGlobal))
             }
         }
         for store in stores {
-            #expect(store.state.globalCount == 3_200)
+            #expect(store.state.globalCount == 10_000)
             #expect(store.state.hash == stores[0].state.hash)
             #expect(store.state.isInOrder)
         }
@@ -64,14 +64,14 @@ import Testing
         let unread = Journal<Int>()
         onThreads(8) { _ in
             var before = 0
-            for number in 1...2_000 {
+            for number in 1...10_000 {
                 store.actions.increment()
                 let now = store.state.count
                 if now < before + 1 || now < number { unread.write(now) }
                 before = now
             }
         }
-        #expect(store.state.count == 16_000)
+        #expect(store.state.count == 80_000)
         #expect(unread.entries.isEmpty, "A dispatch returned before its commit could be read.")
         #expect(outOfOrder.entries.isEmpty)
     }
