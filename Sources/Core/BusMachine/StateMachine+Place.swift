@@ -14,6 +14,7 @@ extension StateMachine {
         @usableFromInline var stateBytes = 0
         @usableFromInline var operationsSpent = 0
         @usableFromInline var largeWriteSets = 0
+        @usableFromInline var timersSet = 0
         @usableFromInline var types: [TypeEntry] = []
         @usableFromInline var stores: StoreTable
 
@@ -65,6 +66,12 @@ extension StateMachine {
     public internal(set) var largeWriteSets: Int {
         @inlinable get { place.pointee.largeWriteSets }
         set { place.pointee.largeWriteSets = newValue }
+    }
+
+    /// How many timers dispatches have ever set, whether or not they were committed.
+    public internal(set) var timersSet: Int {
+        @inlinable get { place.pointee.timersSet }
+        set { place.pointee.timersSet = newValue }
     }
 
     /// Whether the plan reaches more than one store.

@@ -25,7 +25,7 @@ public final class StateMachine {
     }
     /// Counts the changes after which names of types and stores may mean something else: types added or
     /// removed, and stores dropped.
-    @exclusivity(unchecked) var nameChanges = 0
+    @exclusivity(unchecked) package internal(set) var nameChanges = 0
     @exclusivity(unchecked) var lastType: TypeEntry?
     /// Types in the order in which one action reaches them.
     @exclusivity(unchecked) var commitOrder: [TypeEntry] = []

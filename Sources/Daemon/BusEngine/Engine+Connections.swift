@@ -4,6 +4,18 @@ import BusProtocol
 
 /// Connections open and close; bytes come in and go out.
 extension Engine {
+    /// Why a client may not connect, because its user has as many connections as it may; nil if it may. TCP clients are
+    /// asked when they have said who they are.
+    package func refusal(of peer: Peer) -> String? {
+        guard case .unix(let uid, _, _) = peer else { return nil }
+        do throws(RequestError) {
+            try shares.requireConnection(users.user(.uid(uid)), isCounted: false)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
     /// Adds a new connection. Unix peers are identified at once; TCP peers must send a hello first.
     package func connect(_ peer: Peer) -> ConnectionID {
         let connection = connections.add(peer, isHeld: log.isOn)
@@ -32,10 +44,17 @@ extension Engine {
         settle(connection)
         connections.countHeld(connection)
         scheduler.endSlice(start, connection)
-        if connection.heldBytes > DaemonLimits.heldUnderPressure, memory.isOver {
-            hub.close(
-                connection, .limit,
-                "The bus holds \(memory.limit) bytes, its memory limit; send shorter lines, or later.")
+        if connection.heldBytes > DaemonLimits.heldUnderPressure {
+            if memory.isOver {
+                hub.close(
+                    connection, .limit,
+                    "The bus holds \(memory.limit) bytes, its memory limit; send shorter lines, or later.")
+            } else if connection.user.holdsTooMuch {
+                hub.close(
+                    connection, .limit,
+                    "Your connections hold more than your share of the bus's memory; send shorter lines, or read what waits."
+                )
+            }
         }
     }
 
@@ -70,7 +89,7 @@ extension Engine {
     /// Whether a connection has to drain its outbox, or wait for its turn, before more is read from it.
     func mustWait(_ connection: Connection) -> Bool {
         connection.isBlocked || connection.isPaused || connection.lagging > 0 || log.isFull
-            || connection.outbox.count >= connections.outboxLimit
+            || connection.outbox.count >= connections.outboxLimit(of: connection)
     }
 
     /// Whether there are lines that wait for their turn.
@@ -121,7 +140,7 @@ extension Engine {
                 for: connection)
         }
         if connection.lagging > 0 || connection.behind > 0
-            || connection.outbox.count >= connections.outboxLimit
+            || connection.outbox.count >= connections.outboxLimit(of: connection)
         {
             connection.isBlocked = true
         }
@@ -173,7 +192,9 @@ extension Engine {
 
     /// Tries to unblock a waiting connection: delivers what it missed, then sends the reply that waited.
     private func unblock(_ connection: Connection) -> Bool {
-        if connection.query != nil || connection.outbox.count > connections.outboxLimit / 2 { return false }
+        if connection.query != nil || connection.outbox.count > connections.outboxLimit(of: connection) / 2 {
+            return false
+        }
         if log.isFull {
             log.wait(connection)
             return false
@@ -187,7 +208,7 @@ extension Engine {
         if let read = connection.read, !resume(read, for: connection) { return false }
         if connection.deferredLine != nil, !executeDeferredLine(of: connection) { return false }
         connections.releaseReply(to: connection)
-        if connection.outbox.count >= connections.outboxLimit { return false }
+        if connection.outbox.count >= connections.outboxLimit(of: connection) { return false }
         connection.isBlocked = false
         connections.markReady(connection)
         return true

@@ -21,6 +21,8 @@ package final class Engine {
     /// The turn's time and work, and who waits for a turn.
     let clock: TurnClock
     let scheduler: Scheduler
+    let users: Users
+    let shares: FairShares
     /// The clients and their output.
     let connections: Connections
     /// What waits for the disk, and the queries to the log.
@@ -83,30 +85,37 @@ package final class Engine {
         machine.knownTypes = configuration.knownTypes
         clock = TurnClock(configuration.limits.daemon)
         clock.now = machine.time
-        scheduler = Scheduler(clock)
-        connections = Connections(clock, configuration.limits.daemon)
+        users = Users(ownUID: configuration.ownUID)
+        scheduler = Scheduler(clock, users)
+        connections = Connections(clock, users, configuration.limits.daemon)
         log = LogGate(connections)
         reportsCommits = configuration.reportsFrom == .debug
         outputs = Outputs(reportsFrom: configuration.reportsFrom)
         queries = LogQueries(machine, connections, outputs)
         hub = SubscriptionHub(machine, connections, scheduler, clock, log, outputs, queries)
         memory = MemoryMeter(machine, connections, hub, reads)
-        access = AccessControl(machine, clock, lookUp: configuration.lookUp)
-        admission = Admission(machine, connections, hub, log, memory, access, ownUID: configuration.ownUID)
+        shares = FairShares(machine, connections, hub)
+        access = AccessControl(machine, clock, connections, lookUp: configuration.lookUp)
+        admission = Admission(
+            machine, connections, hub, log, memory, access, users, shares, ownUID: configuration.ownUID)
         longLine = configuration.limits.daemon.line / 4
         request = RequestReader(depth: configuration.limits.daemon.depth)
     }
 
     // MARK: - Commits
 
-    /// Applies the plan; if that takes more memory than there is, it is rolled back and refused.
-    /// Returns how many stores matched.
+    /// Applies the plan; if that takes more memory than there is, or leaves the user of `connection` with more timers than
+    /// its share, it is rolled back and refused. Returns how many stores matched.
     @inline(__always)
-    func apply(by principal: Principal, spending most: Int = .max) throws(RequestError) -> Int {
-        let before = machine.stateBytes
+    func apply(
+        by principal: Principal, for connection: Connection? = nil, spending most: Int = .max
+    ) throws(RequestError) -> Int {
+        let (before, timersSet) = (machine.stateBytes, machine.timersSet)
         do throws(RequestError) {
             let matched = try machine.apply(by: principal, spending: most)
             if machine.stateBytes > before { try admission.requireMemory() }
+            // What fires sets itself anew, whatever others have taken meanwhile.
+            if machine.timersSet != timersSet, let connection { try shares.requireTimers(connection.user) }
             noteOperations(machine.operationsSpent)
             return matched
         } catch {

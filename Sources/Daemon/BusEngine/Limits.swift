@@ -34,6 +34,9 @@ package struct DaemonLimits: Sendable, Equatable {
     /// What states, outboxes and deduplication keys may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
 
+    /// What each user may have of what all share, where that is less than a fair share.
+    package var user = UserLimits()
+
     /// The work, in nanoseconds or so, that is done in one turn, before sockets, timers and the watchdog are served…
     package var turnWork = 2_000_000
     /// …and at a stretch for one connection, before it is another's turn. Shorter slices would cost more for switching,
@@ -95,7 +98,7 @@ package struct DaemonLimits: Sendable, Equatable {
     package static let eventOverhead = 1024
 
     /// A request that takes so much work, in nanoseconds or so, is long: a shorter one goes unnoticed.
-    static let longRequest = 3_000_000
+    package static let longRequest = 3_000_000
     /// For so many times as long as a long request took, no other is begun while other connections are active: then
     /// fewer than one in a hundred of their requests meets one.
     static let pauseAfterLongRequest = 150

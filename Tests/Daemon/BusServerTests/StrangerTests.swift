@@ -6,13 +6,18 @@ import Testing
 /// TCP clients before their hello, and who gets in when connections are scarce.
 @Suite(.timeLimit(.minutes(1))) struct StrangerTests {
     private static let token = "0123456789abcdef"
-    private static let hello = #"{"op":"hello","token":"\#(token)"}"#
+    private static let hello = hello("0")
+    /// Of the phone ("0"), the lamp ("1") or the door ("2").
+    private static func hello(_ user: String) -> String {
+        #"{"op":"hello","token":"\#(user)123456789abcdef"}"#
+    }
     private static let ping = #"{"op":"ping"}"#
     private static let pong = #"{"ok":true}"#
 
     private func bus(limits: [String] = [], _ log: NoteLog = NoteLog()) throws -> LiveBus {
         try LiveBus(
-            listen: ["tcp:127.0.0.1:0"], limits: limits, tokens: "phone \(Self.token)",
+            listen: ["tcp:127.0.0.1:0"], limits: limits,
+            tokens: "phone \(Self.token)\nlamp 1123456789abcdef\ndoor 2123456789abcdef",
             logger: Logger(label: "test") { _ in log.handler })
     }
 
@@ -139,7 +144,10 @@ import Testing
     @Test func anOperatorGetsInWhenOthersHaveTakenAll() throws {
         let bus = try bus(limits: ["connections=16"])
         let others = try (0..<14).map { _ in try LineClient(bus.addresses[1]) }
-        for other in others { _ = try other.ask(Self.hello) }
+        // Each user has half of what the others have left.
+        for (user, part) in [("0", others[..<8]), ("1", others[8..<12]), ("2", others[12...])] {
+            for other in part { #expect(try other.ask(Self.hello(user)).contains(#""ok":true"#)) }
+        }
         let refused = try LineClient(bus.addresses[1]).rest()
         #expect(refused.count == 1)
         #expect(refused.first?.hasPrefix(#"{"event":"goodbye","code":"limit","message":""#) == true)

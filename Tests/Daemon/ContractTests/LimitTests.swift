@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func storesOverTheLimit() throws {
-        let client = try bus { $0.bus.stores = 2 }.connect()
+        let client = try bus { $0.bus.stores = 2 }.connect(uid: MemoryBus.ownUID)
         for name in ["a", "b"] { try client.revision(after: #"{"op":"create","store":"counter/\#(name)"}"#) }
         #expect(try client.code(of: #"{"op":"create","store":"counter/c"}"#) == "limit")
         try client.revision(after: #"{"op":"drop","store":"counter/a"}"#)

@@ -217,7 +217,7 @@ import Testing
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.connections = 5 }
         for number in 0..<8 {
             try client(
-                bus, #"{"op":"hello","session":"s\#(number)","linger":60}"#,
+                bus, uid: MemoryBus.ownUID, #"{"op":"hello","session":"s\#(number)","linger":60}"#,
                 #"{"op":"create","store":"counter/n\#(number)","ephemeral":true}"#
             ).close()
         }

@@ -141,7 +141,9 @@ import Testing
         let will = #"{"op":"will","actions":[\#(actions)]}"#
         let later = remind(0, 40_000).replacing(#"{"op""#, with: #"{"in":5,"op""#)
         var holders: [MemoryClient] = []
-        repeat { holders.append(bus.connect()) } while try holders.last?.code(of: will) == nil
+        repeat {
+            holders.append(bus.connect(uid: MemoryBus.ownUID))
+        } while try holders.last?.code(of: will) == nil
         let error = try client.reply(to: later)["error"]
         #expect(error?["code"] == "limit", "\(error ?? .null)")
         #expect(try client.timers() == [])

@@ -273,7 +273,7 @@ import Testing
         let bus = try TimedBus.make {
             ($0.limits.bus.timersOfStore, $0.limits.bus.timersOfType, $0.limits.bus.timers) = (2, 1, 4)
         }
-        let client = bus.connect()
+        let client = bus.connect(uid: MemoryBus.ownUID)
         for _ in 0..<2 { #expect(try client.code(of: later) == nil) }
         #expect(try client.code(of: later) == "limit")
         let all = #"{"op":"dispatch","type":"counter","action":"increment","in":5}"#

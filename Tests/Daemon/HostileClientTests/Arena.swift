@@ -58,8 +58,10 @@ final class Arena {
     }
 
     @discardableResult
-    func attack(_ line: String, preparing: [String] = [], isReading: Bool = true) throws -> Attacker {
-        let connection = engine.connect(.unix(uid: 2000 + attackers.count, pid: 2))
+    func attack(
+        _ line: String, preparing: [String] = [], isReading: Bool = true, uid: Int? = nil
+    ) throws -> Attacker {
+        let connection = engine.connect(.unix(uid: uid ?? 2000 + attackers.count, pid: 2))
         for line in preparing { try ask(line, from: connection) }
         let count = line.isEmpty ? 0 : max(1, (64 << 10) / (line.utf8.count + 1))
         let bytes = Array(String(repeating: line + "\n", count: count).utf8)
@@ -98,6 +100,15 @@ final class Arena {
         while engine.hasWork { _ = engine.serveNext() }
         let reply = try bus.lines(of: innocent).last { $0["stats"] != nil }
         return try #require(reply?["stats"]?["totals"]?["coalesced"]?.int)
+    }
+
+    /// All the work done for a user.
+    func work(of uid: Int) throws -> Int {
+        bus.send(#"{"op":"stats"}"#, from: innocent)
+        while engine.hasWork { _ = engine.serveNext() }
+        let reply = try bus.lines(of: innocent).last { $0["stats"] != nil }
+        let user = reply?["stats"]?["users"]?.array?.first { $0["uid"] == .int(uid) }
+        return try #require(user?["work"]?.int)
     }
 
     // MARK: Turns

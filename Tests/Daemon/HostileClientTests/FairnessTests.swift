@@ -106,10 +106,39 @@ import Testing
         #expect(arena.longestWait <= 2)
     }
 
-    /// However many come, send something and go, they are one to those who stay.
+    /// One user with many connections has as much time as another with few, whatever it asks for.
+    @Test(arguments: attacks.filter { $0.preparing.isEmpty && $0.isReading && $0.name != "wide dispatches" })
+    func usersHaveTheSameTime(_ attack: Attack) throws {
+        let arena = try Arena()
+        try arena.makeStores(attack.stores)
+        for _ in 0..<40 { try arena.attack(attack.line, uid: 2000) }
+        // As many as it takes to have always more to do.
+        for _ in 0..<4 {
+            try arena.attack(#"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#, uid: 3000)
+        }
+        let before = try (arena.work(of: 2000), arena.work(of: 3000))
+        try arena.run(turns: 120)
+        let work = try (arena.work(of: 2000) - before.0, arena.work(of: 3000) - before.1)
+        #expect(work.1 > work.0 / 2, "\(work)")
+    }
+
+    /// At the gate, too: long requests of one with many connections do not put off those of another.
+    @Test func usersTakeTurnsWithLongRequests() throws {
+        let arena = try Arena()
+        try arena.makeStores(30_000)
+        let line = #"{"op":"dispatch","type":"item","action":"add"}"#
+        for _ in 0..<20 { try arena.attack(line, uid: 2000) }
+        try arena.attack(line, uid: 3000)
+        try arena.run(turns: 12_000)
+        let work = try (arena.work(of: 2000), arena.work(of: 3000))
+        #expect(work.0 > 8 * DaemonLimits.longRequest)
+        #expect(work.1 > work.0 / 2, "\(work)")
+    }
+
+    /// However many of a user's come, send something and go, they are one to those who stay.
     @Test func theGoneShareOneTurn() throws {
         let arena = try Arena()
-        for _ in 0..<300 { try arena.attack(#"{"op":"ping"}"#) }
+        for _ in 0..<300 { try arena.attack(#"{"op":"ping"}"#, uid: 2000) }
         arena.leaveUnheard()
         for _ in 0..<200 {
             try arena.run(turns: 1)

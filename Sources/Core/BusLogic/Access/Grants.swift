@@ -119,6 +119,11 @@ package final class Grants: Sendable {
         rules.contains { $0.may.contains(.dispatch) && $0.allows(action) && $0.coversEverything }
     }
 
+    /// Whether an action may be dispatched to some store of a type.
+    package func mayDispatch(_ action: String, toSomeOf type: String) -> Bool {
+        rules.contains { $0.may.contains(.dispatch) && $0.allows(action) && $0.mentions(type) }
+    }
+
     /// The rules by which an action may be dispatched to a store, or (`name` nil) to all stores of a type.
     package func dispatching(_ action: String, to name: String?, ofType type: String) -> [AccessRule] {
         rules.filter { rule in

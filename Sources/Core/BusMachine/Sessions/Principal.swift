@@ -29,6 +29,8 @@ public final class Principal: Sendable {
     package let peer: Peer?
     /// `by` in events and in the log, encoded.
     package let by: [UInt8]
+    /// What rules and expressions may know of it.
+    package let who: JSON
     /// Of a timer's commit: the principal who asked for the timer.
     private let origin: Principal?
 
@@ -38,14 +40,14 @@ public final class Principal: Sendable {
         self.number = number
         self.peer = peer
         self.by = by
+        who = Self.who(by)
         if case .uid(let uid)? = identity { self.uid = uid } else { uid = nil }
     }
 
     /// Who asked: the principal itself, or, of a timer's commit, who asked for the timer.
     package var asker: Principal { origin ?? self }
 
-    /// What rules and expressions may know of it.
-    package var who: JSON {
+    private static func who(_ by: [UInt8]) -> JSON {
         let by = (try? JSON(parsing: by))?.object ?? [:]
         var who: JSONObject = ["roles": by["roles"] ?? []]
         for name in ["uid", "user", "unit", "token"] { who[name] = by[name] ?? .null }
@@ -131,6 +133,12 @@ extension StateMachine {
         if principals.count > 4096 { principals.removeAll() }
         principals[text] = principal
         return principal
+    }
+
+    /// What an identity has on the bus: the stores it has created, and the timers it has set.
+    package func holdings(of identity: Identity) -> (stores: Int, timers: Int) {
+        guard let number = identities[identity] else { return (0, 0) }
+        return (stores.countByCreator[number] ?? 0, timers.countByAsker[number] ?? 0)
     }
 
     /// The identity with a number; nil if there is none.

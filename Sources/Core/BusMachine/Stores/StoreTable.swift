@@ -16,6 +16,8 @@ public final class StoreTable {
     @exclusivity(unchecked) private var free: [Int32] = []
     @exclusivity(unchecked) private var used = 0
     @exclusivity(unchecked) public private(set) var count = 0
+    /// How many each identity has created, by its number.
+    @exclusivity(unchecked) private(set) var countByCreator: [Int32: Int] = [:]
 
     /// From addresses to records. While it grows, entries not moved yet are still in the index before.
     @exclusivity(unchecked) private var index = SlotIndex(count: 64)
@@ -81,6 +83,7 @@ public final class StoreTable {
             used += 1
         }
         pointer(index).initialize(to: record)
+        countByCreator[record.creator, default: 0] += 1
         residents[Int(index) / Self.slabSize] += 1
         count += 1
         self.index.add(index, hash: hash(of: index))
@@ -97,6 +100,7 @@ public final class StoreTable {
         }
         // A caller that kept the index sees that the store is gone.
         record.pointee.sequence = 0
+        countByCreator[record.pointee.creator]! -= 1
         record.deinitialize(count: 1)
         residents[Int(index) / Self.slabSize] -= 1
         free.append(index)

@@ -60,6 +60,7 @@ extension StateMachine {
             throw TimerRefusal("the bus holds \(limits.memory) bytes, its memory limit")
         }
         restore(timer)
+        timersSet += 1
         note(.added(timer))
     }
 
@@ -149,6 +150,19 @@ extension StateMachine {
     // MARK: Rolling back
 
     private func note(_ record: TimerUndo.Record) { timerUndo.note(record, of: revision + 1) }
+
+    /// How many timers the commit being made adds to those there are.
+    package var timersGained: Int {
+        var gained = 0
+        for record in timerUndo.records(of: revision + 1) {
+            switch record {
+            case .added(let timer) where timer.lease == nil: gained += 1
+            case .removed(let timer) where timer.lease == nil: gained -= 1
+            default: break
+            }
+        }
+        return gained
+    }
 
     /// Rolls back what the commit being made did to timers.
     func rollBackTimers() {

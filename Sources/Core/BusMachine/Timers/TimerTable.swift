@@ -29,6 +29,8 @@ package struct TimerTable {
     /// How many timers there are, and how many leases.
     package private(set) var count = 0
     package private(set) var leaseCount = 0
+    /// How many timers each identity has set, by its number.
+    private(set) var countByAsker: [Int32: Int] = [:]
     /// What they take, in bytes.
     package private(set) var bytes = 0
     /// How often an entry of the heap was compared or moved: a measure of work for tests.
@@ -129,7 +131,12 @@ package struct TimerTable {
     }
 
     private mutating func note(_ timer: BusTimer, _ sign: Int) {
-        if timer.lease == nil { count += sign } else { leaseCount += sign }
+        switch timer.purpose {
+        case .lease: leaseCount += sign
+        case .action(_, _, let principal):
+            count += sign
+            countByAsker[principal.number, default: 0] += sign
+        }
         bytes += sign * timer.size
     }
 

@@ -21,10 +21,13 @@ struct TimerUndo {
         records.append(record)
     }
 
-    /// What the commit of a revision did; it is forgotten.
+    /// What the commit of a revision did.
+    func records(of revision: Int) -> [Record] { self.revision == revision ? records : [] }
+
+    /// The same; it is forgotten.
     mutating func take(of revision: Int) -> [Record] {
         defer { forget() }
-        return self.revision == revision ? records : []
+        return records(of: revision)
     }
 
     mutating func forget() {

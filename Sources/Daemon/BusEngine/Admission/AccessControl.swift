@@ -8,11 +8,12 @@ import BusProtocol
 final class AccessControl {
     private let machine: StateMachine
     private let clock: TurnClock
+    private let connections: Connections
     /// The user name of a uid, and the groups of that user.
     private let lookUp: (Int) -> (user: String?, groups: [String])
 
     /// Worked out once for those who have the same roles, as long as the rules are the same.
-    private var known: [[String]: Grants] = [:]
+    private var known: [[String]: (grants: Grants, permits: Permits)] = [:]
     private var rules: AccessRules?
 
     /// How often somebody with a role was refused, and those without any under "".
@@ -21,32 +22,40 @@ final class AccessControl {
     private var unreported = 0
 
     init(
-        _ machine: StateMachine, _ clock: TurnClock,
+        _ machine: StateMachine, _ clock: TurnClock, _ connections: Connections,
         lookUp: @escaping (Int) -> (user: String?, groups: [String])
     ) {
         self.machine = machine
         self.clock = clock
+        self.connections = connections
         self.lookUp = lookUp
     }
 
     /// A client is who it is: from now on it may do what its roles allow. Whoever is identified is identified here.
     func identify(_ connection: Connection, as principal: Principal) {
         connection.principal = named(principal)
-        connection.grants = grants(of: connection.principal)
+        let known = known(of: connection.principal)
+        (connection.grants, connection.permits) = (known?.grants, known?.permits)
+        connections.give(connection, to: principal.identity)
     }
 
     /// What a principal may do; nil where there are no rules, and for the daemon itself.
-    func grants(of principal: Principal?) -> Grants? {
+    func grants(of principal: Principal?) -> Grants? { known(of: principal)?.grants }
+
+    /// Types may have changed: what was worked out for their actions is worked out again.
+    func forgetPermits() { for (_, permits) in known.values { permits.clear() } }
+
+    private func known(of principal: Principal?) -> (grants: Grants, permits: Permits)? {
         guard let rules = machine.access, let principal, principal.identity != nil else { return nil }
         if rules !== self.rules {
             known = [:]
             self.rules = rules
         }
         let roles = rules.roles(of: credentials(of: principal.asker))
-        if let grants = known[roles] { return grants }
+        if let known = known[roles] { return known }
         let grants = rules.grants(to: roles)
-        known[roles] = grants
-        return grants
+        known[roles] = (grants, Permits(grants))
+        return known[roles]
     }
 
     /// The principal as events and the log show it under the rules: with its user and its roles.

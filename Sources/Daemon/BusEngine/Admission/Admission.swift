@@ -13,12 +13,14 @@ final class Admission {
     private let log: LogGate
     private let memory: MemoryMeter
     private let access: AccessControl
+    private let users: Users
+    private let shares: FairShares
     /// The daemon's own uid.
     private let ownUID: Int
 
     init(
         _ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub, _ log: LogGate,
-        _ memory: MemoryMeter, _ access: AccessControl, ownUID: Int
+        _ memory: MemoryMeter, _ access: AccessControl, _ users: Users, _ shares: FairShares, ownUID: Int
     ) {
         self.machine = machine
         self.connections = connections
@@ -26,6 +28,8 @@ final class Admission {
         self.log = log
         self.memory = memory
         self.access = access
+        self.users = users
+        self.shares = shares
         self.ownUID = ownUID
     }
 
@@ -42,7 +46,13 @@ final class Admission {
     /// The first request of a client decides who it is: by a token in its hello, or else by its certificate.
     func identify(_ connection: Connection) throws(RequestError) {
         guard case .tcp(let address, let certificate?) = connection.peer else { throw Self.unknownClient }
-        access.identify(connection, as: machine.principal(certificate, address: address))
+        try admit(connection, as: machine.principal(certificate, address: address))
+    }
+
+    /// A TCP client has shown who it is; its user may have so many connections.
+    func admit(_ connection: Connection, as principal: Principal) throws(RequestError) {
+        try shares.requireConnection(users.user(principal.identity), isCounted: true)
+        access.identify(connection, as: principal)
     }
 
     static let unknownClient = RequestError(
@@ -126,6 +136,7 @@ final class Admission {
             throw RequestError(
                 .limit, "The bus holds \(memory.limit) bytes, its memory limit; leave a smaller will.")
         }
+        try shares.requireWill(connection.user, growingBy: size - connection.willBytes)
         return actions.isEmpty ? 0 : size
     }
 
@@ -159,7 +170,10 @@ final class Admission {
     func require(_ filter: SubscriptionFilter, _ connection: Connection) throws(RequestError) {
         if memory.isOver { throw overMemory }
         if filter.actions { try requireActionSubscription(connection) }
-        if !hub.hasGroup(filter) { try requirePattern(filter.pattern) }
+        try shares.requireSubscription(connection.user)
+        if hub.hasGroup(filter) { return }
+        try shares.requireShape(connection.user)
+        try requirePattern(filter.pattern, connection.user)
     }
 
     /// Action events can't be merged, so each subscription to them costs every dispatch.
@@ -173,13 +187,14 @@ final class Admission {
         }
     }
 
-    private func requirePattern(_ pattern: AddressPattern) throws(RequestError) {
+    private func requirePattern(_ pattern: AddressPattern, _ user: User) throws(RequestError) {
         guard !pattern.name.isAny, pattern.literalAddress == nil else { return }
-        guard hub.patternsAlike(pattern) < DaemonLimits.alikePatterns else {
+        guard hub.patternsAlike(pattern, of: user).all < DaemonLimits.alikePatterns else {
             throw RequestError(
                 .limit,
                 "The bus has \(DaemonLimits.alikePatterns) other patterns that begin like this one; begin yours with more of the name."
             )
         }
+        try shares.requirePattern(user, alike: pattern)
     }
 }

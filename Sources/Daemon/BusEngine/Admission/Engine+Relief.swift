@@ -10,24 +10,37 @@ extension Engine {
     /// Returns unused memory to the kernel, for moments when nothing else is to be done.
     package func giveBackMemory() { machine.giveBackMemory() }
 
-    /// While memory is short, or output takes more than its share of it: disconnects clients that do not read, the one
-    /// that holds most first, until it is enough.
+    /// While memory is short, or output takes more than its share of it, or that of one user more than that user's:
+    /// disconnects clients that do not read until it is enough.
     package func relieveMemory() {
         guard clock.now - relievedAt >= DaemonLimits.reliefInterval else { return }
-        let isShort = memory.inUse > memory.limit / 8 * 7
-        guard isShort || connections.outputBytes > memory.limit / 8 * 3 else { return }
         relievedAt = clock.now
+        shares.measure(users)
+        let isShort = memory.inUse > memory.limit / 8 * 7
+        let isOutputLarge = connections.outputBytes > memory.limit / 8 * 3
+        guard isShort || isOutputLarge || users.all.contains(where: \.holdsTooMuch) else { return }
+        var surplus =
+            isShort
+            ? memory.inUse - memory.limit / 4 * 3
+            : isOutputLarge ? connections.outputBytes - memory.limit / 4 : 0
+        for connection in stuckReaders where surplus > 0 || connection.user.holdsTooMuch {
+            surplus -= connection.outbox.count - connection.outbox.sharedCount
+            shares.noteEnd(of: connection)
+            hub.endStuckReader(connection)
+        }
+    }
+
+    /// The clients that do not read: first those of users who hold more than their share, and of these the one that holds
+    /// most first.
+    private var stuckReaders: [Connection] {
         var stuck: [Connection] = []
         for case let connection? in connections.all
         where connection.outbox.count > DaemonLimits.sharedWhileWaiting && !connection.isClosing
             && connections.isStuck(connection)
         { stuck.append(connection) }
-        stuck.sort { $0.outbox.count > $1.outbox.count }
-        var surplus =
-            isShort ? memory.inUse - memory.limit / 4 * 3 : connections.outputBytes - memory.limit / 4
-        for connection in stuck where surplus > 0 {
-            surplus -= connection.outbox.count - connection.outbox.sharedCount
-            hub.endStuckReader(connection)
+        return stuck.sorted {
+            if $0.user.holdsTooMuch != $1.user.holdsTooMuch { return $0.user.holdsTooMuch }
+            return $0.outbox.count > $1.outbox.count
         }
     }
 

@@ -7,6 +7,8 @@ import BusProtocol
 final class Connection {
     let id: ConnectionID
     let peer: Peer
+    // Users are never forgotten.
+    @exclusivity(unchecked) unowned(unsafe) var user: User
     /// Its principal; nil before a TCP client's hello.
     @exclusivity(unchecked) var principal: Principal? {
         didSet { lentPrincipal = principal.map { .passUnretained($0) } }
@@ -16,6 +18,8 @@ final class Connection {
         didSet { isRestricted = grants != nil }
     }
     @exclusivity(unchecked) private(set) var isRestricted = false
+    /// What of that needs no further look; nil where `grants` is.
+    @exclusivity(unchecked) var permits: Permits?
     /// The same, lent for a request, during which it does not change: so no reference is counted.
     @exclusivity(unchecked) private(set) var lentPrincipal: Unmanaged<Principal>?
     /// Its will and ephemeral stores; nil until there are some.
@@ -104,9 +108,10 @@ final class Connection {
     /// That request is being executed.
     @exclusivity(unchecked) var isDeferredLineDue = false
 
-    init(id: ConnectionID, peer: Peer, limits: DaemonLimits) {
+    init(id: ConnectionID, peer: Peer, of user: User, limits: DaemonLimits) {
         self.id = id
         self.peer = peer
+        self.user = user
         lines = LineBuffer(longest: limits.line, deepest: limits.depth)
         // A new connection comes after older ones that have asked for little: else a stream of short-lived
         // connections would always come first.

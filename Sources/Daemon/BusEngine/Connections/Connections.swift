@@ -5,6 +5,7 @@ import BusProtocol
 /// All clients: their connections, their output, and which of them have something to send.
 final class Connections {
     private let clock: TurnClock
+    private let users: Users
     @exclusivity(unchecked) private(set) var limits: DaemonLimits
     let pool = BufferPool()
 
@@ -32,8 +33,9 @@ final class Connections {
     @exclusivity(unchecked) private(set) var bytesIn = 0
     @exclusivity(unchecked) private(set) var bytesOut = 0
 
-    init(_ clock: TurnClock, _ limits: DaemonLimits) {
+    init(_ clock: TurnClock, _ users: Users, _ limits: DaemonLimits) {
         self.clock = clock
+        self.users = users
         self.limits = limits
     }
 
@@ -47,9 +49,10 @@ final class Connections {
     /// Adds a new connection. `isHeld`: nothing is sent before the log releases it.
     func add(_ peer: Peer, isHeld: Bool) -> Connection {
         let id = free.popLast() ?? all.count
-        let connection = Connection(id: id, peer: peer, limits: limits)
+        let connection = Connection(id: id, peer: peer, of: users.strangers, limits: limits)
         if isHeld { connection.outbox.release(through: 0) }
         if id == all.count { all.append(connection) } else { all[id] = connection }
+        connection.user.connections += 1
         count += 1
         totalCount += 1
         return connection
@@ -62,7 +65,8 @@ final class Connections {
             free.append(all.count)
             all.append(nil)
         }
-        let connection = Connection(id: id, peer: peer, limits: limits)
+        let connection = Connection(id: id, peer: peer, of: users.strangers, limits: limits)
+        users.strangers.connections += 1
         all.append(connection)
         count += 1
         return connection
@@ -90,7 +94,19 @@ final class Connections {
         connection.outbox = Outbox()
         countHeld(connection)
         all[connection.id] = nil
+        connection.user.connections -= 1
         count -= 1
+    }
+
+    /// A connection has said whose it is.
+    func give(_ connection: Connection, to identity: Identity?) {
+        let user = users.user(identity)
+        if user === connection.user { return }
+        connection.user.connections -= 1
+        user.connections += 1
+        connection.user = user
+        // Its place was one on another clock.
+        connection.share = Share(expecting: limits.sliceWork)
     }
 
     /// A number may be used again.
@@ -110,9 +126,11 @@ final class Connections {
     /// Whether waiting output takes more than its share of the memory.
     var isOutputOverShare: Bool { outputBytes > limits.memory / 4 }
 
-    /// How much may wait for one connection: less while all of them together hold much.
+    /// How much may wait for one connection: less while all of them together hold much, or those of its user.
     @inline(__always)
-    var outboxLimit: Int { isOutputOverShare ? min(limits.outbox, 64 << 10) : limits.outbox }
+    func outboxLimit(of connection: Connection) -> Int {
+        isOutputOverShare || connection.user.holdsTooMuch ? min(limits.outbox, 64 << 10) : limits.outbox
+    }
 
     /// Updates the sum of what connections have sent and is not executed yet.
     func countHeld(_ connection: Connection) {
@@ -127,6 +145,7 @@ final class Connections {
 
     func countWill(_ bytes: Int, of connection: Connection) {
         willBytes += bytes - connection.willBytes
+        connection.user.willBytes += bytes - connection.willBytes
         connection.willBytes = bytes
     }
 

@@ -141,7 +141,7 @@ extension Engine {
         let wanted = SubscriptionFilter(
             pattern: pattern, pointers: pointers, format: format, cause: record.flag("cause"),
             actions: record.flag("actions"))
-        let group = hub.group(granted(wanted, to: connection.grants))
+        let group = hub.group(granted(wanted, to: connection.grants), for: connection.user)
         _ = hub.search(for: group) { true }
         let subscription = Subscription(
             number: try record.integer("number"), connection: connection, group: group, wanted: wanted,

@@ -221,6 +221,7 @@ extension Engine {
 
     /// The rules have changed, or what they are about: every connection is judged anew.
     func reassess() {
+        access.forgetPermits()
         for case let connection? in connections.all {
             guard let principal = connection.principal else { continue }
             access.identify(connection, as: principal)

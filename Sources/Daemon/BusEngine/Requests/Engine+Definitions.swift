@@ -49,7 +49,7 @@ extension Engine {
         }
         // The cost is not known in advance.
         let done = clock.work - start
-        connection.share.charge(done)
+        scheduler.charge(done, to: connection)
         if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
         connections.markReady(connection)
         proceed(connection)

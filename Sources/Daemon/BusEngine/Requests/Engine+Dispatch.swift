@@ -6,18 +6,30 @@ import BusProtocol
 extension Engine {
     func dispatch(_ connection: Connection) throws(RequestError) {
         totals.dispatches &+= 1
-        if request.hasMembersBeyondPlainDispatch || connection.isRestricted {
-            return try dispatchWithOptions(connection)
-        }
-        try admission.requireCommits()
+        if request.hasMembersBeyondPlainDispatch { return try dispatchWithOptions(connection) }
+        if try !dispatchPlainly(connection) { try dispatchWithOptions(connection) }
+    }
+
+    /// False, and nothing is done: the access rules have to be asked about it.
+    @inline(__always)
+    private func dispatchPlainly(_ connection: Connection) throws(RequestError) -> Bool {
         defer { machine.endPlain(request) }
         let isLong = isLineLong
-        let isWide = try machine.planPlain(request, mayRepeat: !isLong)
+        let isWide: Bool
+        do throws(RequestError) {
+            try admission.requireCommits()
+            isWide = try machine.planPlain(request, mayRepeat: !isLong)
+        } catch {
+            // Whether its client may know why is up to the rules.
+            if connection.isRestricted { return false }
+            throw error
+        }
+        if connection.isRestricted, !connection.permits!.isFree(machine) { return false }
         if isLong { try admission.requireEventRoom(isBatch: false) }
-        if isWide, try mustWaitForPlan(connection) { return }
+        if isWide, try mustWaitForPlan(connection) { return true }
         let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
-                let matched = try self.apply(by: principal)
+                let matched = try self.apply(by: principal, for: connection)
                 self.commit(by: principal, actions: true)
                 return matched
             }
@@ -25,6 +37,7 @@ extension Engine {
         let matched = try outcome.get()
         if reportsCommits { reportCommit(by: connection, matched: matched) }
         answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
+        return true
     }
 
     private func dispatchWithOptions(_ connection: Connection) throws(RequestError) {
@@ -56,7 +69,7 @@ extension Engine {
         try planDispatch(expecting: expected)
         if machine.isPlanWide, try mustWaitForPlan(connection, isDryRun: isDryRun) { return }
         if let grants { try addConditions(grants) }
-        let matched = try apply(by: principal)
+        let matched = try apply(by: principal, for: connection)
         let seen = seenWrites(by: grants)
         if isDryRun { return try answerDryRun(connection, seen?.matched ?? matched) }
         commit(by: principal, actions: true, key: key)

@@ -78,8 +78,10 @@ extension Engine {
 
     /// From whoever has it: it lingers, or its old connection has not ended yet as far as the bus knows.
     private func takeOver(_ session: Session, for connection: Connection) {
-        let gone = lingering.take(session.id)?.connection
-        if let old = gone ?? connections.all.lazy.compactMap({ $0 }).first(where: { $0.session === session })
+        let gone = lingering.take(session.id)
+        if gone != nil { noteLeft(session) }
+        if let old = gone?.connection
+            ?? connections.all.lazy.compactMap({ $0 }).first(where: { $0.session === session })
         {
             connections.countWill(old.willBytes, of: connection)
             connections.countWill(0, of: old)
@@ -90,17 +92,22 @@ extension Engine {
 
     /// The session of a connection that has ended waits for its client; false where it has to end now.
     func mayLinger(_ connection: Connection, _ session: Session) -> Bool {
-        guard session.linger > 0, !session.isEmpty, lingering.count < limits.daemon.connections else {
-            return false
-        }
+        guard session.linger > 0, !session.isEmpty,
+            shares.mayLinger(connection.user, among: lingering.count)
+        else { return false }
         lingering.add(session, connection, until: clock.now + session.linger)
+        connection.user.lingering += 1
         return true
     }
+
+    /// A session no longer waits for its client.
+    private func noteLeft(_ session: Session) { users.user(session.principal.identity).lingering -= 1 }
 
     /// Ends the sessions whose clients did not come back.
     func endLingeringSessions() {
         guard lingering.hasDue(at: clock.now) else { return }
         for due in lingering.takeDue(at: clock.now) {
+            noteLeft(due.session)
             if let connection = due.connection { endInTurn(connection) } else { end(due.session) }
         }
     }
@@ -112,6 +119,7 @@ extension Engine {
         for session in machine.sessionsInOrder where !held.contains(session.id) {
             if session.linger > 0, !session.isEmpty {
                 lingering.add(session, nil, until: clock.now + session.linger)
+                users.user(session.principal.identity).lingering += 1
             } else {
                 end(session)
             }

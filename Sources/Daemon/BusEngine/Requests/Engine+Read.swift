@@ -148,7 +148,28 @@ extension Engine {
             counters["denials"] = .object(
                 access.denials.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) })
         }
+        counters["users"] = .array(users.all.compactMap(statistics(of:)))
         writer.append(",\"stats\":")
         writer.append(jsonObject: counters)
+    }
+
+    /// What one user has of what all share; nil for those that are none, and for users who have nothing now.
+    private func statistics(of user: User) -> JSON? {
+        guard let identity = user.identity else { return nil }
+        let holdings = machine.holdings(of: identity)
+        guard user.connections > 0 || holdings.stores > 0 || holdings.timers > 0 else { return nil }
+        var counts: JSONObject
+        switch identity {
+        case .uid(let uid): counts = ["uid": .int(uid)]
+        case .token(let name): counts = ["token": .string(name)]
+        case .certificate(let name): counts = ["certificate": .string(name)]
+        }
+        let numbers: KeyValuePairs = [
+            "connections": user.connections, "subscriptions": user.subscriptions, "shapes": user.shapes,
+            "stores": holdings.stores, "timers": holdings.timers, "willBytes": user.willBytes,
+            "work": user.work,
+        ]
+        for (name, number) in numbers { counts[name] = .int(number) }
+        return .object(counts)
     }
 }

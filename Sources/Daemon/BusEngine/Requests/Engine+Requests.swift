@@ -87,9 +87,10 @@ extension Engine {
         _ refusal: RequestError, for connection: Connection,
         id: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     ) {
-        // For a client that is not identified, everything but hello is the same mistake.
+        // For a client that is not identified, everything but hello is the same mistake, unless there is no room for it.
         let isKnown = connection.principal != nil || hasCertificate(connection, at: refusal)
-        var error = isKnown || refusal.code == .unauthorized ? refusal : Admission.unknownClient
+        let mayBeTold = isKnown || refusal.code == .unauthorized || refusal.code == .limit
+        var error = mayBeTold ? refusal : Admission.unknownClient
         if let grants = connection.grants {
             error = disclosed(error, to: connection)
             if error.code == .forbidden { noteDenial(error, of: connection, grants) }
@@ -103,10 +104,9 @@ extension Engine {
                 refusalOf: id, error, message: min(DaemonLimits.message, room),
                 detail: min(DaemonLimits.detail, room))
         }
-        if !isKnown {
-            hub.close(
-                connection, .protocol, "A TCP connection begins with hello and a token of the bus.")
-        }
+        if isKnown { return }
+        if refusal.code == .limit { return hub.close(connection, .limit, refusal.message) }
+        hub.close(connection, .protocol, "A TCP connection begins with hello and a token of the bus.")
     }
 
     /// Whether a client that is not identified yet may go on after a refusal, because its certificate will do. After a wrong

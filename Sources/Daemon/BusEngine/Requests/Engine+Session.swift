@@ -20,7 +20,7 @@ extension Engine {
                 throw RequestError(
                     .unauthorized, "This token is not in the bus's token file; ask its operator for one.")
             }
-            access.identify(connection, as: machine.principal(token: name, address: address))
+            try admission.admit(connection, as: machine.principal(token: name, address: address))
         }
         var isResumed: Bool?
         if let (name, linger) = wantedSession {

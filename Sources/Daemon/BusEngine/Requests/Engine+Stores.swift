@@ -62,6 +62,7 @@ extension Engine {
         by principal: Principal, _ owner: Connection?, timeToLive: Int?, key: KeyedRequest?,
         _ grants: Grants?
     ) throws(RequestError) {
+        try shares.requireStore(users.user(principal.identity))
         let state = try machine.newState(of: entry, replacing: members, of: version, in: owner?.session)
         if let grants { try requireConditions(grants, forCreating: parts, of: entry, state, by: principal) }
         try admission.requireMemory(for: state.encodedSize)

@@ -34,7 +34,7 @@ extension Engine {
             pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions)
         let filter = granted(wanted, to: grants)
         try admission.require(filter, connection)
-        let group = hub.group(filter)
+        let group = hub.group(filter, for: connection.user)
         if group.subscribers.isEmpty, memory.isOver {
             hub.removeIfEmpty(group)
             throw admission.overMemory

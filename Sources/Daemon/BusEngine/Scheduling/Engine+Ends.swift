@@ -35,10 +35,10 @@ extension Engine {
     }
 
     /// It is the turn of a connection that is gone. Its share, with which it waited for this, ends with it and is not
-    /// charged to the other lost connections.
+    /// charged to the other lost connections, but to their user.
     func end(_ connection: Connection) {
-        _ = scheduler.beginSlice()
-        defer { (clock.sliceEnd, clock.deliveredWork) = (0, 0) }
+        let start = scheduler.beginSlice()
+        defer { scheduler.endEnd(start, connection) }
         if let session = connection.session, isEndLong(session), scheduler.isGateClosed(to: -1) {
             scheduler.waitAtGate(.end(connection))
         } else {

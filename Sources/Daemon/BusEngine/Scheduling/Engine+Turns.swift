@@ -43,10 +43,10 @@ extension Engine {
         guard let errand = scheduler.takeFirst() else { return nil }
         switch errand {
         case .serve(let connection): return serveQueued(connection)
-        case .serveLost:
-            let connection = scheduler.takeLost()
+        case .serveLost(let user):
+            let connection = scheduler.takeLost(of: user)
             let toRead = connection.flatMap { serveQueued($0) }
-            scheduler.queueLost()
+            scheduler.queueLost(of: user)
             return toRead
         case .end(let connection): end(connection)
         case .timers: fireTimers()

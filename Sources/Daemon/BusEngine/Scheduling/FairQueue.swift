@@ -24,7 +24,10 @@ struct FairQueue<Element> {
     private(set) var clock = 0
 
     var isEmpty: Bool { heap.isEmpty }
-    var count: Int { heap.count }
+
+    /// Where the next one will probably end, and what it will probably take; nil where none waits.
+    var firstEnd: Int? { heap.first?.end }
+    var firstWork: Int? { heap.first.map { $0.end &- $0.start } }
 
     /// Adds an element to the queue; `work`: its cost, where that is known.
     mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {
@@ -111,6 +114,10 @@ struct Share {
     /// Charges work done on its behalf that another connection caused; it is set back by that no further than `limit`.
     @inline(__always)
     mutating func owe(_ work: Int, upTo limit: Int) { done = max(done, min(done &+ work, limit)) }
+
+    /// It was served; the next time may take more or less.
+    @inline(__always)
+    mutating func advance(by work: Int) { done &+= work }
 
     /// It was served.
     @inline(__always)

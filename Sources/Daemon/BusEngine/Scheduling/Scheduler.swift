@@ -1,18 +1,16 @@
 /// Whose turn it is, and which long requests may begin.
 ///
-/// Requests are executed in slices, one connection after the other by fairness (`FairQueue`). Only a commit can't be
+/// Requests are executed in slices, one connection after the other by fairness among users, and then among the connections
+/// of each (`UserQueue`). Only a commit can't be
 /// interrupted: its cost is bounded and estimated in advance, and a *long* one passes a gate, which every long request
 /// closes for a multiple of the time it took. A connection that is alone on the bus never waits there.
 final class Scheduler {
     private let clock: TurnClock
+    private let users: Users
     private var limits: DaemonLimits { clock.limits }
 
-    @exclusivity(unchecked) private var queue = FairQueue<Errand>()
+    @exclusivity(unchecked) private var queue = UserQueue()
 
-    /// Connections whose peers are gone, that wait for their turn, and their common share.
-    @exclusivity(unchecked) private var lost = WaitingLine()
-    @exclusivity(unchecked) private var isLostQueued = false
-    @exclusivity(unchecked) private var lostShare = Share(expecting: 0)
     @exclusivity(unchecked) private var isSweepQueued = false
     @exclusivity(unchecked) private var sweepShare = Share(expecting: 0)
     /// Whether due timers wait for their turn, or at the gate.
@@ -22,13 +20,19 @@ final class Scheduler {
     /// Before this time, in milliseconds since 1970, no long commit is begun; and what waits for it.
     @exclusivity(unchecked) private var gateOpensAt = 0
     @exclusivity(unchecked) private var waitingAtGate: [Errand] = []
+    /// Which of them is next, and how many were let through.
+    @exclusivity(unchecked) private var nextAtGate: Int?
+    @exclusivity(unchecked) private var letThrough = 0
     /// The two connections that were active last, and when.
     @exclusivity(unchecked) private var latestActive = -1
     @exclusivity(unchecked) private var latestActiveAt = Int.min / 2
     @exclusivity(unchecked) private var otherActive = -1
     @exclusivity(unchecked) private var otherActiveAt = Int.min / 2
 
-    init(_ clock: TurnClock) { self.clock = clock }
+    init(_ clock: TurnClock, _ users: Users) {
+        self.clock = clock
+        self.users = users
+    }
 
     // MARK: Turns
 
@@ -56,55 +60,56 @@ final class Scheduler {
         if connection.isQueued { return }
         connection.isQueued = true
         guard connection.isLost else {
-            return queue.add(.serve(connection), &connection.share, expecting: work)
+            return queue.add(.serve(connection), of: connection.user, &connection.share, expecting: work)
         }
         // One after the other, so that not all of them hold what they have sent.
         if connection.heldBytes > 0 {
-            lost.putBack(connection)
+            connection.user.lost.putBack(connection)
         } else {
-            lost.append(connection)
+            connection.user.lost.append(connection)
         }
-        queueLost()
+        queueLost(of: connection.user)
     }
 
-    /// Connections whose peers are gone have one share together: however many connect, send something and leave, they
-    /// weigh as much as one that stays.
-    func takeLost() -> Connection? {
-        isLostQueued = false
-        return lost.takeFirst()
+    /// Connections of a user whose peers are gone have one share together: however many connect, send something and leave,
+    /// they weigh as much as one that stays.
+    func takeLost(of user: User) -> Connection? {
+        user.isLostQueued = false
+        return user.lost.takeFirst()
     }
 
-    func queueLost() {
-        if isLostQueued || lost.isEmpty { return }
-        isLostQueued = true
-        queue.add(.serveLost, &lostShare)
+    func queueLost(of user: User) {
+        if user.isLostQueued || user.lost.isEmpty { return }
+        user.isLostQueued = true
+        queue.add(.serveLost(user), of: user, &user.lostShare)
     }
 
     /// Queues the sweep of groups without subscribers.
     func enqueueSweep() {
         if isSweepQueued { return }
         isSweepQueued = true
-        queue.add(.sweep, &sweepShare)
+        queue.add(.sweep, of: users.daemon, &sweepShare)
     }
 
     /// Queues the timers that are due.
     func enqueueTimers() {
         if hasTimersQueued { return }
         hasTimersQueued = true
-        queue.add(.timers, &timerShare)
+        queue.add(.timers, of: users.daemon, &timerShare)
     }
 
     /// The end of a connection waits for its turn, at the place where it will be done: connections with little to do
     /// are not held up by the ends of many.
     func enqueueEnd(of connection: Connection, expecting work: Int?) {
-        queue.add(.end(connection), &connection.share, expecting: work)
+        queue.add(.end(connection), of: connection.user, &connection.share, expecting: work)
     }
 
     /// The ends that wait; the caller takes them over.
     func takeEnds() -> [Connection] {
         let isEnd = { (errand: Errand) in if case .end = errand { true } else { false } }
-        let errands = queue.removeAll(where: isEnd) + waitingAtGate.filter(isEnd)
+        let errands = queue.removeAll(of: users.all, where: isEnd) + waitingAtGate.filter(isEnd)
         waitingAtGate.removeAll(where: isEnd)
+        findNextAtGate()
         return errands.compactMap { if case .end(let connection) = $0 { connection } else { nil } }
     }
 
@@ -125,24 +130,40 @@ final class Scheduler {
         let done = clock.work &- start &- clock.deliveredWork
         clock.deliveredWork = 0
         if connection.isLost {
-            lostShare.charge(done)
+            connection.user.lostShare.charge(done)
         } else {
-            if !connection.isInTurn { queue.serveAtOnce(&connection.share) }
+            if !connection.isInTurn { queue.serveAtOnce(connection) }
             connection.share.charge(done)
         }
+        connection.user.charge(done)
         connection.isInTurn = false
         if connection.isPaused, !connection.isClosing { enqueue(connection) }
+    }
+
+    /// Ends the slice in which a connection was ended: its share ends with it, its user's does not.
+    func endEnd(_ start: Int, _ connection: Connection) {
+        connection.user.charge(clock.work &- start &- clock.deliveredWork)
+        (clock.sliceEnd, clock.deliveredWork) = (0, 0)
+    }
+
+    /// Work was done for a connection outside of its turn.
+    func charge(_ work: Int, to connection: Connection) {
+        connection.share.charge(work)
+        connection.user.charge(work)
     }
 
     /// Ends a slice of sweeping.
     func endSweep(_ start: Int) {
         sweepShare.charge(clock.work - start)
+        users.daemon.charge(clock.work - start)
         clock.sliceEnd = 0
     }
 
     /// Ends a slice of firing timers.
     func endTimers(_ start: Int) {
-        timerShare.charge(clock.work &- start &- clock.deliveredWork)
+        let done = clock.work &- start &- clock.deliveredWork
+        timerShare.charge(done)
+        users.daemon.charge(done)
         (clock.sliceEnd, clock.deliveredWork) = (0, 0)
     }
 
@@ -150,7 +171,9 @@ final class Scheduler {
     /// dispatches, up to what two slices cost.
     @inline(__always)
     func bill(_ work: Int, to connection: Connection) {
-        connection.share.owe(work, upTo: queue.clock &+ 2 &* limits.sliceWork)
+        let user = connection.user
+        connection.share.owe(work, upTo: user.errands.clock &+ 2 &* limits.sliceWork)
+        user.share.owe(work, upTo: queue.clock &+ 2 &* limits.sliceWork)
     }
 
     // MARK: The gate
@@ -183,27 +206,47 @@ final class Scheduler {
     func waitAtGate(_ errand: Errand) {
         if case .timers = errand { hasTimersQueued = true }
         waitingAtGate.append(errand)
+        findNextAtGate()
     }
 
     func leaveGate(_ connection: Connection) {
         waitingAtGate.removeAll {
             if case .serve(let other) = $0 { other === connection } else { false }
         }
+        findNextAtGate()
     }
 
-    /// When the one that waits longest at the gate can continue, in milliseconds since 1970; nil while none waits.
-    var gateDeadline: Int? {
-        switch waitingAtGate.first {
-        case nil: nil
-        case .serve(let connection)?: opening(to: connection.id)
-        default: opening(to: -1)
+    /// Users take turns at the gate, too: next is the one who was let through longest ago, and of one user's the one that
+    /// waits longest.
+    private func findNextAtGate() {
+        nextAtGate = waitingAtGate.indices.min {
+            owner(of: waitingAtGate[$0]).passedGate < owner(of: waitingAtGate[$1]).passedGate
         }
     }
 
-    /// The gate is open: the one that waits longest continues, and its cost closes the gate again.
+    private func owner(of errand: Errand) -> User {
+        switch errand {
+        case .serve(let connection), .end(let connection): connection.user
+        case .serveLost(let user): user
+        case .sweep, .timers: users.daemon
+        }
+    }
+
+    /// When the next one at the gate can continue, in milliseconds since 1970; nil while none waits.
+    var gateDeadline: Int? {
+        guard let nextAtGate else { return nil }
+        if case .serve(let connection) = waitingAtGate[nextAtGate] { return opening(to: connection.id) }
+        return opening(to: -1)
+    }
+
+    /// The gate is open: the next one continues, and its cost closes the gate again.
     func openGateIfDue() {
-        guard let deadline = gateDeadline, deadline <= clock.now else { return }
-        switch waitingAtGate.removeFirst() {
+        guard let place = nextAtGate, let deadline = gateDeadline, deadline <= clock.now else { return }
+        let errand = waitingAtGate.remove(at: place)
+        letThrough += 1
+        owner(of: errand).passedGate = letThrough
+        findNextAtGate()
+        switch errand {
         case .serve(let connection):
             connection.waitsAtGate = false
             enqueue(connection)

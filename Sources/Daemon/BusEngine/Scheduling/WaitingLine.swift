@@ -34,8 +34,8 @@ struct WaitingLine {
 enum Errand {
     /// A connection that has lines to be executed, events to be delivered, or a read that continues.
     case serve(Connection)
-    /// The next of the connections whose peers are gone, and that have sent something before.
-    case serveLost
+    /// The next of a user's connections whose peers are gone, and that have sent something before.
+    case serveLost(User)
     /// A connection that is gone: its will, and the drops of its stores.
     case end(Connection)
     /// Subscriber groups without subscribers leave their stores.

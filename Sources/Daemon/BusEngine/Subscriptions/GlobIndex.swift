@@ -20,8 +20,12 @@ struct GlobIndex {
     private(set) var count = 0
     var isEmpty: Bool { count == 0 }
 
-    /// Counts the patterns that begin like this one; each is tested for every store whose name does.
-    func countAlike(_ pattern: AddressPattern) -> Int { groups[Self.key(of: pattern)]?.count ?? 0 }
+    /// Counts the patterns that begin like this one, and those of them that a user made; each is tested for every store
+    /// whose name does.
+    func countAlike(_ pattern: AddressPattern, of user: User) -> (all: Int, own: Int) {
+        guard let alike = groups[Self.key(of: pattern)] else { return (0, 0) }
+        return (alike.count, alike.count { $0.maker === user })
+    }
 
     mutating func add(_ group: SubscriberGroup) {
         let key = Self.key(of: group.key.pattern)

@@ -10,6 +10,8 @@ final class SubscriberGroup {
     private var partsSeen: [Int32: Selection] = [:]
     /// The group's serial number: the order of groups, where one is needed.
     let number: Int
+    /// Who subscribed so first: it counts among what that user has, as long as there is any such subscription.
+    unowned(unsafe) let maker: User
     let hasSelection: Bool
     /// Takes changes of whole states as merge patches, without a cause: what most subscriptions ask for.
     let isPlain: Bool
@@ -47,8 +49,11 @@ final class SubscriberGroup {
     /// Those of its subscribers that receive the same in this turn; nil before its first event.
     @exclusivity(unchecked) var multicast: MulticastGroup?
 
-    init(key: SubscriptionFilter, selection: Selection?, number: Int, revision: Int, now: Int) {
+    init(
+        key: SubscriptionFilter, selection: Selection?, number: Int, revision: Int, now: Int, maker: User
+    ) {
         self.key = key
+        self.maker = maker
         self.number = number
         self.selection = selection
         hasSelection = selection != nil || key.view != nil && !key.actions

@@ -39,7 +39,10 @@ extension SubscriptionHub {
         for subscription in connection.subscriptions where subscription.catchUp != nil {
             while subscription.catchUp != nil {
                 if rests, subscription.catchUp!.isResting { break }
-                if connection.outbox.count >= connections.outboxLimit || connection.isClosing { return }
+                if connection.outbox.count >= connections.outboxLimit(of: connection) || connection.isClosing
+                {
+                    return
+                }
                 if clock.isSliceUsedUp {
                     connection.isPaused = true
                     return

@@ -165,7 +165,8 @@ extension SubscriptionHub {
     @inline(__always)
     private func isReading(_ subscription: Subscription, _ connection: Connection) -> Bool {
         // While one subscription of a connection lags, all do: else a later commit would overtake an earlier one.
-        connection.lagging == 0 && !connection.isClosing && connection.outbox.count < connections.outboxLimit
+        connection.lagging == 0 && !connection.isClosing
+            && connection.outbox.count < connections.outboxLimit(of: connection)
             && subscription.catchUp == nil
     }
 
@@ -221,12 +222,12 @@ extension SubscriptionHub {
         let connection = subscription.connection
         // A subscriber that still receives the past gets this commit from the log.
         guard !connection.isClosing, subscription.deliveredThrough == nil else { return }
-        if connection.outbox.count >= connections.outboxLimit || isPublicationLong {
+        if connection.outbox.count >= connections.outboxLimit(of: connection) || isPublicationLong {
             if log.isOn { return fallBackToLog(subscription) }
-            if connection.outbox.count >= connections.outboxLimit, !mayHoldMore(connection) {
+            if connection.outbox.count >= connections.outboxLimit(of: connection), !mayHoldMore(connection) {
                 return endSlowConsumer(connection)
             }
-            if connection.outbox.count >= connections.outboxLimit { watch(connection) }
+            if connection.outbox.count >= connections.outboxLimit(of: connection) { watch(connection) }
         }
         clock.work += Work.delivery
         connections.write(to: connection) { writer in
@@ -274,7 +275,7 @@ extension SubscriptionHub {
         watchedReaders = []
         for connection in watched where !connection.isClosing {
             connection.isWatched = false
-            if connection.outbox.count < connections.outboxLimit { continue }
+            if connection.outbox.count < connections.outboxLimit(of: connection) { continue }
             if connections.isStuck(connection) {
                 endSlowConsumer(connection)
             } else {

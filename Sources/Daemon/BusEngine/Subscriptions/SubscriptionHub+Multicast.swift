@@ -65,7 +65,7 @@ extension SubscriptionHub {
     /// Whether a whole run fits into the outbox, so that nothing has to be checked meanwhile.
     @inline(__always)
     private func hasRoom(_ connection: Connection) -> Bool {
-        connection.outbox.count + MulticastGroup.runSize < connections.outboxLimit
+        connection.outbox.count + MulticastGroup.runSize < connections.outboxLimit(of: connection)
     }
 
     /// The run is full: all members get it, and those without room for another are notified one by one from here on.

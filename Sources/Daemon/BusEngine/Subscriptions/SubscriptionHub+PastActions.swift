@@ -21,11 +21,13 @@ extension SubscriptionHub {
                 connection.behind = 0
                 break
             }
-            if connection.outbox.count <= connections.outboxLimit / 2, deliverFromMemory(subscription) {
+            if connection.outbox.count <= connections.outboxLimit(of: connection) / 2,
+                deliverFromMemory(subscription)
+            {
                 continue
             }
             // It may have filled up just now.
-            if connection.outbox.count > connections.outboxLimit / 2 {
+            if connection.outbox.count > connections.outboxLimit(of: connection) / 2 {
                 connection.isBlocked = true
                 return false
             }
@@ -105,7 +107,7 @@ extension SubscriptionHub {
             }
             if wanted.isEmpty { return }
             for revision in max(first, delivered + 1)...last {
-                isFull = connection.outbox.count >= connections.outboxLimit
+                isFull = connection.outbox.count >= connections.outboxLimit(of: connection)
                 if isFull { return }
                 for (index, action) in wanted {
                     connections.write(to: connection) {

@@ -20,8 +20,8 @@ extension SubscriptionHub {
 
     /// The group of all subscriptions with a filter, which is made if there is none. It may
     /// have to search for its stores.
-    func group(_ filter: SubscriptionFilter) -> SubscriberGroup {
-        let group = groups[filter] ?? makeGroup(filter)
+    func group(_ filter: SubscriptionFilter, for user: User) -> SubscriberGroup {
+        let group = groups[filter] ?? makeGroup(filter, for: user)
         _ = search(for: group) { !clock.isSliceUsedUp }
         return group
     }
@@ -44,7 +44,7 @@ extension SubscriptionHub {
         endMulticast(of: subscription.group)
         subscription.connection.subscriptions.append(subscription)
         subscription.group.add(subscription)
-        subscriptionCount += 1
+        count(subscription, 1)
     }
 
     /// Begins delivery to a subscription.
@@ -114,17 +114,23 @@ extension SubscriptionHub {
         endPast(subscription)
         if subscription.catchUp != nil { endLagging(subscription) }
         group.remove(subscription)
-        subscriptionCount -= 1
+        count(subscription, -1)
         removeIfEmpty(group)
+    }
+
+    func count(_ subscription: Subscription, _ sign: Int) {
+        subscriptionCount += sign
+        subscription.connection.user.subscriptions += sign
     }
 
     // MARK: Groups
 
-    private func makeGroup(_ filter: SubscriptionFilter) -> SubscriberGroup {
+    private func makeGroup(_ filter: SubscriptionFilter, for user: User) -> SubscriberGroup {
         groupsMade += 1
         let group = SubscriberGroup(
             key: filter, selection: filter.actions ? nil : filter.selected.map { Selection($0) },
-            number: groupsMade, revision: machine.revision, now: clock.now)
+            number: groupsMade, revision: machine.revision, now: clock.now, maker: user)
+        user.shapes += 1
         groups[filter] = group
         groupBytes += filter.memory
         if filter.actions { actionGroupCount += 1 }
@@ -156,6 +162,7 @@ extension SubscriptionHub {
     func removeIfEmpty(_ group: SubscriberGroup) {
         guard group.subscribers.isEmpty else { return }
         groups[group.key] = nil
+        group.maker.shapes -= 1
         groupBytes -= group.key.memory
         bookmarkQueue.remove(group)
         if group.key.actions { actionGroupCount -= 1 }

@@ -10,7 +10,7 @@ extension SubscriptionHub {
         let delivered = old.deliveredThrough
         let hidden = filter.actions ? [] : seen(under: old.group.key, notUnder: filter)
         detach(old)
-        let group = group(filter)
+        let group = group(filter, for: connection.user)
         _ = search(for: group) { true }
         let new = Subscription(
             number: old.number, connection: connection, group: group, wanted: old.wanted, from: old.from)
@@ -18,7 +18,7 @@ extension SubscriptionHub {
         endMulticast(of: group)
         connection.subscriptions[place] = new
         group.add(new)
-        subscriptionCount += 1
+        count(new, 1)
         if filter.actions {
             guard let delivered else { return }
             new.deliveredThrough = delivered

@@ -105,8 +105,10 @@ final class SubscriptionHub {
     /// How many groups wait for their bookmark.
     var groupsAwaitingBookmark: Int { bookmarkQueue.count }
     func hasGroup(_ filter: SubscriptionFilter) -> Bool { groups[filter] != nil }
-    /// How many patterns with wildcards begin like this one.
-    func patternsAlike(_ pattern: AddressPattern) -> Int { globGroups.countAlike(pattern) }
+    /// How many patterns with wildcards begin like this one, and how many of them a user made.
+    func patternsAlike(_ pattern: AddressPattern, of user: User) -> (all: Int, own: Int) {
+        globGroups.countAlike(pattern, of: user)
+    }
 
     /// All that subscriptions make the daemon hold.
     var memory: Int {

@@ -42,6 +42,9 @@ extension Engine {
             return answerSchedule(connection, revision: machine.revision, name, due: timer.due)
         }
         try admission.requireMemory(for: BusLimits.timerOverhead + currentLine.count)
+        if machine.timer(timer.name, of: timer.owner) == nil {
+            try shares.requireTimer(connection.user)
+        }
         try machine.set(timer)
         let details = CommitDetails()
         details.timer = .scheduled(timer)

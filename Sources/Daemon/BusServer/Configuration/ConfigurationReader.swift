@@ -151,8 +151,25 @@ struct ConfigurationReader {
         }
         refuseMembers(of: object, besides: LimitReading.names, of: "limits")
         for member in object.members where LimitReading.names.contains(member.key) {
+            if member.key == "user", !member.value.isNull {
+                readUserLimits(member.value, into: &limits)
+                continue
+            }
             _ = errors.collect { () throws(SourceError) in
                 try LimitReading.set(member.key, to: member.value, in: &limits)
+            }
+        }
+    }
+
+    private mutating func readUserLimits(_ value: LocatedValue, into limits: inout Limits) {
+        guard let object = errors.collect({ () throws(SourceError) in try value.object("limits.user") })
+        else {
+            return
+        }
+        refuseMembers(of: object, besides: LimitReading.userNames, of: "limits.user")
+        for member in object.members {
+            _ = errors.collect { () throws(SourceError) in
+                try LimitReading.setForUser(member.key, to: member.value, in: &limits)
             }
         }
     }

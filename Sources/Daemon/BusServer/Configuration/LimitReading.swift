@@ -4,12 +4,27 @@ import BusSource
 
 /// Reads the limits of the configuration: counts are integers, sizes may have a unit.
 enum LimitReading {
-    private struct Entry {
+    private struct Entry: Sendable {
         let name: String
         let isSize: Bool
         /// Below, the daemon could not work; above, the limit would not limit anything.
         let range: ClosedRange<Int>
-        let path: WritableKeyPath<Limits, Int> & Sendable
+        let set: @Sendable (inout Limits, Int) -> Void
+
+        init(
+            name: String, isSize: Bool, range: ClosedRange<Int>,
+            path: WritableKeyPath<Limits, Int> & Sendable
+        ) {
+            (self.name, self.isSize, self.range) = (name, isSize, range)
+            set = { $0[keyPath: path] = $1 }
+        }
+
+        /// What each user may have at most: none is a limit, too.
+        init(ofUser name: String, isSize: Bool, path: WritableKeyPath<UserLimits, Int?> & Sendable) {
+            (self.name, self.isSize) = (name, isSize)
+            range = 0...(isSize ? 1 << 50 : 100_000_000)
+            set = { $0.daemon.user[keyPath: path] = $1 }
+        }
     }
 
     private static let entries = [
@@ -30,13 +45,42 @@ enum LimitReading {
         Entry(name: "memory", isSize: true, range: (1 << 20)...(1 << 50), path: \.daemon.memory),
     ]
 
-    static let names = entries.map(\.name)
+    private static let userEntries = [
+        Entry(ofUser: "connections", isSize: false, path: \.connections),
+        Entry(ofUser: "subscriptions", isSize: false, path: \.subscriptions),
+        Entry(ofUser: "shapes", isSize: false, path: \.shapes),
+        Entry(ofUser: "stores", isSize: false, path: \.stores),
+        Entry(ofUser: "timers", isSize: false, path: \.timers),
+        Entry(ofUser: "wills", isSize: true, path: \.wills),
+        Entry(ofUser: "outboxes", isSize: true, path: \.outboxes),
+    ]
+
+    static let names = entries.map(\.name) + ["user"]
+    static let userNames = userEntries.map(\.name)
 
     static func set(_ name: String, to value: LocatedValue, in limits: inout Limits) throws(SourceError) {
+        if name == "user" {
+            throw value.failure(
+                "limits.user is what each user may have; set its members one by one, as in user: { connections: 100 }, in the configuration."
+            )
+        }
         guard let entry = entries.first(where: { $0.name == name }) else {
             throw value.failure("\(name) is no limit; \(suggestion(for: name, among: names))")
         }
-        let shown = "limits.\(name)"
+        try set(entry, "limits.\(name)", to: value, in: &limits)
+    }
+
+    /// A member of `limits.user`.
+    static func setForUser(
+        _ name: String, to value: LocatedValue, in limits: inout Limits
+    ) throws(SourceError) {
+        guard let entry = userEntries.first(where: { $0.name == name }) else { return }
+        try set(entry, "limits.user.\(name)", to: value, in: &limits)
+    }
+
+    private static func set(
+        _ entry: Entry, _ shown: String, to value: LocatedValue, in limits: inout Limits
+    ) throws(SourceError) {
         let number = entry.isSize ? try ByteCount.read(value, shown) : try value.int(shown)
         guard entry.range.contains(number) else {
             let (least, most) = (entry.range.lowerBound, entry.range.upperBound)
@@ -44,7 +88,7 @@ enum LimitReading {
                 entry.isSize ? (ByteCount.text(least), ByteCount.text(most)) : ("\(least)", "\(most)")
             throw value.failure("\(shown) must be within \(bounds.0) and \(bounds.1).")
         }
-        limits[keyPath: entry.path] = number
+        entry.set(&limits, number)
     }
 
     /// `NAME=VALUE`, as the flag takes it.

@@ -65,6 +65,7 @@ extension EventLoop {
                 "This bus takes \(limits.daemon.connections) connections, \(reserve) of them its operator's; try again later."
             )
         }
+        if let message = engine.refusal(of: peer) { return refuse(descriptor, listener, message) }
         if let strangers, case .tcp = peer {
             return receive(
                 descriptor, peer, listener.context.map { SecureTransport($0) }, among: strangers)

@@ -1,0 +1,33 @@
+import BusMachine
+
+/// All users, each made when one of its clients is first seen. There are never more than identities.
+final class Users {
+    private let ownUID: Int
+    private var known: [Identity: User] = [:]
+    /// In the order in which they were first seen.
+    private(set) var all: [User]
+
+    /// Clients that have not said who they are.
+    let strangers = User(nil)
+    /// The daemon itself: timers that fire, and what is done for nobody in particular.
+    let daemon = User(nil, isOperator: true)
+
+    init(ownUID: Int) {
+        self.ownUID = ownUID
+        all = [strangers, daemon]
+    }
+
+    func user(_ identity: Identity?) -> User {
+        guard let identity else { return strangers }
+        if let user = known[identity] { return user }
+        let user = User(identity, isOperator: isOperator(identity))
+        known[identity] = user
+        all.append(user)
+        return user
+    }
+
+    /// Root and the daemon's own user.
+    private func isOperator(_ identity: Identity) -> Bool {
+        if case .uid(let uid) = identity { uid == 0 || uid == ownUID } else { false }
+    }
+}
