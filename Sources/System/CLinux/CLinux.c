@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
@@ -29,6 +31,9 @@ int linux_epoll_remove(int epoll, int fd) { return epoll_ctl(epoll, EPOLL_CTL_DE
 int linux_epoll_wait(int epoll, linux_epoll_event *events, int most, int milliseconds) {
     return epoll_wait(epoll, events, most, milliseconds);
 }
+
+/* The C library's function would change all threads. */
+int linux_become_user(uint32_t uid) { return (int)syscall(SYS_setresuid, -1, uid, -1); }
 
 int linux_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);

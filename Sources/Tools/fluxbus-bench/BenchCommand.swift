@@ -140,6 +140,12 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "With --scenario hostile: the daemon's limits.memory, in MiB.")
     var memory = 256
 
+    @Option(
+        help:
+            "With --scenario hostile, as root: attack as the user with this uid. The innocent client is the one with the next, and each attack is measured beside a busy client."
+    )
+    var user: UInt32?
+
     @Flag(help: "With --scenario hostile: only list the attacks.")
     var list = false
 
@@ -163,6 +169,9 @@ struct BenchCommand: ParsableCommand {
         }
         guard scenario == .hostile || (attack.isEmpty && !list) else {
             throw ValidationError("--attack and --list go with --scenario hostile.")
+        }
+        guard user == nil || scenario == .hostile && geteuid() == 0 else {
+            throw ValidationError("--user goes with --scenario hostile, and takes root.")
         }
         guard seconds > 0, seconds <= 86_400 else {
             throw ValidationError("--seconds must be above 0 and at most a day.")

@@ -113,7 +113,7 @@ final class BenchRun {
         if command.list { return tell(AttackCatalog.listing) }
         let bench = HostileBench(
             program: program, directory: command.directory, seconds: command.seconds,
-            stores: command.stores ?? 200_000, memory: command.memory << 20)
+            stores: command.stores ?? 200_000, memory: command.memory << 20, user: command.user)
         try bench.run(AttackCatalog.named(command.attack)) { result in
             isComplete = isComplete && result.faults.isEmpty
             if command.json { tell(result.json.encoded) } else { tell(result.text) }

@@ -21,6 +21,9 @@ extension Engine {
     /// All the work that was ever done.
     package var totalWork: Int { clock.totalWork }
 
+    /// Whether several users have been active lately, so that turns should be short.
+    package var isShared: Bool { scheduler.isShared }
+
     /// Ends the turn: it has taken as long as it may, whatever was counted.
     package func closeTurn() { clock.close() }
 

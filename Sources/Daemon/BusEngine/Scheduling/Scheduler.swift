@@ -28,10 +28,14 @@ final class Scheduler {
     @exclusivity(unchecked) private var latestActiveAt = Int.min / 2
     @exclusivity(unchecked) private var otherActive = -1
     @exclusivity(unchecked) private var otherActiveAt = Int.min / 2
+    /// The user who was active last, and when one was before who is another.
+    @exclusivity(unchecked) private unowned(unsafe) var latestUser: User
+    @exclusivity(unchecked) private var usersChangedAt = Int.min / 2
 
     init(_ clock: TurnClock, _ users: Users) {
         self.clock = clock
         self.users = users
+        latestUser = users.strangers
     }
 
     // MARK: Turns
@@ -186,8 +190,12 @@ final class Scheduler {
         } else {
             (otherActive, otherActiveAt) = (latestActive, latestActiveAt)
             (latestActive, latestActiveAt) = (connection.id, clock.now)
+            if connection.user !== latestUser { (latestUser, usersChangedAt) = (connection.user, clock.now) }
         }
     }
+
+    /// Whether several users have been active lately.
+    var isShared: Bool { clock.now &- usersChangedAt < DaemonLimits.activeMilliseconds }
 
     /// When the gate opens to a connection: after the pause, or as soon as no other connection has been active lately.
     private func opening(to id: ConnectionID) -> Int {

@@ -170,7 +170,8 @@ final class EventLoop {
         beginTurn()
         lookedAt = MonotonicClock.nanoseconds()
         workAtLook = 0
-        let end = lookedAt + LoopLimits.turnNanoseconds
+        let length = engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.turnNanoseconds
+        let end = lookedAt + length
         engine.tickIfDue()
         for index in 0..<count {
             let (token, interest) = poller.event(index)
@@ -190,7 +191,7 @@ final class EventLoop {
         }
         engine.relieveMemory()
         // However long the sockets took, waiting connections have their share of the turn.
-        serveWaiting(until: max(end, MonotonicClock.nanoseconds() + LoopLimits.turnNanoseconds / 2))
+        serveWaiting(until: max(end, MonotonicClock.nanoseconds() + length / 2))
         flush()
     }
 

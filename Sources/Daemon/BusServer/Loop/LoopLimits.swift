@@ -5,6 +5,8 @@ enum LoopLimits {
     static let eventsPerTurn = 4096
     /// Nanoseconds that a turn takes at most, except for what can't be interrupted: estimates of work may be too low.
     static let turnNanoseconds = 500_000
+    /// The same while several users are active: what one has asked for is found as soon, however much another asks for.
+    static let sharedTurnNanoseconds = 100_000
     /// Sockets served before the clock is read again…
     static let eventsPerLook = 16
     /// …unless this much work was done for them, in nanoseconds or so.

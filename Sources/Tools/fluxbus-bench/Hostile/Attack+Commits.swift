@@ -40,11 +40,13 @@ extension Attack {
         Attack(
             name: "creates", summary: "stores made and dropped",
             scripts: each { _ in
-                AttackScript(piece: { turn in
+                // Never so many at a time that two connections make the same.
+                let pieces = AttackLines.prepared(256) { number in
                     AttackLines.lines(512) { index in
-                        #"{"op":"\#(index % 2 == 0 ? "create" : "drop")","store":"counter/c\#(turn.number)"}"#
+                        #"{"op":"\#(index % 2 == 0 ? "create" : "drop")","store":"counter/c\#(number)x\#(index / 2)"}"#
                     }
-                })
+                }
+                return AttackScript(piece: { pieces($0.number) })
             }),
         Attack(
             name: "ephemeral-stores", summary: "clients that make 2000 ephemeral stores and vanish",

@@ -47,7 +47,7 @@ extension Attack {
             name: "reloads", summary: "`reload` by who may, the next when the one before is answered",
             scripts: each { _ in
                 let line = AttackLines.line(#"{"op":"reload"}"#)
-                return AttackScript(piece: { _ in line }, pace: .afterAnswer)
+                return AttackScript(piece: { _ in line }, pace: .afterAnswers(1))
             }),
         Attack(
             name: "past-reads", summary: "`get` of 100 stores at revisions long gone, from the log",

@@ -60,6 +60,10 @@ struct HostileSetUp: Sendable {
     var hasLog = false
     /// Whether there are types whose definitions nearly fill a line.
     var hasWideTypes = false
+    /// Whether it listens for TLS, too.
+    var isSecure = false
+    /// Access rules, as YAML of the configuration.
+    var access = ""
 }
 
 /// What scripts know of the bus that they attack.

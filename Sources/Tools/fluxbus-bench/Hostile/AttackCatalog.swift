@@ -2,12 +2,28 @@ import FluxBus
 
 /// All attacks by their names.
 enum AttackCatalog {
-    static let all = [calm] + Attack.floods + Attack.reading + Attack.commits + Attack.subscriptions
+    static let all =
+        [calm, busy] + Attack.floods + Attack.reading + Attack.commits + Attack.subscriptions + Attack.guarded
 
     /// No attack: what the innocent client sees on this machine at best, for comparison with all other results.
     private static let calm = Attack(
         name: "nobody", summary: "no attack: what there is to compare with", forms: [0],
         scripts: { _, _ in [] })
+
+    /// No attack either: somebody who has as much to do as the bus can take, and does it as one should. Attacks by another
+    /// user are measured against it.
+    static let busy = Attack(
+        name: "busy", summary: "a well-behaved client with all the work that the bus can take",
+        setUp: HostileSetUp(stores: [.init(type: "counter")]), isWellBehaved: true,
+        scripts: { connections, _ in
+            // One alone keeps a bus busy only if enough is on its way.
+            let window = max(64, 1024 / connections)
+            let piece = AttackLines.lines(window) { _ in
+                #"{"op":"dispatch","store":"counter/s0","action":"increment"}"#
+            }
+            let script = AttackScript(piece: { _ in piece }, pace: .afterAnswers(window))
+            return Array(repeating: script, count: connections)
+        })
 
     /// The attacks with these names, in the catalog's order; all without names. Throws
     /// `invalidRequest` for an unknown name.

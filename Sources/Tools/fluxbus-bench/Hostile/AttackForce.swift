@@ -27,19 +27,16 @@ final class AttackForce {
     private static let bytesPerTurn = 256 << 10
 
     private var links: [AttackLink]
-    private let address: sockaddr_un
-    private let addressLength: socklen_t
+    private let place: AttackPlace
     private let epoll: Int32
     private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)
     private var tally = Tally()
     private var pieces = 0
     private var wentTogether: UInt64 = 0
 
-    init(_ scripts: [AttackScript], socket path: String) {
+    init(_ scripts: [AttackScript], at place: AttackPlace) {
         links = scripts.map(AttackLink.init)
-        var address = sockaddr_un()
-        addressLength = linux_unix_address(path, &address)
-        self.address = address
+        self.place = place
         epoll = linux_epoll_create()
     }
 
@@ -79,15 +76,7 @@ final class AttackForce {
     // MARK: - Coming and going
 
     private func join(_ index: Int, _ now: UInt64) {
-        let descriptor = linux_stream_socket(AF_UNIX, 1)
-        var address = address
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, addressLength)
-            }
-        }
-        guard result == 0 else {
-            close(descriptor)
+        guard let descriptor = place.connect(secure: links[index].script.isSecure) else {
             links[index].comesBackAt = now + Self.comeBackPause
             return
         }
@@ -172,13 +161,50 @@ final class AttackForce {
             tally.lines += lines
             links[index].lines += lines
             tally.look(at: bytes)
-            if case .whenAnswered = links[index].script.leaving, links[index].isSatisfied {
-                return leave(index)
+            switch links[index].script.leaving {
+            case .whenHeard: return leave(index)
+            case .whenAnswered where links[index].isSatisfied: return leave(index)
+            default: break
             }
             left -= count
             if count < space.count { break }
         }
-        if case .afterAnswer = links[index].script.pace { write(index) }
+        if case .afterAnswers = links[index].script.pace { write(index) }
+    }
+}
+
+/// Where a daemon listens for those who attack it.
+struct AttackPlace: Sendable {
+    let socket: String
+    /// On this machine, for TLS.
+    let port: UInt16?
+
+    /// A connection that is made, or being made; nil where none can be.
+    func connect(secure: Bool) -> Int32? {
+        let descriptor = linux_stream_socket(secure ? AF_INET : AF_UNIX, 1)
+        let result: Int32
+        if secure {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = (port ?? 0).bigEndian
+            address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+            result = Self.connect(descriptor, &address, socklen_t(MemoryLayout<sockaddr_in>.size))
+        } else {
+            var address = sockaddr_un()
+            let length = linux_unix_address(socket, &address)
+            result = Self.connect(descriptor, &address, length)
+        }
+        if result == 0 || secure && errno == EINPROGRESS { return descriptor }
+        close(descriptor)
+        return nil
+    }
+
+    private static func connect<Address>(
+        _ descriptor: Int32, _ address: inout Address, _ length: socklen_t
+    ) -> Int32 {
+        withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
+        }
     }
 }
 

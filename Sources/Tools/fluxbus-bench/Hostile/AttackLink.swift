@@ -39,7 +39,7 @@ struct AttackLink {
         switch script.pace {
         case .atOnce: script.piece != nil
         case .every: false
-        case .afterAnswer: script.piece != nil && lines >= pieces
+        case .afterAnswers(let count): script.piece != nil && lines >= pieces * count
         }
     }
 
@@ -53,7 +53,7 @@ struct AttackLink {
     /// Whether it has what it waits for before it closes.
     var isSatisfied: Bool {
         switch script.leaving {
-        case .never, .whenSent: false
+        case .never, .whenSent, .whenHeard: false
         case .whenAnswered(let wanted), .together(let wanted): descriptor >= 0 && lines >= wanted
         }
     }

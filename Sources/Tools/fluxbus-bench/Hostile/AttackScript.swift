@@ -7,8 +7,8 @@ struct AttackScript: Sendable {
         case atOnce
         /// This many milliseconds after the previous one.
         case every(Int)
-        /// When as many lines have come as pieces were sent.
-        case afterAnswer
+        /// When so many lines have come for each piece that was sent.
+        case afterAnswers(Int)
     }
 
     /// When the connection closes, to reconnect at once.
@@ -16,6 +16,8 @@ struct AttackScript: Sendable {
         case never
         /// When all its pieces are sent, without waiting for any answer.
         case whenSent
+        /// When anything has come.
+        case whenHeard
         /// When this many lines have come.
         case whenAnswered(lines: Int)
         /// When all connections of the attack have received this many lines, and then all of them in one moment.
@@ -35,6 +37,8 @@ struct AttackScript: Sendable {
     var reads = true
     var pace = Pace.atOnce
     var leaving = Leaving.never
+    /// It connects to where TLS is spoken.
+    var isSecure = false
 }
 
 /// Lines as a script sends them.

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Synchronization
 
@@ -7,14 +8,27 @@ struct BenchThread<Outcome: Sendable> {
     private let thread: pthread_t
     private let box: OutcomeBox<Outcome>
 
-    /// Starts it, nicer than this thread by `niceness`; negative: less nice, where that is allowed.
-    init(niceness: Int32, _ body: @escaping @Sendable () -> Outcome) {
+    /// Starts it, nicer than this thread by `niceness`; negative: less nice, where that is allowed. `isFirst`:
+    /// it comes before all other threads of the machine, which takes root, so that what it measures is not its own waiting
+    /// for the processor. `user`: what it connects to sees this user, which takes root.
+    init(
+        niceness: Int32 = 0, isFirst: Bool = false, user: UInt32? = nil,
+        _ body: @escaping @Sendable () -> Outcome
+    ) {
         let box = OutcomeBox<Outcome>()
         self.box = box
         thread = ThreadBody.start {
             // On Linux this affects the calling thread only; where the priority may not be raised it stays as it is.
             let own = getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)
             setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, own + niceness)
+            if isFirst {
+                // Where that is not allowed it stays as it is.
+                var first = sched_param(sched_priority: 1)
+                sched_setscheduler(0, SCHED_FIFO, &first)
+            }
+            if let user {
+                precondition(linux_become_user(user) == 0, "Only root can act as another user.")
+            }
             box.fill(body())
         }
     }

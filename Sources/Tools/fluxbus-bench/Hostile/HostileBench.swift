@@ -9,6 +9,9 @@ struct HostileBench {
     let stores: Int
     /// The daemon's `limits.memory`, in bytes.
     let memory: Int
+    /// Who attacks; nil: the same user as everybody. The innocent client is then another user, too, and each attack is
+    /// measured beside a well-behaved client of that user with as many connections.
+    let user: UInt32?
 
     private static let patience = Duration.seconds(60)
     /// How long the innocent client continues after the attackers have closed: cleaning up after them is work too.
@@ -20,7 +23,15 @@ struct HostileBench {
 
     func run(_ attacks: [Attack], _ tell: (HostileResult) -> Void) throws {
         for attack in attacks {
-            for connections in attack.forms { tell(try run(attack, connections)) }
+            for connections in attack.forms {
+                var busyLatency: Double?
+                if user != nil, connections > 0, attack.name != AttackCatalog.busy.name {
+                    busyLatency = try run(AttackCatalog.busy, connections).milliseconds(0.99)
+                }
+                var result = try run(attack, connections)
+                result.busyLatency = busyLatency
+                tell(result)
+            }
         }
     }
 
@@ -28,13 +39,18 @@ struct HostileBench {
         let place = try DaemonPlace(in: directory)
         let types = HostileTypes.all + (attack.setUp.hasWideTypes ? HostileTypes.wide : [])
         for type in types { try place.add(type: type.file, type.text) }
+        if attack.setUp.isSecure { try place.secure() }
+        place.access = attack.setUp.access
+        if user != nil { place.openToOthers() }
         let ear = try BeatEar(at: place.path + "/n")
         let daemon = try OwnDaemon(
             program: program, in: place, sync: attack.setUp.hasLog ? .interval : nil,
             limits: "memory: \(memory >> 10)KiB, stores: 2000000", variables: ear.variables)
         defer { daemon.stopAtOnce() }
         let world = try setUp(attack, daemon)
-        let scene = try HostileScene(daemon)
+        let address = daemon.address
+        let scene = try BenchThread(user: user.map { $0 + 1 }) { Result { try HostileScene(address) } }
+            .join().get()
         let before = ProcessUsage.residentBytes(of: daemon.pid)
         guard ProcessUsage.forgetPeak(of: daemon.pid) else {
             throw BusError(
@@ -43,16 +59,16 @@ struct HostileBench {
 
         // Everything is made before the clock runs.
         let scripts = connections > 0 ? attack.scripts(connections, world) : []
-        let (stopAttack, socket) = (StopFlag(), place.socket)
+        let (stopAttack, target) = (StopFlag(), AttackPlace(socket: place.socket, port: place.securePort))
         let length = UInt64(seconds * 1e9)
         let cpu = ProcessUsage.seconds(of: daemon.pid)
         ear.begin()
         let start = nanoseconds()
-        let attackers = BenchThread(niceness: 5) {
-            AttackForce(scripts, socket: socket).run(until: stopAttack)
+        let attackers = BenchThread(niceness: 5, user: user) {
+            AttackForce(scripts, at: target).run(until: stopAttack)
         }
         let isOver = StopFlag()
-        let innocent = BenchThread(niceness: -10) { [scene] in
+        let innocent = BenchThread(niceness: -10, isFirst: true) { [scene] in
             defer { isOver.set() }
             return scene.innocent().run(nanoseconds: length + Self.tail)
         }

@@ -16,8 +16,13 @@ struct HostileResult {
     var residentAfter: Int?
     /// The longest time between two beats of the watchdog, in nanoseconds.
     var beatDistance: UInt64 = 0
+    /// The 99th percentile beside a well-behaved client with as much to do, in milliseconds; nil where it was not measured.
+    var busyLatency: Double?
 
-    private func milliseconds(_ share: Double) -> Double {
+    /// How many times as late the 99th percentile is as beside a busy client.
+    private var busyRatio: Double? { busyLatency.map { milliseconds(0.99) / $0 } }
+
+    func milliseconds(_ share: Double) -> Double {
         innocent.replyTimes.microseconds(atShare: share) / 1000
     }
     private var longest: Double { Double(innocent.replyTimes.longest) / 1e6 }
@@ -30,6 +35,11 @@ struct HostileResult {
         func fault(_ isOne: Bool, _ text: @autoclosure () -> String) { if isOne { faults.append(text()) } }
         if let ending { faults.append(ending) }
         let latest = HostileBars.latest(beside: connections)
+        if let ratio = busyRatio {
+            fault(
+                ratio > HostileBars.besideBusy,
+                "\(Figure.decimal(ratio, 2)) times as late as beside a busy client")
+        }
         fault(milliseconds(0.99) > latest, "p99 above \(Figure.decimal(latest, 0)) ms")
         fault(
             silence >= HostileBars.silence, "silent for \(Figure.decimal(silence, 0)) ms")
@@ -66,7 +76,7 @@ struct HostileResult {
 
     static let head = [
         "attack", "conns", "p50 ms", "p99 ms", "max ms", "silence ms", "failed", "CPU", "peak MB", "after MB",
-        "beat s", "verdict",
+        "beat s", "of busy", "verdict",
     ]
 
     var row: [String] {
@@ -77,6 +87,7 @@ struct HostileResult {
             cpuShare.map(Figure.percent) ?? "?", peak.map { Figure.decimal(Double($0) / 1e6, 0) } ?? "?",
             residentAfter.map { Figure.decimal(Double($0 - (residentBefore ?? 0)) / 1e6, 0) } ?? "?",
             Figure.decimal(Double(beatDistance) / 1e9, 2),
+            busyRatio.map { Figure.decimal($0, 2) } ?? "",
             faults.isEmpty ? "pass" : "FAIL: " + faults.joined(separator: "; "),
         ]
     }
@@ -112,6 +123,7 @@ struct HostileResult {
         object["hostileRefusal"] = hostile.firstRefusal.map(JSON.string)
         object["serverCPUShare"] = cpuShare.map(Self.number) ?? .null
         object["residentBefore"] = residentBefore.map(JSON.int) ?? .null
+        object["timesBusy"] = busyRatio.map(Self.number)
         object["peakResident"] = peak.map(JSON.int) ?? .null
         object["residentAfter"] = residentAfter.map(JSON.int) ?? .null
         return .object(object)
@@ -130,6 +142,8 @@ struct HostileResult {
 
 /// Bounds for an innocent client beside hostile ones, and for the resources of a bus.
 enum HostileBars {
+    /// How many times as late as beside a busy client of the same user, at the 99th percentile.
+    static let besideBusy = 2.0
     /// The latency of the 99th percentile, in milliseconds: beside one hostile connection, and beside many.
     static func latest(beside connections: Int) -> Double { connections > 1 ? 20 : 5 }
     /// The longest silence while something was due, in milliseconds.

@@ -9,9 +9,13 @@ final class HostileScene: @unchecked Sendable {
 
     private static let patience = Duration.seconds(60)
 
-    init(_ daemon: OwnDaemon) throws {
-        dispatcher = try daemon.connect()
-        subscriber = try daemon.connect()
+    init(_ address: BusAddress) throws {
+        let connect = { () throws in
+            try BusConnection(
+                to: address, client: "fluxbus-bench", until: Deadline(after: Self.patience))
+        }
+        dispatcher = try connect()
+        subscriber = try connect()
         try dispatcher.exchange(Innocent.stores, patience: Self.patience) { number in
             BusRequest("create", ["store": .string("\(Innocent.type)/s\(number)")])
         }
