@@ -8,6 +8,7 @@ struct WritingOrderTests {
         var ready: [Int] = []
         var heavy: Set<Int> = []
         var room = Int.max
+        var areOneUser = false
         /// Who hears of something when one is written to.
         var hearers: [Int: [Int]] = [:]
         private(set) var written: [Int] = []
@@ -18,6 +19,8 @@ struct WritingOrderTests {
             all.forEach(body)
         }
 
+        /// Users have a thousand connections each.
+        func userNumber(of id: Int) -> Int { areOneUser ? 0 : id / 1000 }
         func comesLater(_ id: Int) -> Bool { heavy.contains(id) }
         var hasRoom: Bool { room > 0 }
 
@@ -41,7 +44,7 @@ struct WritingOrderTests {
         let (order, sockets) = (WritingOrder(), Sockets())
         sockets.heavy = [3, 7]
         sockets.ready = [3, 1, 7, 2]
-        order.add(5)
+        order.add(5, of: 0)
         #expect(sockets.turn(order) == [5, 1, 2, 3, 7])
         #expect(order.isEmpty)
     }
@@ -78,6 +81,16 @@ struct WritingOrderTests {
         #expect(sockets.turn(order) == [2])
     }
 
+    /// Users take turns, however many connections one has.
+    @Test func usersAreWrittenToInTurns() {
+        let (order, sockets) = (WritingOrder(), Sockets())
+        sockets.ready = [1, 2, 3, 4, 5, 1001, 1002, 2001]
+        #expect(sockets.turn(order, room: 4) == [1, 1001, 2001, 2])
+        sockets.ready = [2002]
+        #expect(sockets.turn(order) == [1002, 3, 2002, 4, 5])
+        #expect(order.isEmpty)
+    }
+
     /// Closing a connection carries out its will: who hears of that is written to in the same turn, or in the next at the
     /// latest, without anything else having to come.
     @Test func whatTheLastOneLeavesForOthersIsDue() {
@@ -94,6 +107,7 @@ struct WritingOrderTests {
 
     @Test func manyKeepTheirOrder() {
         let (order, sockets) = (WritingOrder(), Sockets())
+        sockets.areOneUser = true
         var written: [Int] = []
         for round in 0..<50 {
             sockets.ready = (0..<100).map { round * 100 + $0 }

@@ -21,6 +21,8 @@ package struct LogQuery: Sendable {
     /// Distinguishes it from all other queries.
     package let number: Int
     package let subject: Subject
+    /// The number of its user: users share the time for such questions.
+    package let user: Int
     /// The client that waits.
     package let peer: Peer
     /// It can be answered when commits up to this one are in the log.
@@ -28,8 +30,11 @@ package struct LogQuery: Sendable {
     /// How long the answer may be, in bytes.
     package let room: Int
 
-    package init(connection: Int, number: Int, subject: Subject, peer: Peer, needed: Int, room: Int) {
+    package init(
+        connection: Int, user: Int = 0, number: Int, subject: Subject, peer: Peer, needed: Int, room: Int
+    ) {
         self.connection = connection
+        self.user = user
         self.number = number
         self.subject = subject
         self.peer = peer

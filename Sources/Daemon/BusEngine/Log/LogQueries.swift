@@ -22,7 +22,8 @@ final class LogQueries {
         outputs.add(
             .query(
                 LogQuery(
-                    connection: connection.id, number: number, subject: subject, peer: connection.peer,
+                    connection: connection.id, user: connection.user.number, number: number, subject: subject,
+                    peer: connection.peer,
                     needed: machine.revision, room: connections.limits.line - id.count - 64)))
     }
 

@@ -24,8 +24,14 @@ extension Engine {
     /// Whether several users have been active lately, so that turns should be short.
     package var isShared: Bool { scheduler.isShared }
 
-    /// Ends the turn: it has taken as long as it may, whatever was counted.
+    /// Reading sockets has taken as long as it may, whatever was counted: what comes now waits for its turn.
     package func closeTurn() { clock.close() }
+
+    /// Those who wait are to be served, however long the sockets took.
+    package func reopenTurn() { clock.reopen() }
+
+    /// The number of the user of a connection, which is 0 for one that is gone.
+    package func userNumber(of id: ConnectionID) -> Int { connections.find(id)?.user.number ?? 0 }
 
     /// Whether this turn has room for more.
     package var turnHasRoom: Bool { clock.hasRoom }

@@ -23,6 +23,7 @@ final class TurnClock {
     /// Begins a turn. Time never goes back.
     func begin(at milliseconds: Int) {
         now = max(now, milliseconds)
+        reopen()
         earlierWork &+= work
         work = 0
         output = 0
@@ -31,8 +32,21 @@ final class TurnClock {
     /// All the work that was ever done.
     var totalWork: Int { earlierWork &+ work }
 
-    /// Ends the turn: it has taken as long as it may, whatever was counted.
-    func close() { work = max(work, limits.turnWork) }
+    /// What was added to the turn's work so that it seems to be full.
+    @exclusivity(unchecked) private var missing = 0
+
+    /// The turn has taken as long as it may, whatever was counted: nothing new is begun before `reopen`.
+    func close() {
+        let lacking = max(0, limits.turnWork &- work)
+        work &+= lacking
+        missing &+= lacking
+    }
+
+    /// It has room again as far as work was counted.
+    func reopen() {
+        work &-= missing
+        missing = 0
+    }
 
     /// Whether this turn has room for more.
     var hasRoom: Bool { work < limits.turnWork && output < DaemonLimits.turnOutput }

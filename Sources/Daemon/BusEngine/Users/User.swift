@@ -7,6 +7,8 @@ final class User {
     let identity: Identity?
     /// Root and the daemon's own user: the limits are theirs to set, so they are not held to a share of them.
     let isOperator: Bool
+    /// Counts users, in the order in which they were first seen.
+    let number: Int
 
     // What the user has of what all share.
     @exclusivity(unchecked) var connections = 0
@@ -35,8 +37,9 @@ final class User {
     /// All the work done for it.
     @exclusivity(unchecked) private(set) var work = 0
 
-    init(_ identity: Identity?, isOperator: Bool = false) {
+    init(_ identity: Identity?, number: Int, isOperator: Bool = false) {
         self.identity = identity
+        self.number = number
         self.isOperator = isOperator
     }
 

@@ -8,9 +8,9 @@ final class Users {
     private(set) var all: [User]
 
     /// Clients that have not said who they are.
-    let strangers = User(nil)
+    let strangers = User(nil, number: 0)
     /// The daemon itself: timers that fire, and what is done for nobody in particular.
-    let daemon = User(nil, isOperator: true)
+    let daemon = User(nil, number: 1, isOperator: true)
 
     init(ownUID: Int) {
         self.ownUID = ownUID
@@ -20,7 +20,7 @@ final class Users {
     func user(_ identity: Identity?) -> User {
         guard let identity else { return strangers }
         if let user = known[identity] { return user }
-        let user = User(identity, isOperator: isOperator(identity))
+        let user = User(identity, number: all.count, isOperator: isOperator(identity))
         known[identity] = user
         all.append(user)
         return user

@@ -2,21 +2,19 @@ import BusEngine
 import BusHistory
 import BusLog
 import BusMachine
-import Dispatch
-import Synchronization
 
-/// Reads the past for clients, on queues of its own: one for pages of the log, one for states, which may have to be
+/// Reads the past for clients, in queues of its own: one for pages of the log, one for states, which may have to be
 /// made from a snapshot and many commits.
 ///
-/// On each, the connection that has had the least time comes next, so one that asks for much waits longer than one that
-/// asks for little. Queries of closed connections are dropped, also in the midst of an answer.
+/// In each, the user who has had the least time comes next, so one that asks for much waits longer than one that asks for
+/// little. Queries of closed connections are dropped, also in the midst of an answer.
 final class PastReader: Sendable {
     private let pages: PastQueue
     private let states: PastQueue
 
     init(_ path: String, _ recipe: Snapshots.Recipe, _ mailbox: LogMailbox, limits: Limits) {
-        pages = PastQueue("fluxbus.past.pages", path, recipe, mailbox, limits)
-        states = PastQueue("fluxbus.past.states", path, recipe, mailbox, limits)
+        pages = PastQueue("fluxbus-pages", path, recipe, mailbox, limits)
+        states = PastQueue("fluxbus-states", path, recipe, mailbox, limits)
     }
 
     func ask(_ question: LogQuery) {

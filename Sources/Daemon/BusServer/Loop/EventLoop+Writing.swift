@@ -43,7 +43,11 @@ extension EventLoop: SocketWriter {
 
     func takeReady(_ body: (ConnectionID) -> Void) { engine.takeReady(body) }
 
-    var hasRoom: Bool { flushed < LoopLimits.flushedPerTurn }
+    func userNumber(of id: ConnectionID) -> Int { engine.userNumber(of: id) }
+
+    var hasRoom: Bool {
+        flushed < (engine.isShared ? LoopLimits.sharedFlushedPerTurn : LoopLimits.flushedPerTurn)
+    }
 
     /// Whether much is to be written to a connection, or its client has left or is about to.
     func comesLater(_ id: ConnectionID) -> Bool {

@@ -197,6 +197,7 @@ final class EventLoop {
 
     /// Serves waiting connections, the one with the least share first, as long as the turn has room.
     private func serveWaiting(until end: Int) {
+        engine.reopenTurn()
         while engine.hasWork, engine.turnHasRoom, lookAtClock() < end {
             guard let id = engine.serveNext(), let connection = connections[id] else { continue }
             read(id, connection.descriptor)
@@ -235,7 +236,7 @@ final class EventLoop {
         } else if !ready.isDisjoint(with: .gone) {
             losePeer(id)
         }
-        order.add(id)
+        look(at: id)
     }
 
     /// The client no longer reads; what it has sent still counts.
@@ -243,7 +244,7 @@ final class EventLoop {
         guard let connection = connections[id], connection.output != .lost else { return }
         connections.update(id) { $0.output = .lost }
         engine.losePeer(of: id)
-        order.add(id)
+        look(at: id)
     }
 
     /// The peer is gone in both directions. Its input is read in its turn, until there is none left.
@@ -263,7 +264,7 @@ final class EventLoop {
         case .end:
             connections.update(id) { $0.inputEnded = true }
             engine.endOfInput(id)
-            order.add(id)
+            look(at: id)
         case .wouldBlock:
             // The socket is no longer watched, so more input would not be reported.
             if connections[id]?.isUnwatched == true { close(id, .peerLost) }
@@ -273,7 +274,7 @@ final class EventLoop {
     }
 
     /// Checks a connection at the end of the turn.
-    func look(at id: ConnectionID) { order.add(id) }
+    func look(at id: ConnectionID) { order.add(id, of: engine.userNumber(of: id)) }
 
     /// After a turn: waits for the events that the engine wants of this connection now, or closes it.
     func settle(_ id: ConnectionID, _ changed: Connection) {

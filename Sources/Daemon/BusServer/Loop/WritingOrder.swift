@@ -4,6 +4,8 @@ import BusEngine
 package protocol SocketWriter: AnyObject {
     /// Passes on the connections for which something has become ready.
     func takeReady(_ body: (ConnectionID) -> Void)
+    /// The number of the user whose connection it is.
+    func userNumber(of id: ConnectionID) -> Int
     /// Whether other connections are written to before this one.
     func comesLater(_ id: ConnectionID) -> Bool
     /// Whether the turn has room for more.
@@ -14,25 +16,36 @@ package protocol SocketWriter: AnyObject {
 
 /// The order in which connections are written to at the end of a turn.
 ///
-/// Connections with little output come first, in the order of arrival; those that come after others wait in a queue of
-/// their own. A connection that is not reached in one turn keeps its place for the next.
+/// Connections with little output come first: of each user one after the other, and of one user's in the order of arrival.
+/// Those that come after others wait in a queue of their own. A connection that is not reached in one turn keeps its place
+/// for the next.
 package final class WritingOrder {
-    @exclusivity(unchecked) private var first = Line()
+    /// By the number of their user, and the users of whom there are some, each once.
+    @exclusivity(unchecked) private var first: [Line] = []
+    @exclusivity(unchecked) private var users = Line()
     @exclusivity(unchecked) private var later = Line()
     /// The connections in the second queue, by number: each is there at most once.
     @exclusivity(unchecked) private var isPutOff: [Bool] = []
 
     package init() {}
 
-    package var isEmpty: Bool { first.isEmpty && later.isEmpty }
+    package var isEmpty: Bool { users.isEmpty && later.isEmpty }
 
     /// Output is to be written to a connection, or it is to be checked.
-    package func add(_ id: ConnectionID) { first.append(id) }
+    package func add(_ id: ConnectionID, of user: Int) {
+        while first.count <= user { first.append(Line()) }
+        if first[user].isEmpty { users.append(user) }
+        first[user].append(id)
+    }
+
+    private func addReady(_ writer: some SocketWriter) {
+        writer.takeReady { add($0, of: writer.userNumber(of: $0)) }
+    }
 
     /// Writes to all connections that are due, as far as the turn has room; the others, and those that become ready at
     /// its end, are due in the next one.
     package func write(with writer: some SocketWriter) {
-        writer.takeReady { add($0) }
+        addReady(writer)
         var isOneServed = false
         while true {
             if writer.hasRoom, let id = takeFirst(writer) {
@@ -45,18 +58,20 @@ package final class WritingOrder {
                 break
             }
         }
-        writer.takeReady { add($0) }
+        addReady(writer)
     }
 
     /// The next one of the first queue, including those that have become ready meanwhile.
     private func takeFirst(_ writer: some SocketWriter) -> ConnectionID? {
         if let id = takeWaiting(writer) { return id }
-        writer.takeReady { add($0) }
+        addReady(writer)
         return takeWaiting(writer)
     }
 
     private func takeWaiting(_ writer: some SocketWriter) -> ConnectionID? {
-        while let id = first.takeFirst() {
+        while let user = users.takeFirst() {
+            let id = first[user].takeFirst()!
+            if !first[user].isEmpty { users.append(user) }
             guard writer.comesLater(id) else { return id }
             putOff(id)
         }
@@ -76,16 +91,16 @@ package final class WritingOrder {
         later.append(id)
     }
 
-    /// A queue: first come, first served.
+    /// A queue of numbers: first come, first served.
     private struct Line {
-        private var ids: [ConnectionID] = []
+        private var ids: [Int] = []
         private var head = 0
 
         var isEmpty: Bool { head == ids.count }
 
-        mutating func append(_ id: ConnectionID) { ids.append(id) }
+        mutating func append(_ id: Int) { ids.append(id) }
 
-        mutating func takeFirst() -> ConnectionID? {
+        mutating func takeFirst() -> Int? {
             guard head < ids.count else { return nil }
             let id = ids[head]
             head += 1

@@ -1,4 +1,5 @@
 import CLinux
+import Glibc
 import Logging
 
 /// Raises the limit of open descriptors to what the configured connections need.
@@ -20,6 +21,21 @@ package enum DescriptorLimit {
     }
 
     static func raise(for connections: Int, _ logger: Logger) {
+        raiseLimit(for: connections, logger)
+        growTable(for: connections)
+    }
+
+    /// Has the kernel make its table of descriptors as large as it will be: when it grows while there are several threads,
+    /// the one that opens a connection waits for some ten milliseconds, and everybody with it.
+    private static func growTable(for connections: Int) {
+        let descriptor = linux_duplicate(STDIN_FILENO, Int32(clamping: min(connections, tableGrownAtOnce)))
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Descriptors for which there is room from the start: each takes some eight bytes.
+    private static let tableGrownAtOnce = 65_536
+
+    private static func raiseLimit(for connections: Int, _ logger: Logger) {
         var soft: UInt64 = 0
         var hard: UInt64 = 0
         let wanted = UInt64(connections) + reserve

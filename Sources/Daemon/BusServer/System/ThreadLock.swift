@@ -51,20 +51,27 @@ final class ThreadLock: @unchecked Sendable {
     }
 }
 
-/// Runs something on a thread of its own.
-func startThread(named name: String, _ body: @escaping @Sendable () -> Void) {
+/// Runs something on a thread of its own, nicer than others by `niceness`.
+func startThread(
+    named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void
+) {
     final class Body {
         let run: @Sendable () -> Void
         let name: String
-        init(_ name: String, _ run: @escaping @Sendable () -> Void) { (self.name, self.run) = (name, run) }
+        let niceness: Int32
+        init(_ name: String, _ niceness: Int32, _ run: @escaping @Sendable () -> Void) {
+            (self.name, self.niceness, self.run) = (name, niceness, run)
+        }
     }
     var thread = pthread_t()
-    let argument = Unmanaged.passRetained(Body(name, body)).toOpaque()
+    let argument = Unmanaged.passRetained(Body(name, niceness, body)).toOpaque()
     let result = pthread_create(
         &thread, nil,
         { argument in
             let body = Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue()
             linux_name_thread(body.name)
+            // On Linux this affects the calling thread only.
+            if body.niceness > 0 { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, body.niceness) }
             body.run()
             return nil
         }, argument)

@@ -40,6 +40,9 @@ int linux_epoll_wait(int epoll, linux_epoll_event *events, int most, int millise
 static inline uint32_t linux_epoll_events(const linux_epoll_event *event) { return event->events; }
 static inline uint64_t linux_epoll_token(const linux_epoll_event *event) { return event->data.u64; }
 
+/* Duplicates a descriptor to the first free one from `least` on, closed on exec. */
+int linux_duplicate(int fd, int least);
+
 /* Makes the calling thread alone act as another user: what it connects to sees that one. Takes root. */
 int linux_become_user(uint32_t uid);
 
