@@ -24,6 +24,9 @@ extension Engine {
     /// Whether several users have been active lately, so that turns should be short.
     package var isShared: Bool { scheduler.isShared }
 
+    /// Somebody who is no client yet takes the owner's time, as another user does.
+    package func noteStrangers() { scheduler.noteActivity(of: users.strangers) }
+
     /// Reading sockets has taken as long as it may, whatever was counted: what comes now waits for its turn.
     package func closeTurn() { clock.close() }
 

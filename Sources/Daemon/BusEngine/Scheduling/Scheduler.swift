@@ -190,8 +190,12 @@ final class Scheduler {
         } else {
             (otherActive, otherActiveAt) = (latestActive, latestActiveAt)
             (latestActive, latestActiveAt) = (connection.id, clock.now)
-            if connection.user !== latestUser { (latestUser, usersChangedAt) = (connection.user, clock.now) }
+            noteActivity(of: connection.user)
         }
+    }
+
+    func noteActivity(of user: User) {
+        if user !== latestUser { (latestUser, usersChangedAt) = (user, clock.now) }
     }
 
     /// Whether several users have been active lately.

@@ -39,7 +39,10 @@ extension EventLoop {
         let ready = strangers.poller.poll(&calls)
         // Reading one may turn another away, whose event is then void.
         let tokens = (0..<ready).map { strangers.poller.event($0).token }
-        let end = MonotonicClock.nanoseconds() + LoopLimits.handshakeNanoseconds
+        engine.noteStrangers()
+        let end =
+            MonotonicClock.nanoseconds()
+            + (engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.handshakeNanoseconds)
         for token in tokens {
             hear(token, among: strangers)
             // The others are reported again.

@@ -26,7 +26,10 @@ struct HostileBench {
             for connections in attack.forms {
                 var busyLatency: Double?
                 if user != nil, connections > 0, attack.name != AttackCatalog.busy.name {
-                    busyLatency = try run(AttackCatalog.busy, connections).milliseconds(0.99)
+                    // On the same kind of bus.
+                    var busy = AttackCatalog.busy
+                    busy.setUp.hasLog = attack.setUp.hasLog
+                    busyLatency = try run(busy, connections).milliseconds(0.99)
                 }
                 var result = try run(attack, connections)
                 result.busyLatency = busyLatency
