@@ -104,12 +104,29 @@ import Testing
         }
     }
 
+    /// By another user, each is measured beside one who is only busy.
+    @Test(.enabled(if: geteuid() == 0, "Only root can act as another user."))
+    func attacksByAnotherUserAreComparedWithABusyOne() throws {
+        let words = ["--scenario", "hostile", "--seconds", "0.2", "--user", "65533"]
+        let attacks = ["rules", "handshakes"]
+        let lines = try run(words + attacks.flatMap { ["--attack", $0] }, statuses: [0, 1])
+        #expect(lines.map { $0["connections"] as? Int } == [1, 50, 1, 50])
+        for line in lines {
+            #expect(line["failed"] as? Int == 0, "\(line["failures"] ?? "")")
+            #expect(line["timesBusy"] as? Double ?? 0 > 0)
+            #expect(line["hostileBytes"] as? Int ?? 0 > 0)
+            #expect(line["hostileRefusals"] as? Int == 0, "\(line["hostileRefusal"] ?? "")")
+        }
+        // Without being asked as another user there is nothing to compare with.
+        #expect(try start(["--user", "65533"]).wait().status == 64)
+    }
+
     @Test func attacksMakeATable() throws {
         let words = ["--scenario", "hostile", "--seconds", "0.2", "--attack", "nobody", "--daemon", daemon]
         let rows = try text(words, statuses: [0, 1]).components(separatedBy: "\n\n")
         let columns = [
             "attack", "conns", "p50 ms", "p99 ms", "max ms", "silence ms", "failed", "CPU", "peak MB",
-            "after MB", "beat s", "verdict",
+            "after MB", "beat s", "of busy", "verdict",
         ]
         let table = try #require(rows.first { $0.contains("verdict") }).split(separator: "\n").suffix(2)
         let head = try #require(table.first)

@@ -29,7 +29,7 @@ final class Scheduler {
     @exclusivity(unchecked) private var otherActive = -1
     @exclusivity(unchecked) private var otherActiveAt = Int.min / 2
     /// The user who was active last, and when one was before who is another.
-    @exclusivity(unchecked) private unowned(unsafe) var latestUser: User
+    @exclusivity(unchecked) private var latestUser: User
     @exclusivity(unchecked) private var usersChangedAt = Int.min / 2
 
     init(_ clock: TurnClock, _ users: Users) {

@@ -64,6 +64,8 @@ extension BusTests {
     }
 
     @Test func clientIsKnownByUserProcessAndUnit() throws {
+        try host.harness.check("useradd", "--no-create-home", "--groups", "fluxbus", "ringer")
+        defer { _ = try? host.harness.run("userdel", "ringer") }
         let watcher = try host.connect()
         _ = try watcher.ask(#"{"op":"create","store":"door/known","ifMissing":true}"#)
         _ = try watcher.ask(#"{"op":"subscribe","store":"door/known","actions":true}"#)
@@ -73,14 +75,14 @@ extension BusTests {
             [Service]
             Type=oneshot
             RemainAfterExit=yes
-            User=nobody
+            User=ringer
             Group=fluxbus
             ExecStart=/usr/bin/fluxbus dispatch door/known close
             """)
         try host.harness.check("systemctl", "daemon-reload")
         try host.harness.check("systemctl", "start", "ringer.service")
         let event = try #require(try watcher.line())
-        let user = try host.harness.check("id", "-u", "nobody")
+        let user = try host.harness.check("id", "-u", "ringer")
         let process = try host.harness.property("ExecMainPID", of: "ringer.service")
         for member in [#""uid":\#(user)"#, #""pid":\#(process)"#, #""unit":"ringer.service""#] {
             #expect(event.contains(member), "\(event)")
