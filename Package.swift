@@ -234,7 +234,8 @@ let package = Package(
             name: "SystemdTests",
             dependencies: [
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
-                "TestFiles", "TestServer", "fluxbus", "fluxbusd", "systemd-probe", logging,
+                "TestCertificates", "TestFiles", "TestServer", "fluxbus", "fluxbusd", "systemd-probe",
+                logging,
             ]),
         .testTarget(
             name: "BusServerTests",
