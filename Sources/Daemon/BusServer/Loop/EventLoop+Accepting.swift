@@ -28,7 +28,10 @@ extension EventLoop {
     }
 
     private func accept(from listener: Listener) {
-        for _ in 0..<LoopLimits.acceptedPerTurn {
+        // One that comes may take the place of another whose handshake has to be tried first.
+        let end = MonotonicClock.nanoseconds() + LoopLimits.sharedTurnNanoseconds
+        for count in 0..<LoopLimits.acceptedPerTurn {
+            if count > 0, engine.isShared, MonotonicClock.nanoseconds() > end { return }
             var address = sockaddr_storage()
             switch SystemCall.accept(listener.descriptor, address: &address) {
             case .connection(let descriptor):
