@@ -57,6 +57,8 @@ let package = Package(
             name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
+        // The log that the members of one bus share: what an engine behind it promises. No I/O.
+        .target(name: "BusCluster"),
         // YAML and JSON files, read into values that know their line.
         .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "CYAML"]),
         // A directory of files, compiled into state types.
@@ -252,6 +254,7 @@ let floors = [
     // Pure: what every machine that applies the same entries agrees on. No I/O, no clock.
     "Sources/Core": [
         "BusJSON", "BusState", "BusProtocol", "BusSource", "BusLogic", "BusMachine", "BusHistory",
+        "BusCluster",
     ],
     "Sources/Daemon": [
         "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "Systemd", "BusServer", "FluxBusDaemon",

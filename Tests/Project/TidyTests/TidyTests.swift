@@ -45,6 +45,7 @@ import Testing
         "BusMachine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
         "BusEngine": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
         "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
+        "BusCluster": [],
         "BusYAML": ["BusJSON", "BusSource", "CYAML"],
         "BusDefinitions": ["BusJSON", "BusLogic", "BusSource", "BusYAML"],
         "BusServer": [
