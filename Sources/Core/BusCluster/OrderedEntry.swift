@@ -6,8 +6,9 @@ package struct OrderedEntry: Equatable, Sendable {
         case joined(member: String, report: [UInt8])
         /// A member reports something else. Reports may be skipped: only the last one of each member counts.
         case reported(member: String, incarnation: Int, report: [UInt8])
-        /// A member's lease has ended, or it has left, or somebody has ended it.
-        case ended(member: String)
+        /// Leases of members have ended, or they have left, or somebody has ended them. Mostly one; several are in the
+        /// order in which their consequences are to come, the same for all readers.
+        case ended(members: [String])
     }
 
     package let place: Int
