@@ -59,6 +59,10 @@ let package = Package(
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
         // The log that the members of one bus share: what an engine behind it promises. No I/O.
         .target(name: "BusCluster"),
+        // libcurl, which carries requests to etcd: connections kept open, streams, TLS with certificates, on one thread.
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        // The shared log on an etcd, by its JSON gateway. Nothing of what entries mean; CLinux names its thread.
+        .target(name: "EtcdLog", dependencies: ["BusCluster", "BusJSON", "CCurl", "CLinux"]),
         // YAML and JSON files, read into values that know their line.
         .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "CYAML"]),
         // A directory of files, compiled into state types.
@@ -257,13 +261,13 @@ let floors = [
         "BusCluster",
     ],
     "Sources/Daemon": [
-        "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "Systemd", "BusServer", "FluxBusDaemon",
+        "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "EtcdLog", "Systemd", "BusServer", "FluxBusDaemon",
         "fluxbusd",
     ],
     "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
     "Sources/Tools": ["TypeCode", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     // C libraries, and TLS for both ends of a connection.
-    "Sources/System": ["BusTLS", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML"],
+    "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML"],
 
     "Tests/Core": ["BusJSONTests", "BusLogicTests"],
     "Tests/Daemon": [

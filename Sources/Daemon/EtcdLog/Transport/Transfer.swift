@@ -1,0 +1,52 @@
+import CCurl
+
+/// One request on its way, with what has come of its answer.
+final class Transfer {
+    enum Outcome {
+        /// The whole answer, with the status of HTTP.
+        case answered(status: Int, body: [UInt8])
+        /// - Parameter wasSent: Something of the request has left, so the server may act on it.
+        case failed(CURLcode, String, wasSent: Bool)
+    }
+
+    /// What becomes of bytes that come in.
+    enum Reception {
+        case taken
+        /// They are to come again later.
+        case later
+        /// The transfer is to end.
+        case enough
+    }
+
+    let easy: UnsafeMutableRawPointer
+    /// For streams: gets the bytes of an answer of status 200 as they come.
+    var receive: ((UnsafeRawBufferPointer) -> Reception)?
+    /// Called once, unless the transfer is cancelled.
+    var finish: ((Outcome) -> Void)?
+    private(set) var body: [UInt8] = []
+    var isPaused = false
+    private var headers: UnsafeMutablePointer<curl_slist>?
+
+    init(_ easy: UnsafeMutableRawPointer) { self.easy = easy }
+
+    deinit { curl_slist_free_all(headers) }
+
+    /// Before it starts; kept as long as the transfer.
+    func setHeaders(_ lines: [String]) {
+        for line in lines { headers = curl_slist_append(headers, line) }
+        _ = curl_set_headers(easy, headers)
+    }
+
+    var status: Int { curl_number(easy, CURLINFO_RESPONSE_CODE) }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Reception {
+        if let receive, status == 200 {
+            let reception = receive(bytes)
+            if reception == .later { isPaused = true }
+            return reception
+        }
+        guard body.count + bytes.count <= EtcdLimits.answer else { return .enough }
+        body += bytes
+        return .taken
+    }
+}

@@ -1,0 +1,102 @@
+import BusCluster
+import BusJSON
+
+/// An answer of etcd, or one message of a stream. Whatever bytes came: nothing is taken for granted, absent is zero.
+struct EtcdReply {
+    let endpoint: String
+    let json: JSON
+
+    init(_ endpoint: String, _ body: [UInt8]) throws(EtcdFault) {
+        do throws(JSONError) {
+            json = try JSON(parsing: body)
+        } catch {
+            throw .unexpected(endpoint, "an answer that is no JSON (\(error))")
+        }
+        guard json.object != nil else { throw .unexpected(endpoint, "an answer that is no object") }
+        self.endpoint = endpoint
+    }
+
+    private init(_ endpoint: String, _ json: JSON) {
+        self.endpoint = endpoint
+        self.json = json
+    }
+
+    /// What a message of a stream holds.
+    func streamed() throws(EtcdFault) -> EtcdReply {
+        if let error = json["error"] {
+            // As the gateway of 3.4 writes it, or that of later versions.
+            let code = (error["grpc_code"] ?? error["code"])?.int ?? 2
+            throw EtcdFault(endpoint, code: code, words: error["message"]?.string ?? "")
+        }
+        guard let result = json["result"], result.object != nil else {
+            throw .unexpected(endpoint, "a message without a result")
+        }
+        return EtcdReply(endpoint, result)
+    }
+
+    // MARK: - Members of answers
+
+    func number(_ name: String) throws(EtcdFault) -> Int { try Self.number(json, name, endpoint) }
+
+    /// The state of the store that the answer speaks of.
+    func revision() throws(EtcdFault) -> Int {
+        try Self.number(json["header"] ?? .null, "revision", endpoint)
+    }
+
+    /// Empty where the answer tells none.
+    var cluster: String { json["header"]?["cluster_id"]?.string ?? "" }
+
+    func flag(_ name: String) -> Bool { json[name]?.bool ?? false }
+
+    func text(_ name: String) -> String { json[name]?.string ?? "" }
+
+    /// The keys of a range.
+    func keys() throws(EtcdFault) -> [EtcdKey] {
+        var keys: [EtcdKey] = []
+        for key in json["kvs"]?.array ?? [] { keys.append(try EtcdKey(key, endpoint)) }
+        return keys
+    }
+
+    /// The keys that a transaction's n-th operation found.
+    func keys(ofOperation index: Int) throws(EtcdFault) -> [EtcdKey] {
+        guard let operations = json["responses"]?.array, operations.indices.contains(index),
+            let range = operations[index]["response_range"]
+        else { throw .unexpected(endpoint, "an answer without what was asked for") }
+        return try EtcdReply(endpoint, range).keys()
+    }
+
+    /// Numbers of 64 bits come as strings.
+    static func number(_ json: JSON, _ name: String, _ endpoint: String) throws(EtcdFault) -> Int {
+        switch json[name] {
+        case nil, .null?: return 0
+        case .int(let number)? where number >= 0: return number
+        case .string(let text)?:
+            if let number = Int(text), number >= 0 { return number }
+            fallthrough
+        default: throw .unexpected(endpoint, "an answer in which \(name) is no number")
+        }
+    }
+}
+
+/// A key with its value, as far as they were asked for.
+struct EtcdKey: Equatable {
+    let key: [UInt8]
+    let value: [UInt8]
+    let created: Int
+    let modified: Int
+    let version: Int
+    /// 0: none.
+    let lease: Int
+
+    init(_ json: JSON, _ endpoint: String) throws(EtcdFault) {
+        guard let key = Base64.decode(json["key"]?.string ?? ""),
+            let value = Base64.decode(json["value"]?.string ?? "")
+        else { throw .unexpected(endpoint, "a key that is no base64") }
+        self.key = key
+        self.value = value
+        created = try EtcdReply.number(json, "create_revision", endpoint)
+        modified = try EtcdReply.number(json, "mod_revision", endpoint)
+        version = try EtcdReply.number(json, "version", endpoint)
+        lease = try EtcdReply.number(json, "lease", endpoint)
+    }
+}
