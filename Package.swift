@@ -188,6 +188,13 @@ let package = Package(
                 "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusServer",
                 "TestStorage", "TestSupport",
             ]),
+        // Servers of etcd for tests.
+        .target(name: "TestEtcd", dependencies: ["TestFiles"]),
+        .testTarget(
+            name: "EtcdLogTests",
+            dependencies: [
+                "BusCluster", "BusJSON", "CCurl", "EtcdLog", "TestCertificates", "TestEtcd", "TestSupport",
+            ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
         .testTarget(
             name: "BusTypesTests",
@@ -261,7 +268,8 @@ let floors = [
         "BusCluster",
     ],
     "Sources/Daemon": [
-        "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "EtcdLog", "Systemd", "BusServer", "FluxBusDaemon",
+        "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "EtcdLog", "Systemd", "BusServer",
+        "FluxBusDaemon",
         "fluxbusd",
     ],
     "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
@@ -273,7 +281,8 @@ let floors = [
     "Tests/Daemon": [
         "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "AccessTests", "HostileClientTests",
         "SimulationTests",
-        "TranscriptTests", "CostTests", "BusLogTests", "DurabilityTests", "SystemdTests", "BusServerTests",
+        "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "DurabilityTests", "SystemdTests",
+        "BusServerTests",
         "FluxBusDaemonTests",
     ],
     "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
@@ -282,7 +291,8 @@ let floors = [
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     "Tests/Support": [
-        "TestCertificates", "TestSupport", "TestFiles", "TestServer", "TestStorage", "CMallocCount",
+        "TestCertificates", "TestEtcd", "TestSupport", "TestFiles", "TestServer", "TestStorage",
+        "CMallocCount",
         "CThreadOrder",
     ],
 ]

@@ -1,0 +1,157 @@
+import Foundation
+import Synchronization
+import TestFiles
+
+/// An etcd of one test, of one server or several on loopback, with its data in a directory of its own. Its servers are killed
+/// when it is let go, and with the process at the latest.
+package final class TestEtcd: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// What its servers show and want to see, as paths of PEM files.
+    package struct Certificates: Sendable {
+        package let authority: String
+        package let certificate: String
+        package let key: String
+
+        package init(authority: String, certificate: String, key: String) {
+            self.authority = authority
+            self.certificate = certificate
+            self.key = key
+        }
+    }
+
+    package static let isInstalled =
+        access(path(of: "etcd"), X_OK) == 0 && access(path(of: "etcdctl"), X_OK) == 0
+    /// For tests that are skipped.
+    package static let isMissing = "etcd is missing; deploy/prepare etcd-server etcd-client installs it."
+
+    /// Where clients reach its servers.
+    package let endpoints: [String]
+    private let peers: [String]
+    private let directory = TemporaryDirectory()
+    private let certificates: Certificates?
+    private let processes: Mutex<[Int: Int32]> = Mutex([:])
+
+    /// Those that run, so that none outlives the process.
+    private static let running: Mutex<Set<Int32>> = {
+        atexit { for process in TestEtcd.running.withLock({ $0 }) { Glibc.kill(process, SIGKILL) } }
+        return Mutex([])
+    }()
+
+    /// Starts the servers and does not wait: clients try until they are there.
+    package init(servers count: Int = 1, certificates: Certificates? = nil) throws {
+        let ports = try FreePorts.take(2 * count)
+        let scheme = certificates == nil ? "http" : "https"
+        endpoints = ports[..<count].map { "\(scheme)://127.0.0.1:\($0)" }
+        peers = ports[count...].map { "http://127.0.0.1:\($0)" }
+        self.certificates = certificates
+        for index in 0..<count { try start(index) }
+    }
+
+    deinit { for index in endpoints.indices { kill(index) } }
+
+    private static func path(of program: String) -> String { "/usr/bin/\(program)" }
+
+    // MARK: - Its servers
+
+    /// Starts a server, with the data that it had.
+    package func start(_ index: Int) throws {
+        let cluster = peers.enumerated().map { "s\($0)=\($1)" }.joined(separator: ",")
+        var words = [
+            "--name", "s\(index)", "--data-dir", "\(directory.path)/s\(index)",
+            "--listen-client-urls", endpoints[index], "--advertise-client-urls", endpoints[index],
+            "--listen-peer-urls", peers[index], "--initial-advertise-peer-urls", peers[index],
+            "--initial-cluster", cluster, "--log-level", "error", "--logger", "zap",
+            // Elections take a third of a second, so that leases of one second are possible, and short outages.
+            "--heartbeat-interval", "30", "--election-timeout", "300",
+        ]
+        if let certificates {
+            words += [
+                "--cert-file", certificates.certificate, "--key-file", certificates.key,
+                "--trusted-ca-file", certificates.authority, "--client-cert-auth",
+            ]
+        }
+        let process = try Self.spawn(Self.path(of: "etcd"), words)
+        processes.withLock { $0[index] = process }
+        Self.running.withLock { _ = $0.insert(process) }
+    }
+
+    /// Ends a server as a crash does.
+    package func kill(_ index: Int) {
+        guard let process = processes.withLock({ $0.removeValue(forKey: index) }) else { return }
+        Glibc.kill(process, SIGKILL)
+        waitpid(process, nil, 0)
+        Self.running.withLock { _ = $0.remove(process) }
+    }
+
+    /// Stops a server, or lets it go on.
+    package func signal(_ index: Int, _ number: Int32) {
+        if let process = processes.withLock({ $0[index] }) { Glibc.kill(process, number) }
+    }
+
+    private static func spawn(_ path: String, _ words: [String]) throws -> Int32 {
+        var arguments = ([path] + words).map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        // It has no variables: ETCD_… are settings, and those of proxies are for other things.
+        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+        var files = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&files)
+        defer { posix_spawn_file_actions_destroy(&files) }
+        for descriptor in 0...2 as ClosedRange<Int32> {
+            posix_spawn_file_actions_addopen(&files, descriptor, "/dev/null", O_RDWR, 0)
+        }
+        var process: pid_t = 0
+        guard posix_spawn(&process, path, &files, nil, &arguments, &environment) == 0 else {
+            throw Failure(description: "\(path) can't be started.")
+        }
+        return process
+    }
+
+    // MARK: - Its own client
+
+    /// Runs etcdctl, which waits until there is a server; what it puts out.
+    @discardableResult
+    package func control(_ words: String, user: String? = nil) throws -> String {
+        let program = Process()
+        program.executableURL = URL(fileURLWithPath: Self.path(of: "etcdctl"))
+        program.arguments =
+            ["--endpoints", endpoints.joined(separator: ","), "--dial-timeout", "10s", "--command-timeout", "10s"]
+            + (user.map { ["--user", $0] } ?? []) + words.split(separator: " ").map(String.init)
+        program.environment = ["ETCDCTL_API": "3"]
+        let output = Pipe()
+        program.standardInput = FileHandle.nullDevice
+        program.standardOutput = output
+        program.standardError = output
+        try program.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        program.waitUntilExit()
+        guard program.terminationStatus == 0 else { throw Failure(description: "etcdctl \(words): \(text)") }
+        return text
+    }
+}
+
+/// Ports of loopback on which nobody listens. Somebody else might take one before it is used; the kernel gives those that
+/// were free for longest, so that does not happen in practice.
+package enum FreePorts {
+    package static func take(_ count: Int) throws -> [UInt16] {
+        var descriptors: [Int32] = []
+        defer { for descriptor in descriptors { close(descriptor) } }
+        return try (0..<count).map { _ in
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            descriptors.append(descriptor)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isBound = withUnsafeMutablePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+                }
+            }
+            guard isBound else { throw TestEtcd.Failure(description: "There is no free port on loopback.") }
+            return UInt16(bigEndian: address.sin_port)
+        }
+    }
+}
