@@ -33,6 +33,7 @@ final class LogOwner {
     // MARK: - Waiting
 
     /// Takes events until one is what the test looks for; entries are kept, and other events for later.
+    @discardableResult
     func wait<Found>(
         _ what: String, seconds: Int = 15, _ find: (OrderedLogEvent) -> Found?
     ) throws -> Found {
@@ -53,7 +54,7 @@ final class LogOwner {
             events.removeAll { if case .entry = $0 { true } else { false } }
             if let found { return found }
             if news.isEmpty, bell.wait(timeout: deadline) == .timedOut {
-                throw Silence(description: "There is no \(what); there are \(events).")
+                throw Silence(description: "There is no \(what); there are \(events), behind \(entries).")
             }
         }
     }

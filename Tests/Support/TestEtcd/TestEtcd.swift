@@ -117,7 +117,10 @@ package final class TestEtcd: Sendable {
         let program = Process()
         program.executableURL = URL(fileURLWithPath: Self.path(of: "etcdctl"))
         program.arguments =
-            ["--endpoints", endpoints.joined(separator: ","), "--dial-timeout", "10s", "--command-timeout", "10s"]
+            [
+                "--endpoints", endpoints.joined(separator: ","), "--dial-timeout", "10s", "--command-timeout",
+                "10s",
+            ]
             + (user.map { ["--user", $0] } ?? []) + words.split(separator: " ").map(String.init)
         program.environment = ["ETCDCTL_API": "3"]
         let output = Pipe()

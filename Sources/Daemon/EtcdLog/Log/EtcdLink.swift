@@ -70,7 +70,9 @@ final class EtcdLink {
     func call(_ request: EtcdRequest, _ answer: @escaping Answer) {
         switch state {
         case .live: send(request, mayRenewToken: true, answer)
-        case .searching where isAttached != false && held.count < EtcdLimits.heldCalls:
+        // Before the first search, too, there is one to wait for.
+        case .searching where isAttached != false && held.count < EtcdLimits.heldCalls,
+            .resting where isAttached == nil && held.count < EtcdLimits.heldCalls:
             held.append((request, answer))
         case .searching, .resting:
             // Nothing was sent, whatever became of requests before.
@@ -240,11 +242,18 @@ final class EtcdLink {
                 case CURLE_OPERATION_TIMEDOUT: (.timedOut, "see how etcd and the network do")
                 case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
                     (.untrusted, "check its certificate and `ca`")
+                // With TLS 1.3 a server refuses our certificate when the handshake is over for us.
+                case CURLE_RECV_ERROR where words.contains("SSL routines"),
+                    CURLE_SEND_ERROR where words.contains("SSL routines"):
+                    (.untrusted, "check our certificate and etcd's authorities")
                 case CURLE_SSL_CONNECT_ERROR: (.untrusted, "check that both speak TLS, and our certificate")
                 case CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE, CURLE_URL_MALFORMAT,
                     CURLE_UNSUPPORTED_PROTOCOL:
                     (.unusable, "check the addresses and the files of `cluster`")
                 case CURLE_WRITE_ERROR: (.unexpected, "its answer is too long: check that it is an etcd")
+                case CURLE_RECV_ERROR where endpoint.hasPrefix("https:"),
+                    CURLE_SEND_ERROR where endpoint.hasPrefix("https:"):
+                    (.unreachable, "check that etcd runs there, and that it trusts our certificate")
                 default: (.unreachable, "check that etcd runs there and the address is right")
                 }
             return EtcdFault(.server, mayHappen: wasSent, kind, "\(endpoint) fails (\(words)): \(advice).")

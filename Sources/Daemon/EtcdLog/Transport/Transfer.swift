@@ -27,9 +27,25 @@ final class Transfer {
     var isPaused = false
     private var headers: UnsafeMutablePointer<curl_slist>?
 
-    init(_ easy: UnsafeMutableRawPointer) { self.easy = easy }
+    /// Where libcurl says in words what went wrong.
+    private let words = UnsafeMutableBufferPointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
-    deinit { curl_slist_free_all(headers) }
+    init(_ easy: UnsafeMutableRawPointer) {
+        self.easy = easy
+        words.initialize(repeating: 0)
+        _ = curl_set_pointer(easy, CURLOPT_ERRORBUFFER, words.baseAddress)
+    }
+
+    deinit {
+        curl_slist_free_all(headers)
+        words.deallocate()
+    }
+
+    /// What went wrong, in libcurl's words.
+    func description(of code: CURLcode) -> String {
+        let said = String(decoding: words.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return said.isEmpty ? String(cString: curl_easy_strerror(code)) : said
+    }
 
     /// Before it starts; kept as long as the transfer.
     func setHeaders(_ lines: [String]) {

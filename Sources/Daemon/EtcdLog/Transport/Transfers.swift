@@ -121,7 +121,7 @@ final class Transfers: @unchecked Sendable {
     private func outcome(of transfer: Transfer, _ result: CURLcode) -> Transfer.Outcome {
         if result == CURLE_OK { return .answered(status: transfer.status, body: transfer.body) }
         return .failed(
-            result, String(cString: curl_easy_strerror(result)),
+            result, transfer.description(of: result),
             wasSent: curl_number(transfer.easy, CURLINFO_REQUEST_SIZE) > 0)
     }
 

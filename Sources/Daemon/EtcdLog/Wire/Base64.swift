@@ -1,7 +1,7 @@
 import BusJSON
 
 /// Base64 with padding, as etcd's gateway writes bytes.
-enum Base64 {
+package enum Base64 {
     private static let letters = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     /// What each byte stands for; 255: nothing.
@@ -12,7 +12,7 @@ enum Base64 {
     }()
     private static let pad = UInt8(ascii: "=")
 
-    static func append(_ bytes: UnsafeRawBufferPointer, to writer: ByteWriter) {
+    package static func append(_ bytes: UnsafeRawBufferPointer, to writer: ByteWriter) {
         writer.reserve((bytes.count + 2) / 3 * 4)
         letters.withUnsafeBufferPointer { letters in
             var place = 0
@@ -36,7 +36,7 @@ enum Base64 {
     }
 
     /// Nil for what is not base64 with its padding.
-    static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         var text = text
         return text.withUTF8 { decode($0) }
     }

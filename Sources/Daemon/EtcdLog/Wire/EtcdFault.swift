@@ -2,8 +2,8 @@ import BusCluster
 import BusJSON
 
 /// Why a request to etcd brought nothing, and what that means for the next step.
-struct EtcdFault: Error, Equatable, Sendable {
-    enum Kind: Equatable, Sendable {
+package struct EtcdFault: Error, Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
         /// This server is no good at the moment; another one may be.
         case server
         /// The token is no longer valid: a new one, then the same request.
@@ -17,23 +17,23 @@ struct EtcdFault: Error, Equatable, Sendable {
         case refused
     }
 
-    let kind: Kind
+    package let kind: Kind
     /// Whether the request may be carried out nevertheless, now or later.
-    let mayHappen: Bool
-    let failure: OrderedLogFailure
+    package let mayHappen: Bool
+    package let failure: OrderedLogFailure
 
-    init(_ kind: Kind, mayHappen: Bool, _ failure: OrderedLogFailure) {
+    package init(_ kind: Kind, mayHappen: Bool, _ failure: OrderedLogFailure) {
         self.kind = kind
         self.mayHappen = mayHappen
         self.failure = failure
     }
 
-    init(_ kind: Kind, mayHappen: Bool, _ why: OrderedLogFailure.Kind, _ message: String) {
+    package init(_ kind: Kind, mayHappen: Bool, _ why: OrderedLogFailure.Kind, _ message: String) {
         self.init(kind, mayHappen: mayHappen, OrderedLogFailure(why, message))
     }
 
     /// An answer that can't be understood: whatever gave it is no etcd that works.
-    static func unexpected(_ endpoint: String, _ what: String) -> EtcdFault {
+    package static func unexpected(_ endpoint: String, _ what: String) -> EtcdFault {
         EtcdFault(
             .server, mayHappen: true, .unexpected,
             "\(endpoint) gives \(what): check that an etcd from 3.4 to 3.6 answers there.")
@@ -44,7 +44,7 @@ struct EtcdFault: Error, Equatable, Sendable {
     /// - Parameters:
     ///   - status: Of HTTP.
     ///   - body: Of the answer: `{"error": …, "code": …}`, where etcd itself gives it.
-    init(_ endpoint: String, status: Int, body: [UInt8]) {
+    package init(_ endpoint: String, status: Int, body: [UInt8]) {
         let reply = try? JSON(parsing: body)
         if let reply, let code = reply["code"]?.int {
             self.init(endpoint, code: code, words: (reply["message"] ?? reply["error"])?.string ?? "")
@@ -60,7 +60,7 @@ struct EtcdFault: Error, Equatable, Sendable {
     /// - Parameters:
     ///   - code: Of gRPC.
     ///   - words: What etcd says beside it.
-    init(_ endpoint: String, code: Int, words: String) {
+    package init(_ endpoint: String, code: Int, words: String) {
         let said = Self.shown(words)
         switch code {
         case 5 where words.contains("lease"):
@@ -102,7 +102,7 @@ struct EtcdFault: Error, Equatable, Sendable {
     }
 
     /// What a server says, fit to stand in a sentence.
-    private static func shown(_ words: String) -> String {
+    static func shown(_ words: String) -> String {
         let printable = words.unicodeScalars.filter { (0x20...0x7e).contains($0.value) }
         let text = String(String.UnicodeScalarView(printable)).prefix(EtcdLimits.words)
         return text.isEmpty ? "no reason given" : String(text)

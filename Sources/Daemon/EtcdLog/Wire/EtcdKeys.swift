@@ -5,31 +5,33 @@ import BusCluster
 ///
 /// So nothing has to be deleted when the log is trimmed, which every watcher would hear of; the number stays known for as
 /// long as the incarnation lives, whatever was trimmed; and the key goes with its lease.
-struct EtcdKeys: Sendable {
-    let prefix: String
+package struct EtcdKeys: Sendable {
+    package let prefix: String
 
-    init(bus: String) { prefix = "/fluxbus/\(bus)/" }
+    package init(bus: String) { prefix = "/fluxbus/\(bus)/" }
 
     /// All barriers are written here; what counts is that they come in order.
-    var barrier: String { prefix + "barrier" }
-    var members: String { prefix + "members/" }
-    func member(_ name: String) -> String { members + name }
-    func log(_ member: String, _ incarnation: Int) -> String { "\(prefix)log/\(member)-\(incarnation)" }
+    package var barrier: String { prefix + "barrier" }
+    package var members: String { prefix + "members/" }
+    package func member(_ name: String) -> String { members + name }
+    package func log(_ member: String, _ incarnation: Int) -> String {
+        "\(prefix)log/\(member)-\(incarnation)"
+    }
 
     /// The first key behind all that begin like this one.
-    static func end(of prefix: String) -> String {
+    package static func end(of prefix: String) -> String {
         // Prefixes end in a slash, and a zero follows the slash.
         String(prefix.dropLast()) + "0"
     }
 
-    enum Meaning: Equatable {
+    package enum Meaning: Equatable {
         case barrier
         case member(String)
         case log(member: String, incarnation: Int)
     }
 
     /// What a key is for; nil: nothing of ours.
-    func meaning(of key: [UInt8]) -> Meaning? {
+    package func meaning(of key: [UInt8]) -> Meaning? {
         let text = String(decoding: key, as: UTF8.self)
         guard text.hasPrefix(prefix) else { return nil }
         let rest = text.dropFirst(prefix.count)

@@ -2,11 +2,11 @@ import BusCluster
 import BusJSON
 
 /// An answer of etcd, or one message of a stream. Whatever bytes came: nothing is taken for granted, absent is zero.
-struct EtcdReply {
-    let endpoint: String
-    let json: JSON
+package struct EtcdReply {
+    package let endpoint: String
+    package let json: JSON
 
-    init(_ endpoint: String, _ body: [UInt8]) throws(EtcdFault) {
+    package init(_ endpoint: String, _ body: [UInt8]) throws(EtcdFault) {
         do throws(JSONError) {
             json = try JSON(parsing: body)
         } catch {
@@ -22,7 +22,7 @@ struct EtcdReply {
     }
 
     /// What a message of a stream holds.
-    func streamed() throws(EtcdFault) -> EtcdReply {
+    package func streamed() throws(EtcdFault) -> EtcdReply {
         if let error = json["error"] {
             // As the gateway of 3.4 writes it, or that of later versions.
             let code = (error["grpc_code"] ?? error["code"])?.int ?? 2
@@ -36,29 +36,29 @@ struct EtcdReply {
 
     // MARK: - Members of answers
 
-    func number(_ name: String) throws(EtcdFault) -> Int { try Self.number(json, name, endpoint) }
+    package func number(_ name: String) throws(EtcdFault) -> Int { try Self.number(json, name, endpoint) }
 
     /// The state of the store that the answer speaks of.
-    func revision() throws(EtcdFault) -> Int {
+    package func revision() throws(EtcdFault) -> Int {
         try Self.number(json["header"] ?? .null, "revision", endpoint)
     }
 
     /// Empty where the answer tells none.
-    var cluster: String { json["header"]?["cluster_id"]?.string ?? "" }
+    package var cluster: String { json["header"]?["cluster_id"]?.string ?? "" }
 
-    func flag(_ name: String) -> Bool { json[name]?.bool ?? false }
+    package func flag(_ name: String) -> Bool { json[name]?.bool ?? false }
 
-    func text(_ name: String) -> String { json[name]?.string ?? "" }
+    package func text(_ name: String) -> String { json[name]?.string ?? "" }
 
     /// The keys of a range.
-    func keys() throws(EtcdFault) -> [EtcdKey] {
+    package func keys() throws(EtcdFault) -> [EtcdKey] {
         var keys: [EtcdKey] = []
         for key in json["kvs"]?.array ?? [] { keys.append(try EtcdKey(key, endpoint)) }
         return keys
     }
 
     /// The keys that a transaction's n-th operation found.
-    func keys(ofOperation index: Int) throws(EtcdFault) -> [EtcdKey] {
+    package func keys(ofOperation index: Int) throws(EtcdFault) -> [EtcdKey] {
         guard let operations = json["responses"]?.array, operations.indices.contains(index),
             let range = operations[index]["response_range"]
         else { throw .unexpected(endpoint, "an answer without what was asked for") }
@@ -66,7 +66,7 @@ struct EtcdReply {
     }
 
     /// Numbers of 64 bits come as strings.
-    static func number(_ json: JSON, _ name: String, _ endpoint: String) throws(EtcdFault) -> Int {
+    package static func number(_ json: JSON, _ name: String, _ endpoint: String) throws(EtcdFault) -> Int {
         switch json[name] {
         case nil, .null?: return 0
         case .int(let number)? where number >= 0: return number
@@ -79,16 +79,16 @@ struct EtcdReply {
 }
 
 /// A key with its value, as far as they were asked for.
-struct EtcdKey: Equatable {
-    let key: [UInt8]
-    let value: [UInt8]
-    let created: Int
-    let modified: Int
-    let version: Int
+package struct EtcdKey: Equatable {
+    package let key: [UInt8]
+    package let value: [UInt8]
+    package let created: Int
+    package let modified: Int
+    package let version: Int
     /// 0: none.
-    let lease: Int
+    package let lease: Int
 
-    init(_ json: JSON, _ endpoint: String) throws(EtcdFault) {
+    package init(_ json: JSON, _ endpoint: String) throws(EtcdFault) {
         guard let key = Base64.decode(json["key"]?.string ?? ""),
             let value = Base64.decode(json["value"]?.string ?? "")
         else { throw .unexpected(endpoint, "a key that is no base64") }

@@ -1,13 +1,13 @@
 /// Cuts what comes in pieces into lines.
-struct LineCutter {
+package struct LineCutter {
     private var held: [UInt8] = []
     private let limit: Int
 
     /// - Parameter limit: The longest line, in bytes.
-    init(limit: Int) { self.limit = limit }
+    package init(limit: Int) { self.limit = limit }
 
     /// Gives the lines that are complete now; nil when one is longer than allowed.
-    mutating func take(_ bytes: UnsafeRawBufferPointer) -> [[UInt8]]? {
+    package mutating func take(_ bytes: UnsafeRawBufferPointer) -> [[UInt8]]? {
         var lines: [[UInt8]] = []
         var rest = bytes[...]
         while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {

@@ -5,8 +5,8 @@ import BusJSON
 ///
 /// A place is told once all of its changes are there: with the next one's first change, or with the end of a message that
 /// is no fragment. So what was told is a point from which the reading can go on.
-struct WatchReader {
-    enum Fact: Equatable {
+package struct WatchReader {
+    package enum Fact: Equatable {
         /// The server watches.
         case created
         case entry(OrderedEntry)
@@ -21,7 +21,7 @@ struct WatchReader {
     private let keys: EtcdKeys
     private let endpoint: String
     /// Up to here everything was told.
-    private(set) var place: Int
+    package private(set) var place: Int
     /// The changes of one revision that is still coming in.
     private var coming: (place: Int, changes: [Change]) = (0, [])
 
@@ -32,7 +32,7 @@ struct WatchReader {
     }
 
     /// - Parameter place: Up to here everything was told before.
-    init(_ keys: EtcdKeys, endpoint: String, behind place: Int) {
+    package init(_ keys: EtcdKeys, endpoint: String, behind place: Int) {
         self.keys = keys
         self.endpoint = endpoint
         self.place = place
@@ -40,16 +40,16 @@ struct WatchReader {
 
     /// The revision to watch from: that of the last place itself, though its changes are known. etcd refuses to begin before
     /// its compaction, but begins at it without the deletions that were there.
-    static func start(behind place: Int) -> Int { max(1, place) }
+    package static func start(behind place: Int) -> Int { max(1, place) }
 
-    mutating func take(_ line: [UInt8]) throws(EtcdFault) -> [Fact] {
+    package mutating func take(_ line: [UInt8]) throws(EtcdFault) -> [Fact] {
         let message = try EtcdReply(endpoint, line).streamed()
         if message.flag("canceled") {
             let compacted = try message.number("compact_revision")
             if compacted > 0 { return [.trimmedAway(through: compacted)] }
             throw EtcdFault(
                 .server, mayHappen: false, .forbidden,
-                "\(endpoint) ends the watch: check what the user may read (\(message.text("cancel_reason").prefix(EtcdLimits.words)))."
+                "\(endpoint) ends the watch: check what the user may read (\(EtcdFault.shown(message.text("cancel_reason"))))."
             )
         }
         if message.flag("created") { return [.created] }
