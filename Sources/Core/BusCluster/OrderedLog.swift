@@ -40,8 +40,8 @@ package protocol OrderedLog: AnyObject {
     /// a member.
     func report(_ report: [UInt8])
 
-    /// Ends this membership; `ended` comes in order, as seen by all. Repeated until done, or until the lease has ended by
-    /// itself. Ignored while not a member.
+    /// Ends this membership, or gives up joining; `ended` comes in order, as seen by all. Repeated until done, or until the
+    /// lease has ended by itself. Ignored while not a member.
     func leave()
 
     /// Ends another's membership, if it is still this incarnation: that of an earlier run of this member, for one, so that

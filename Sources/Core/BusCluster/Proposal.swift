@@ -31,7 +31,8 @@ package struct ProposalName: Hashable, Sendable {
 package enum ProposalOutcome: Equatable, Sendable {
     /// It is in the log, by this call.
     case acknowledged(place: Int)
-    /// One of this name was in the log before; its content is not compared.
+    /// One of this name was in the log before; its content is not compared. Where later ones of the incarnation are there
+    /// too, the place may be that of the last of them.
     case alreadyThere(place: Int)
     /// It is not in the log and can't come in any more: the incarnation has ended.
     case refused

@@ -23,14 +23,16 @@ struct LatencyMeasurement {
         let content = [UInt8](repeating: 0x61, count: 200)
         try owner.proposeNext(content)
         bare.put(content)
-        var (log, loop): ([Double], [Double]) = ([], [])
+        var (log, loop, transaction): ([Double], [Double], [Double]) = ([], [], [])
         // By turns, so that both meet the same disk.
         for _ in 0..<20 {
             for _ in 0..<50 { log.append(try seconds { try see(owner, content) }) }
             for _ in 0..<50 { loop.append(seconds { bare.put(content) }) }
+            for _ in 0..<50 { transaction.append(seconds { bare.put(content, asTransaction: true) }) }
         }
         let (ours, theirs) = (Percentiles(log), Percentiles(loop))
         print("put until seen, \(servers) server(s), µs: EtcdLog \(ours), bare loop \(theirs)")
+        print("bare loop, with a transaction as a proposal needs it: \(Percentiles(transaction))")
         print("ratio of medians: \(Double(Int(ours.median / theirs.median * 100)) / 100)")
         #expect(ours.median <= 1.3 * theirs.median)
     }
@@ -99,10 +101,12 @@ private final class BareLoop {
     private let seen = Arrivals()
     private let ignored = Arrivals()
 
+    private let endpoint: String
+
     init(_ endpoint: String) {
+        self.endpoint = endpoint
         let key = Data("/bare/key".utf8).base64EncodedString()
         set(watch, endpoint + "/v3/watch", "{\"create_request\":{\"key\":\"\(key)\"}}", seen)
-        _ = curl_set_text(writer, CURLOPT_URL, endpoint + "/v3/kv/put")
         curl_multi_add_handle(multi, watch)
         // The first message says that it watches.
         run { self.seen.count > 0 }
@@ -118,11 +122,16 @@ private final class BareLoop {
     }
 
     /// Puts, and waits until the answer and the change are there.
-    func put(_ content: [UInt8]) {
+    func put(_ content: [UInt8], asTransaction: Bool = false) {
         seen.count = 0
         let key = Data("/bare/key".utf8).base64EncodedString()
-        let body = "{\"key\":\"\(key)\",\"value\":\"\(Data(content).base64EncodedString())\"}"
-        set(writer, nil, body, ignored)
+        let put = "{\"key\":\"\(key)\",\"value\":\"\(Data(content).base64EncodedString())\"}"
+        // Two conditions, as a proposal has them.
+        let absent =
+            "{\"key\":\"\(Data("/bare/none".utf8).base64EncodedString())\",\"target\":\"VERSION\",\"version\":\"0\"}"
+        let body =
+            asTransaction ? "{\"compare\":[\(absent),\(absent)],\"success\":[{\"request_put\":\(put)}]}" : put
+        set(writer, endpoint + (asTransaction ? "/v3/kv/txn" : "/v3/kv/put"), body, ignored)
         curl_multi_add_handle(multi, writer)
         var isAnswered = false
         run {
@@ -143,9 +152,9 @@ private final class BareLoop {
     }
 
     private func set(
-        _ easy: UnsafeMutableRawPointer?, _ address: String?, _ body: String, _ arrivals: Arrivals
+        _ easy: UnsafeMutableRawPointer?, _ address: String, _ body: String, _ arrivals: Arrivals
     ) {
-        if let address { _ = curl_set_text(easy, CURLOPT_URL, address) }
+        _ = curl_set_text(easy, CURLOPT_URL, address)
         _ = curl_set_number(easy, CURLOPT_POSTFIELDSIZE, body.utf8.count)
         _ = curl_set_text(easy, CURLOPT_COPYPOSTFIELDS, body)
         _ = curl_set_receiver(

@@ -63,7 +63,7 @@ import Testing
             _ = try? reply.revision()
             if let number = try? reply.number("TTL") { #expect(number >= 0) }
         }
-        #expect(facts > 100 && faults > 1000)
+        #expect(facts > 50 && faults > 1000)
     }
 
     /// A sentence, without what could spoil a journal.
