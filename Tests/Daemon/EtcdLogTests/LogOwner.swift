@@ -35,7 +35,7 @@ final class LogOwner {
     /// Takes events until one is what the test looks for; entries are kept, and other events for later.
     @discardableResult
     func wait<Found>(
-        _ what: String, seconds: Int = 15, _ find: (OrderedLogEvent) -> Found?
+        _ what: String, seconds: Int = 60, _ find: (OrderedLogEvent) -> Found?
     ) throws -> Found {
         for (index, event) in events.enumerated() {
             if let found = find(event) {

@@ -83,7 +83,9 @@ import Testing
     }
 
     @Test func importsPointOneWay() throws {
-        let ours = Set(Self.allowed.keys).union(["CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML"])
+        let ours = Set(Self.allowed.keys).union([
+            "CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML",
+        ])
         let files = try sources("Sources")
         #expect(files.count > 100)
         for file in files {
