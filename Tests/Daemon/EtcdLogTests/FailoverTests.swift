@@ -11,7 +11,8 @@ struct FailoverTests {
 
     @Test func killedServerCostsNothing() throws {
         let etcd = try TestEtcd(servers: 3)
-        let (writer, reader) = (try LogOwner(etcd, bus: "home"), try LogOwner(etcd, bus: "home"))
+        func owner() throws -> LogOwner { try LogOwner(etcd, bus: "home") { $0.times.answer = .seconds(1) } }
+        let (writer, reader) = (try owner(), try owner())
         writer.read()
         reader.read()
         try writer.join("kitchen")
@@ -22,10 +23,15 @@ struct FailoverTests {
         try etcd.start(0)
         etcd.kill(1)
         for number in 20..<30 { try writer.proposeNext(content(number)) }
+        // One that hangs looks alive, and answers nothing.
+        try etcd.start(1)
+        etcd.signal(2, SIGSTOP)
+        for number in 30..<40 { try writer.proposeNext(content(number)) }
+        etcd.signal(2, SIGCONT)
         try writer.catchUp()
         try reader.catchUp()
         #expect(reader.entries == writer.entries)
-        #expect(reader.entries.proposals == (0..<30).map(content))
+        #expect(reader.entries.proposals == (0..<40).map(content))
         // Once more, as one that was away all the time.
         let late = try LogOwner(etcd, bus: "home", endpoints: [etcd.endpoints[2], etcd.endpoints[1]])
         late.read()

@@ -49,7 +49,10 @@ final class EtcdMembership {
     // MARK: - Calls
 
     func join(as name: String, report: [UInt8]) {
-        guard case .none = state else {
+        switch state {
+        // What was given up is no membership, and its lease ends.
+        case .none, .leaving(_, nil): break
+        case .joining, .present, .leaving:
             preconditionFailure("A member joins once, and again only after its lease is lost.")
         }
         self.name = name
@@ -90,19 +93,19 @@ final class EtcdMembership {
     /// An entry of the log: our own end, maybe.
     func heard(_ entry: OrderedEntry) {
         guard case .ended(let members) = entry.content, members.contains(name) else { return }
-        isLost(before: entry.place)
+        isLost(through: entry.place)
     }
 
     /// etcd says that this incarnation has ended.
-    func isLost(_ incarnation: Int) { isLost(before: incarnation + 1) }
+    func isLost(_ incarnation: Int) { isLost(through: incarnation) }
 
-    private func isLost(before place: Int) {
+    private func isLost(through place: Int) {
         switch state {
-        case .present(let lease, let incarnation) where incarnation < place:
+        case .present(let lease, let incarnation) where incarnation <= place:
             lose(incarnation)
             // The key is gone, whoever took it; the lease may still run.
             link.call(.revoke(lease)) { _ in }
-        case .leaving(_, let incarnation?) where incarnation < place: lose(incarnation)
+        case .leaving(_, let incarnation?) where incarnation <= place: lose(incarnation)
         default: break
         }
     }
@@ -218,7 +221,8 @@ final class EtcdMembership {
     }
 
     private func left() {
-        if case .leaving(_, let incarnation?) = state { lose(incarnation) } else { state = .none }
+        guard case .leaving(_, let incarnation) = state else { return }
+        if let incarnation { lose(incarnation) } else { state = .none }
     }
 
     private func keepAlive(_ lease: Int, _ incarnation: Int) {

@@ -39,7 +39,7 @@ final class EtcdWorker {
     func work() {
         while true {
             for call in mailbox.takeCalls() { make(call) }
-            if isEnding { return }
+            if isEnding { return link.transfers.cancelAll() }
             link.transfers.run()
             let now = Monotonic.now()
             link.tick(now)

@@ -22,10 +22,6 @@ final class Transfers: @unchecked Sendable {
     }
 
     deinit {
-        for transfer in running.values {
-            curl_multi_remove_handle(multi, transfer.easy)
-            curl_easy_cleanup(transfer.easy)
-        }
         for easy in idle { curl_easy_cleanup(easy) }
         curl_multi_cleanup(multi)
     }
@@ -81,6 +77,12 @@ final class Transfers: @unchecked Sendable {
     func cancel(_ transfer: Transfer) {
         guard running.removeValue(forKey: transfer.easy) != nil else { return }
         retire(transfer)
+    }
+
+    /// Ends all transfers, and lets go of who waits for them. Nothing may be started afterwards.
+    func cancelAll() {
+        for transfer in running.values { retire(transfer) }
+        running = [:]
     }
 
     /// Lets a stream go on whose bytes were to come later.

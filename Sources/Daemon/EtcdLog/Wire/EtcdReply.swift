@@ -43,8 +43,8 @@ package struct EtcdReply {
         try Self.number(json["header"] ?? .null, "revision", endpoint)
     }
 
-    /// Empty where the answer tells none.
-    package var cluster: String { json["header"]?["cluster_id"]?.string ?? "" }
+    /// A number of 64 bits without a sign; empty where the answer tells none.
+    package var cluster: String { String((json["header"]?["cluster_id"]?.string ?? "").prefix(20)) }
 
     package func flag(_ name: String) -> Bool { json[name]?.bool ?? false }
 
