@@ -118,9 +118,12 @@ struct FailoverTests {
             return
         }
         #expect(failure.kind == .timedOut)
-        guard case .alreadyThere = try owner.propose(2, content(1)) else {
-            Issue.record("The proposal without an answer is not in the log.")
-            return
+        // The same again is exact, by whichever of the two it comes in.
+        var outcome = try owner.propose(2, content(1))
+        while case .unknown = outcome { outcome = try owner.propose(2, content(1)) }
+        switch outcome {
+        case .acknowledged, .alreadyThere: break
+        default: Issue.record("The proposal is not in the log: \(outcome)")
         }
         try owner.catchUp()
         #expect(owner.entries.proposals == (0..<2).map(content))

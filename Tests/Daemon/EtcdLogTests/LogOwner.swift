@@ -99,8 +99,11 @@ final class LogOwner {
     @discardableResult
     func proposeNext(_ content: [UInt8]) throws -> Int {
         lastNumber += 1
-        while true {
-            switch try propose(lastNumber, content) {
+        var last: ProposalOutcome?
+        for _ in 0..<60 {
+            let outcome = try propose(lastNumber, content)
+            last = outcome
+            switch outcome {
             case .acknowledged(let place), .alreadyThere(let place): return place
             case .refused: throw Silence(description: "Proposal \(lastNumber) is refused.")
             case .notProposed:
@@ -109,10 +112,11 @@ final class LogOwner {
             case .unknown: break
             }
         }
+        throw Silence(description: "Proposal \(lastNumber) does not come in: \(String(describing: last)).")
     }
 
     /// Takes everything that is in the log by now.
-    func catchUp() throws {
+    func catchUp(attempts: Int = 60) throws {
         lastBarrier += 1
         let number = lastBarrier
         log.barrier(number)
@@ -123,9 +127,10 @@ final class LogOwner {
             default: nil
             }
         }
-        if failure != nil {
+        if let failure {
+            guard attempts > 1 else { throw Silence(description: "There is no barrier: \(failure).") }
             _ = try? wait("attached", seconds: 1) { if case .attached = $0 { true } else { nil } }
-            try catchUp()
+            try catchUp(attempts: attempts - 1)
         }
     }
 
