@@ -52,6 +52,9 @@ let package = Package(
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState"]),
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
         .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
+        // One bus over several machines: the shared log, and the rules by which every member turns it into the same commits.
+        .target(
+            name: "BusCluster", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Who is notified: connections, subscriptions, what waits for the log. Pure and synchronous.
         .target(
             name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
@@ -152,6 +155,12 @@ let package = Package(
             name: "SimulationTests",
             dependencies: [
                 "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestSupport",
+            ]),
+        // Members of one bus over a log that delays, loses and goes back, from a seed.
+        .testTarget(
+            name: "ClusterTests",
+            dependencies: [
+                "BusCluster", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestSupport",
             ]),
         // The guarantees, as somebody outside reads them.
         .testTarget(
@@ -264,8 +273,8 @@ let package = Package(
 let floors = [
     // Pure: what every machine that applies the same entries agrees on. No I/O, no clock.
     "Sources/Core": [
-        "BusJSON", "BusState", "BusProtocol", "BusSource", "BusLogic", "BusMachine", "BusHistory",
-        "BusCluster",
+        "BusJSON", "BusState", "BusProtocol", "BusSource", "BusLogic", "BusMachine", "BusCluster",
+        "BusHistory",
     ],
     "Sources/Daemon": [
         "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "EtcdLog", "Systemd", "BusServer",
@@ -277,7 +286,7 @@ let floors = [
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML"],
 
-    "Tests/Core": ["BusJSONTests", "BusLogicTests"],
+    "Tests/Core": ["BusJSONTests", "BusLogicTests", "ClusterTests"],
     "Tests/Daemon": [
         "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "AccessTests", "HostileClientTests",
         "SimulationTests",
@@ -305,7 +314,7 @@ for (folder, names) in floors {
 // Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves, but for
 // simulations, which compute; and so does making their modules first, for which nobody waits.
 for target in package.targets where target.type == .test {
-    let optimization = target.name == "SimulationTests" ? "-O" : "-Onone"
+    let optimization = ["SimulationTests", "ClusterTests"].contains(target.name) ? "-O" : "-Onone"
     target.swiftSettings = [
         .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
     ]

@@ -43,6 +43,7 @@ import Testing
         "BusSource": ["BusJSON", "BusProtocol"],
         "BusLogic": ["BusJSON", "BusProtocol", "BusSource", "BusState"],
         "BusMachine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
+        "BusCluster": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
         "BusEngine": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
         "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
         "BusCluster": [],

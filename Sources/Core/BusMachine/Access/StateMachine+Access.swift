@@ -18,6 +18,32 @@ extension StateMachine {
         accessSince = revision ?? self.revision
     }
 
+    /// Puts the conditions of the rules beside the planned steps. Throws where a step is not allowed at all, or reaches
+    /// more stores than the rules allow.
+    package func addConditions(_ grants: Grants) throws(RequestError) {
+        var conditions: [[Expression]] = []
+        for step in plan.steps.elements {
+            let type = step.type.name
+            let action = step.type.actionName(step.action)
+            let name = step.store >= 0 ? stores.pointer(step.store).pointee.name : nil
+            let rules = grants.dispatching(action, to: name, ofType: type)
+            let target = name.map { "\(type)/\($0)" } ?? type
+            guard !rules.isEmpty else { throw Self.forbidden(action, target) }
+            let reach = name == nil ? step.type.count : 1
+            let sufficient = rules.filter { $0.maxStores >= reach }
+            guard !sufficient.isEmpty else {
+                let most = rules.map(\.maxStores).max() ?? 0
+                throw RequestError(
+                    .limit,
+                    "The access rules let you dispatch \(action) to at most \(most) stores at once; dispatch to fewer at a time."
+                ).with("action", .string(action))
+            }
+            conditions.append(
+                sufficient.contains { $0.condition == nil } ? [] : sufficient.compactMap(\.condition))
+        }
+        if conditions.contains(where: { !$0.isEmpty }) { plan.impose(conditions) }
+    }
+
     /// Throws unless the conditions of the plan hold for all stores as they are; nothing is applied.
     package func requireConditions(by principal: Principal) throws(RequestError) {
         applying = .passUnretained(principal)

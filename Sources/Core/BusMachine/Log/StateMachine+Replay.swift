@@ -264,7 +264,7 @@ extension StateMachine {
         }
     }
 
-    func compile(_ definition: JSON) throws -> any StateType {
+    package func compile(_ definition: JSON) throws -> any StateType {
         if let known = knownTypes.first(where: { $0.definition == definition }) { return known }
         let declared = try DeclaredType(definition: definition)
         let isCode = declared.writesNothing && knownTypes.contains { $0.name == declared.name }

@@ -66,4 +66,10 @@ package struct PastState: Sendable {
         self.state = definition.withoutComputed(state)
         version = definition.definedVersion
     }
+
+    /// As another machine has found it.
+    package init(state: JSONObject, version: Int) {
+        self.state = state
+        self.version = version
+    }
 }

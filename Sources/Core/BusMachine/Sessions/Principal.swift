@@ -13,6 +13,8 @@ package enum Peer: Sendable, Equatable {
 /// A client's identity, for everything that outlives its connection.
 package enum Identity: Hashable, Sendable {
     case uid(Int)
+    /// A user of the machine that a member of the bus runs on.
+    case user(Int, member: String)
     case token(String)
     case certificate(String)
 }
@@ -41,7 +43,10 @@ public final class Principal: Sendable {
         self.peer = peer
         self.by = by
         who = Self.who(by)
-        if case .uid(let uid)? = identity { self.uid = uid } else { uid = nil }
+        switch identity {
+        case .uid(let uid)?, .user(let uid, _)?: self.uid = uid
+        default: uid = nil
+        }
     }
 
     /// Who asked: the principal itself, or, of a timer's commit, who asked for the timer.
@@ -115,7 +120,7 @@ extension StateMachine {
         let principal: Principal
         if let uid = by["uid"]?.int {
             principal = self.principal(
-                .uid(uid), peer: .unix(uid: uid, pid: by["pid"]?.int ?? 0, unit: by["unit"]?.string),
+                by["member"]?.string.map { .user(uid, member: $0) } ?? .uid(uid), peer: .unix(uid: uid, pid: by["pid"]?.int ?? 0, unit: by["unit"]?.string),
                 by: Array(text.utf8))
         } else if let token = by["token"]?.string {
             principal = self.principal(

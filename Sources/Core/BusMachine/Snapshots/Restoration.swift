@@ -109,7 +109,7 @@ package final class Restoration {
     private func takeIdentity(_ record: TransferRecord) throws(TransferFailure) {
         let identity: Identity
         if let uid = record.members["uid"]?.int {
-            identity = .uid(uid)
+            identity = record.members["member"]?.string.map { .user(uid, member: $0) } ?? .uid(uid)
         } else if let name = record.members["certificate"]?.string {
             identity = .certificate(name)
         } else {

@@ -34,6 +34,9 @@ extension StateMachine {
             writer.record("identity") { record in
                 switch identity {
                 case .uid(let uid): record("uid", .int(uid))
+                case .user(let uid, let member):
+                    record("uid", .int(uid))
+                    record("member", .string(member))
                 case .token(let name): record("token", .string(name))
                 case .certificate(let name): record("certificate", .string(name))
                 }

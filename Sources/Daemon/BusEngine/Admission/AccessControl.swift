@@ -72,7 +72,7 @@ final class AccessControl {
     private func credentials(of principal: Principal) -> Credentials {
         var credentials = Credentials()
         switch principal.identity {
-        case .uid(let uid):
+        case .uid(let uid), .user(let uid, _):
             let (user, groups) = lookUp(uid)
             credentials.uid = uid
             credentials.user = user

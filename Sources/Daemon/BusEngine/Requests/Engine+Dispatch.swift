@@ -68,7 +68,7 @@ extension Engine {
         defer { machine.plan.clear() }
         try planDispatch(expecting: expected)
         if machine.isPlanWide, try mustWaitForPlan(connection, isDryRun: isDryRun) { return }
-        if let grants { try addConditions(grants) }
+        if let grants { try machine.addConditions(grants) }
         let matched = try apply(by: principal, for: connection)
         let seen = seenWrites(by: grants)
         if isDryRun { return try answerDryRun(connection, seen?.matched ?? matched) }

@@ -108,7 +108,7 @@ extension Engine {
         do throws(RequestError) {
             clock.work += Work.batchAction * session.will.count
             try machine.planWill(of: session)
-            if let grants = access.grants(of: session.principal) { try addConditions(grants) }
+            if let grants = access.grants(of: session.principal) { try machine.addConditions(grants) }
             try machine.requireBudget(min(limits.bus.commit, BusLimits.willOperations))
             _ = try apply(by: session.principal, spending: BusLimits.willOperations)
             return true

@@ -48,7 +48,7 @@ extension Engine {
             machine.take(timer)
             do throws(RequestError) {
                 try plan.get()
-                if let grants = access.grants(of: asker) { try addConditions(grants) }
+                if let grants = access.grants(of: asker) { try machine.addConditions(grants) }
                 try machine.requireBudget(limits.bus.commit)
                 _ = try apply(by: principal)
                 commit(fired: timer, by: principal, actions: true)

@@ -1,0 +1,59 @@
+import BusMachine
+
+/// Every limit of a bus over several machines, each with its reason. Those that decide outcomes are part of the rules: a
+/// change needs another number of the rules.
+package enum ClusterLimits {
+    /// The number of the rules by which entries are applied. A member that knows only earlier ones stops at the first
+    /// proposal of later ones, because it could only guess.
+    package static let rules = 1
+
+    // MARK: Proposals
+
+    /// Bytes of one proposal: what the shared log takes.
+    package static let proposal = OrderedLogLimits.proposal
+    /// Entries of one proposal: bounds the turn in which it is applied.
+    package static let entries = 4096
+    /// Bytes of who asks for an entry: a principal's names are each bounded to less.
+    package static let by = 4096
+    /// Bytes of an epoch: a UUID, or what a test calls it.
+    package static let epoch = 64
+    package static let sessionName = BusLimits.sessionName
+    /// No clock shows a later time; sums of such times don't overflow. Milliseconds since 1970.
+    package static let latestClock = 1 << 50
+
+    // MARK: Time
+
+    /// A clock may be so far ahead of all others of members that are present, in milliseconds; what is beyond it does not
+    /// count. Six times the interval in which every member shows its clock.
+    package static let clockLead = 60_000
+    /// Each member shows its clock at least so often, in milliseconds, by a proposal without entries if need be.
+    package static let heartbeat = 10_000
+    /// Timers that fire, and sessions that end, before the entries of one proposal: bounds its turn. The rest fires with
+    /// the next one.
+    package static let due = 1024
+    /// A timer that is due is pointed out by the member that joined first; each further one waits so many milliseconds more
+    /// for it.
+    package static let dueDelay = 250
+
+    // MARK: History
+
+    /// The links of the chain that are kept, as evidence that comes late is compared with them.
+    package static let links = 1024
+    /// The links that are read again whenever reading begins anew. Every member has one proposal on its way at most and
+    /// each carries what its proposer had seen last: so two histories can't agree in more links than there are members
+    /// and ended leases among them, unless they agree before.
+    package static let overlap = 256
+    /// The earlier epochs that are remembered: what is evidence of one of these brings about no further one.
+    package static let epochs = 64
+
+    // MARK: Members
+
+    /// How long a request waits to be proposed, in milliseconds, before it is answered `unavailable`.
+    package static let propose = 5000
+    /// Bytes of entries that wait to be proposed: several proposals' worth.
+    package static let waiting = 16 << 20
+    /// The log is trimmed when it has so many bytes, wherever slow members are.
+    package static let log = 64 << 20
+    /// Trimming waits until so many entries can go: each costs the log a compaction.
+    package static let trim = 4096
+}

@@ -1,0 +1,133 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Proposals: whether they count, what they say of the log and of the time, and their entries.
+extension Replica {
+    func apply(
+        _ name: ProposalName, _ bytes: [UInt8], _ input: ChainHash, _ effects: inout Effects
+    ) throws(ReplicaStop) {
+        let content: ProposalContent?
+        do throws(ProposalFailure) {
+            content = try ProposalContent(bytes)
+        } catch {
+            if case .newer(let rules) = error, !omitted.contains(.rulesNumber) {
+                throw .newerRules(rules)
+            }
+            content = nil
+        }
+        effects.void = void(name)
+        if effects.void != nil { return }
+        members[name.member]?.number = name.number
+        guard let content else { return effects.void = .malformed }
+        let comparison = compare(content.evidence.link)
+        effects.evidence = (content.evidence.link, comparison)
+        if comparison == .otherInput, !omitted.contains(.lostLog) {
+            beginEpoch(input, after: content.evidence, by: name.member, &effects)
+            if !omitted.contains(.voidAfterLoss) { return effects.void = .lostLog }
+        }
+        effects.clockAhead = advance(to: content.clock, of: name.member)
+        carryOutDue()
+        for entry in content.entries { effects.outcomes.append(carryOut(entry, of: name.member)) }
+    }
+
+    private func void(_ name: ProposalName) -> AppliedEntry.Void? {
+        guard let member = members[name.member] else {
+            return omitted.contains(.incarnations) ? nil : .incarnation
+        }
+        if member.incarnation != name.incarnation, !omitted.contains(.incarnations) { return .incarnation }
+        if name.number != member.number + 1, !omitted.contains(.numbers) { return .number }
+        return nil
+    }
+
+    // MARK: - The history
+
+    private func compare(_ seen: ChainLink) -> AppliedEntry.Comparison {
+        switch links.find(seen.place) {
+        case .forgotten: .forgotten
+        case .nothing: .otherInput
+        case .link(let link) where link.input != seen.input: .otherInput
+        case .link(let link): link.output == seen.output ? .same : .otherOutput
+        }
+    }
+
+    /// Somebody has seen what this log does not have, and may have told clients: from here on it is another history. What
+    /// was seen in an earlier one is no news.
+    private func beginEpoch(
+        _ input: ChainHash, after evidence: Evidence, by member: String, _ effects: inout Effects
+    ) {
+        if earlierEpochs.contains(evidence.epoch) { return }
+        if earlierEpochs.count == ClusterLimits.epochs { earlierEpochs.removeFirst() }
+        earlierEpochs.append(machine.epoch)
+        machine.epoch =
+            omitted.contains(.agreedEpoch)
+            ? input.next { $0.add(ObjectIdentifier(self).hashValue) }.uuid : input.uuid
+        effects.epoch = machine.epoch
+    }
+
+    // MARK: - The time
+
+    /// Sets the time by what a member's clock shows, and returns how much of that does not count.
+    private func advance(to clock: Int, of member: String) -> Int {
+        let others = members.lazy.filter { $0.key != member }.compactMap(\.value.clock).max()
+        members[member]?.clock = clock
+        var time = clock
+        if let others, !omitted.contains(.clockLead) { time = min(clock, others + ClusterLimits.clockLead) }
+        if omitted.contains(.timeNeverBack) { machine.turnBack(to: time) }
+        machine.advance(to: time)
+        return clock - time
+    }
+
+    /// Carries out what is due, as much as one turn may.
+    private func carryOutDue() {
+        var left = ClusterLimits.due
+        while left > 0, let session = sessions.takeDue(at: machine.time) {
+            if let session = machine.session(session) { application.end(session) }
+            left -= 1
+        }
+        while left > 0, application.fireFirstDue() { left -= 1 }
+    }
+
+    // MARK: - Entries
+
+    private func carryOut(_ entry: ClusterEntry, of member: String) -> EntryOutcome {
+        do throws(RequestError) {
+            return .done(try reply(to: entry, of: member))
+        } catch {
+            machine.plan.clear()
+            return .refused(error)
+        }
+    }
+
+    private func reply(to entry: ClusterEntry, of member: String) throws(RequestError) -> EntryReply {
+        let principal = try principal(entry.by, of: member)
+        let key = SessionKey(member: member, number: entry.session)
+        switch entry.command {
+        case .request(let line):
+            return try application.carryOut(line, by: principal, isOperator: entry.isOperator) {
+                session(key, of: principal)
+            }
+        case .revert(let line, let past):
+            return try application.revert(
+                line, to: past, by: principal, isOperator: entry.isOperator)
+        case .sessionNamed(let name, let linger):
+            var reply = EntryReply(revision: machine.revision)
+            reply.isResumed = try self.name(key, name, linger: linger, principal)
+            return reply
+        case .sessionEnded:
+            endSession(key)
+            return EntryReply(revision: machine.revision)
+        case .configure(let text): return try application.configure(text, by: principal)
+        }
+    }
+
+    /// Who asks: a user is one of the member's machine, tokens and certificates are the same everywhere.
+    private func principal(_ text: [UInt8], of member: String) throws(RequestError) -> Principal {
+        var by = (try? JSON(parsing: text))?.object ?? [:]
+        if by["uid"] != nil, !omitted.contains(.machineOfUser) { by["member"] = .string(member) }
+        guard let principal = machine.principal(by: by) else {
+            throw RequestError(.internal, "The member does not say who asks; report this as a mistake.")
+        }
+        return principal
+    }
+}

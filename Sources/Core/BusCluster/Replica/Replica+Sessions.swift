@@ -1,0 +1,91 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Sessions: opened when there is something to leave, named, taken over, ended.
+extension Replica {
+    /// The session, opened if need be. One in which nothing is left is not kept: snapshots do not have it.
+    func session(_ key: SessionKey, of principal: Principal) -> Session {
+        var held = sessions.held[key] ?? .init()
+        if let number = held.session, let session = machine.session(number) {
+            if !session.isEmpty { return session }
+            machine.closeSession(number)
+        }
+        let session = machine.openSession(principal)
+        if let name = held.name { machine.name(session, name, linger: held.linger, principal) }
+        held.session = session.id
+        sessions.held[key] = held
+        return session
+    }
+
+    /// The session of somebody, if something is left in it.
+    private func left(in key: SessionKey) -> Session? {
+        sessions.held[key]?.session.flatMap { machine.session($0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Gives a session a name, or gives the one that has it to who asks. True: something was left in it.
+    func name(
+        _ key: SessionKey, _ name: String, linger: Int, _ principal: Principal
+    ) throws(RequestError) -> Bool {
+        guard 1...BusLimits.sessionName ~= name.utf8.count, linger <= BusLimits.longestLinger else {
+            throw .invalid(
+                "session", "`session` has 1 to \(BusLimits.sessionName) bytes, and lingers for a day at most."
+            )
+        }
+        var held = sessions.held[key] ?? .init()
+        if let known = held.name, !UTF8Order.equal(known, name) {
+            throw .invalid(
+                "session", "This connection has the session \(known); open another one for \(name).")
+        }
+        let own = left(in: key)
+        let found = machine.session(named: name, of: principal).flatMap { $0.isEmpty ? nil : $0 }
+        if let found, found !== own {
+            guard own == nil else {
+                throw .invalid(
+                    "session",
+                    "The session \(name) was left before; say hello with it before a will or an ephemeral store."
+                )
+            }
+            sessions.stopWaiting(found.id)
+            held.session = found.id
+        }
+        takeName(name, of: principal.identity, for: key)
+        (held.name, held.linger, held.identity) = (name, linger, principal.identity)
+        sessions.held[key] = held
+        if let session = left(in: key) {
+            machine.name(session, name, linger: linger, principal)
+            sink.note(session)
+        }
+        return found != nil && found !== own
+    }
+
+    /// Whoever has had the name before has neither the name nor its session any longer.
+    private func takeName(_ name: String, of identity: Identity?, for key: SessionKey) {
+        for (other, held) in sessions.held
+        where other != key && held.identity == identity
+            && held.name.map({ UTF8Order.equal($0, name) }) == true
+        {
+            sessions.held[other] = nil
+        }
+    }
+
+    /// The connection has ended: its session waits for its client, or ends.
+    func endSession(_ key: SessionKey) {
+        defer { sessions.held[key] = nil }
+        guard let session = left(in: key) else {
+            // There may be one in which nothing is left.
+            if let number = sessions.held[key]?.session { machine.closeSession(number) }
+            return
+        }
+        if session.linger > 0, !omitted.contains(.lingering) {
+            sessions.wait(session.id, until: machine.time + session.linger)
+        } else {
+            application.end(session)
+        }
+    }
+
+    /// All sessions of a member end where it does.
+    func endMember(_ member: String) {
+        for key in sessions.keys(of: member) { endSession(key) }
+    }
+}
