@@ -50,6 +50,8 @@ package enum ClusterLimits {
 
     /// How long a request waits to be proposed, in milliseconds, before it is answered `unavailable`.
     package static let propose = 5000
+    /// What the log has acknowledged is delivered in so many milliseconds, or is read anew.
+    package static let delivery = 2000
     /// Bytes of entries that wait to be proposed: several proposals' worth.
     package static let waiting = 16 << 20
     /// The log is trimmed when it has so many bytes, wherever slow members are.

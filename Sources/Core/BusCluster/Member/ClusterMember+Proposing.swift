@@ -1,0 +1,130 @@
+import BusMachine
+
+/// Membership, and what is proposed under it.
+extension ClusterMember {
+    /// Does what can be done now.
+    func proceed() {
+        guard phase == .following, isAttached else { return }
+        trimIfDue()
+        if case .none = membership, readingBarrier == 0 {
+            membership = .joining
+            reported = stored
+            outputs.append(.join(report: report.encoded))
+        }
+        guard let incarnation else { return }
+        reportIfDue()
+        if queue.sent != nil { return sendAgainIfDue() }
+        guard isProposalDue else { return }
+        propose(under: incarnation)
+    }
+
+    /// Whether there is something to propose, if only what this member knows.
+    private var isProposalDue: Bool {
+        if !queue.waiting.isEmpty || proof != nil || isEvidenceWanted { return true }
+        if !omitted.contains(.heartbeat), now - lastProposal >= ClusterLimits.heartbeat { return true }
+        // The first member points out what is due, each further one if those before it do not.
+        let due = replica.nextDue
+        guard due <= now else { return false }
+        let before = replica.members.values.count { $0.incarnation < incarnation ?? 0 }
+        // Where this clock does not count, pointing it out again helps no more.
+        let isInVain = lastProposal >= due && replica.machine.time < due
+        return now - max(due, lastProposal) >= (before + (isInVain ? 1 : 0)) * ClusterLimits.dueDelay
+    }
+
+    private func propose(under incarnation: Int) {
+        lastNumber += 1
+        let name = ProposalName(member: self.name, incarnation: incarnation, number: lastNumber)
+        // What is seen of a lost log is shown alone: nothing beside it would count.
+        let entries = proof == nil ? queue.take() : []
+        let content = ProposalContent(
+            clock: now, evidence: proof ?? replica.evidence, entries: entries.map(\.entry)
+        ).encoded
+        isEvidenceWanted = false
+        lastProposal = now
+        queue.sent = .init(name: name, content: content, entries: entries, isProof: proof != nil, sentAt: now)
+        outputs.append(.propose(name, content))
+    }
+
+    // MARK: - What became of it
+
+    func note(_ outcome: ProposalOutcome, of name: ProposalName) {
+        guard queue.sent?.name == name else { return }
+        queue.sent!.isAnswered = true
+        switch outcome {
+        case .acknowledged(let place), .alreadyThere(let place): queue.sent!.place = place
+        case .refused:
+            // The end comes in order, and then it is proposed anew.
+            loseMembership(name.incarnation)
+        case .notProposed: queue.sent!.sentAt = nil
+        case .unknown:
+            queue.sent!.mayBeThere = true
+            queue.sent!.sentAt = nil
+        }
+    }
+
+    /// What was not heard of is sent again: the same, so that it counts once.
+    private func sendAgainIfDue() {
+        guard var sent = queue.sent, sent.sentAt == nil, sent.isAnswered, sent.place == nil else { return }
+        (sent.sentAt, sent.isAnswered) = (now, false)
+        guard omitted.contains(.sameAgain) else {
+            queue.sent = sent
+            return outputs.append(.propose(sent.name, sent.content))
+        }
+        sent.entries += queue.take()
+        queue.sent = sent
+        let content = ProposalContent(
+            clock: now, evidence: replica.evidence, entries: sent.entries.map(\.entry))
+        outputs.append(.propose(sent.name, content.encoded))
+    }
+
+    /// The log delivers late what it has acknowledged: another reading may be faster.
+    func readAgainIfStale() {
+        guard phase == .following, isAttached, let sent = queue.sent, sent.place != nil,
+            let sentAt = sent.sentAt, now - sentAt >= ClusterLimits.delivery
+        else { return }
+        queue.sent?.sentAt = now
+        beginReading()
+    }
+
+    /// Begins a new incarnation, where the numbers of this one are in doubt.
+    func leave() {
+        guard case .member(let incarnation) = membership else { return }
+        membership = .leaving(incarnation: incarnation)
+        outputs.append(.leave)
+    }
+
+    func loseMembership(_ incarnation: Int) {
+        guard
+            membership == .member(incarnation: incarnation)
+                || membership == .leaving(incarnation: incarnation)
+        else { return }
+        membership = .none
+        outputs.append(.notice(.ended(incarnation: incarnation)))
+    }
+
+    // MARK: - Reports and trimming
+
+    var report: MemberReport { MemberReport(stored: stored, revision: replica.machine.revision) }
+
+    private func reportIfDue() {
+        // Trimming goes by it, and a report costs as much as a proposal.
+        guard stored - reported >= ClusterLimits.trim / 4 else { return }
+        reported = stored
+        outputs.append(.report(report.encoded))
+    }
+
+    /// The member that joined first trims: up to the slowest, or, where the log is large, up to what it has itself.
+    private func trimIfDue() {
+        guard let incarnation, replica.members.values.allSatisfy({ $0.incarnation >= incarnation }) else {
+            return
+        }
+        let slowest = replica.members.keys.map { $0 == name ? stored : reports[$0]?.stored ?? 0 }.min() ?? 0
+        let end = logBytes > ClusterLimits.log ? stored : min(stored, slowest)
+        // What comes back has to find what it had last.
+        guard end - trimmed > ClusterLimits.trim,
+            let link = replica.links.link(ClusterLimits.overlap, before: end), link.place > trimmed
+        else { return }
+        (trimmed, logBytes) = (link.place, 0)
+        outputs.append(.trim(through: link.place))
+    }
+}

@@ -1,0 +1,275 @@
+import BusMachine
+
+/// What the log delivers: compared with what is here, then applied.
+extension ClusterMember {
+    /// Takes what the log has told, in order.
+    package func receive(_ events: [OrderedLogEvent], now: Int) {
+        self.now = now
+        for event in events where phase != .stopped { receive(event) }
+        proceed()
+    }
+
+    private func receive(_ event: OrderedLogEvent) {
+        switch event {
+        case .entry(let entry): take(entry)
+        case .barrier(let number): reach(number)
+        case .barrierFailed(let number, _): failBarrier(number)
+        case .trimmedAway(let through): goBehind(trimmed: through)
+        case .replaced(let other):
+            // Whether anything is missing is seen by reading it.
+            cluster = other
+            beginReading()
+        case .proposed(let name, let outcome): note(outcome, of: name)
+        case .joined(let incarnation):
+            membership = .member(incarnation: incarnation)
+            lastIncarnation = incarnation
+            lastNumber = 0
+            outputs.append(.remember(incarnation: incarnation))
+            outputs.append(.notice(.joined(incarnation: incarnation)))
+        case .nameTaken(let by):
+            membership = .none
+            if by.incarnation == lastIncarnation {
+                outputs.append(.end(name, incarnation: by.incarnation))
+            } else {
+                outputs.append(.notice(.nameTaken))
+            }
+        case .leaseLost(let incarnation): loseMembership(incarnation)
+        case .members, .membersFailed, .trimFailed: break
+        case .trimmed(let through): trimmed = max(trimmed, through)
+        case .attached(let name):
+            let isNew = !isAttached
+            (isAttached, detachedSince) = (true, nil)
+            if isNew { outputs.append(.notice(.attached)) }
+            if cluster == nil { cluster = name }
+            // While it was out of reach the log may have lost something, and may have grown since.
+            if isNew, phase != .waiting { beginReading() }
+        case .detached(let failure):
+            if isAttached || detachedSince == nil {
+                outputs.append(.notice(.detached(failure.message)))
+                detachedSince = now
+            }
+            isAttached = false
+        }
+    }
+
+    // MARK: - Reading anew
+
+    /// Reads again what was read last, so that a log that has lost something is recognised.
+    func beginReading() {
+        let last = replica.link
+        let from =
+            omitted.contains(.overlap)
+            ? last
+            : replica.links.link(ClusterLimits.overlap, before: last.place) ?? replica.links.kept.first!
+        beginReading(from: from)
+    }
+
+    private func beginReading(from link: ChainLink) {
+        phase = .comparing(link)
+        outputs.append(.read(behind: link.place, of: cluster))
+        // Barriers of the reading before are left unanswered.
+        lastBarrier += 1
+        readingBarrier = lastBarrier
+        outputs.append(.barrier(lastBarrier))
+        for index in barriers.indices {
+            lastBarrier += 1
+            barriers[index].number = lastBarrier
+            outputs.append(.barrier(lastBarrier))
+        }
+    }
+
+    /// The entries behind the wanted place are gone up to `through`.
+    private func goBehind(trimmed through: Int) {
+        guard case .comparing = phase else { return lackReplica(least: through, most: nil) }
+        // What is here and was trimmed away was stored by others, too, and can't be compared any more.
+        if let link = replica.links.first(from: through) {
+            beginReading(from: link)
+        } else {
+            lackReplica(least: through, most: nil)
+        }
+    }
+
+    private func lackReplica(least: Int, most: Int?) {
+        phase = .waiting
+        outputs.append(.needsReplica(least: least, most: most))
+    }
+
+    /// Goes on with another replica, which is durable: a snapshot of another member, or an earlier one of its own.
+    package func begin(with other: Replica, now: Int) {
+        self.now = now
+        guard phase == .waiting else { return }
+        // What was seen here and is not there has to be shown to all, unless it is only old.
+        keepProof(comparedWith: other)
+        discardAnswers()
+        isLost = false
+        replica = other
+        stored = other.link.place
+        comparisons = MemberComparisons()
+        beginReading()
+        proceed()
+    }
+
+    private func keepProof(comparedWith other: Replica) {
+        guard proof == nil, !omitted.contains(.proofOfLoss) else { return }
+        let seen = replica.evidence
+        switch other.links.find(seen.link.place) {
+        case .link(let link) where link.input == seen.link.input: return
+        case .forgotten: return
+        default: break
+        }
+        // A snapshot that is older, whose log goes on: what is missing follows.
+        if seen.link.place > other.link.place, !isLost { return }
+        proof = seen
+    }
+
+    // MARK: - Entries
+
+    private func take(_ entry: OrderedEntry) {
+        switch phase {
+        case .comparing(let link): compare(entry, behind: link)
+        case .following: apply(entry)
+        case .waiting, .stopped: break
+        }
+    }
+
+    /// Compares an entry with the link that is here.
+    private func compare(_ entry: OrderedEntry, behind link: ChainLink) {
+        if link == replica.link {
+            phase = .following
+            return apply(entry)
+        }
+        guard let input = Replica.input(of: entry, behind: link.input) else { return note(entry) }
+        guard case .link(let known) = replica.links.find(entry.place), known.input == input else {
+            return loseLog(behind: link)
+        }
+        note(entry)
+        phase = .comparing(known)
+    }
+
+    /// The log lacks what is here behind a link. What was told of that, was told of another history.
+    func loseLog(behind link: ChainLink) {
+        isLost = true
+        outputs.append(.notice(.logLost(behind: link.place)))
+        if proof == nil, !omitted.contains(.proofOfLoss) { proof = replica.evidence }
+        discardAnswers()
+        lackReplica(least: 0, most: link.place)
+    }
+
+    /// What was proposed or applied is no longer certain to be in the log.
+    private func discardAnswers() {
+        let left = queue.takeAll()
+        fail(left.none, .none)
+        fail(left.unknown + unanswered.map(\.ticket), .unknown)
+        unanswered = []
+        // They are asked for again when reading begins.
+        for barrier in reached { barriers.append((0, barrier.ticket)) }
+        reached = []
+        // Its last proposals may be there or not, and their numbers with them.
+        leave()
+    }
+
+    private func apply(_ entry: OrderedEntry) {
+        note(entry)
+        let applied: AppliedEntry?
+        do throws(ReplicaStop) {
+            applied = try replica.apply(entry)
+        } catch {
+            return stop(.newerRules(error))
+        }
+        guard let applied else { return }
+        outputs.append(.applied(entry, applied))
+        if let epoch = applied.epoch {
+            outputs.append(.notice(.epoch(epoch, revision: replica.machine.revision)))
+        }
+        switch entry.content {
+        case .proposal(let name, let content):
+            logBytes += content.count
+            if applied.clockAhead > 0 {
+                outputs.append(.notice(.clockAhead(name.member, milliseconds: applied.clockAhead)))
+            }
+            if let (link, comparison) = applied.evidence { note(link, comparison, of: name.member) }
+            if name == queue.sent?.name { finish(applied) }
+        case .ended(let members):
+            for member in members { comparisons.forget(member) }
+            switch membership {
+            case .member(let incarnation), .leaving(let incarnation):
+                if members.contains(name), incarnation < entry.place { loseMembership(incarnation) }
+            case .none, .joining: break
+            }
+            // Nothing of an ended incarnation counts any more, wherever it is: it can be proposed anew.
+            if members.contains(name), let sent = queue.sent, sent.name.incarnation < entry.place {
+                if omitted.contains(.newIncarnation) {
+                    queue.sent = nil
+                } else {
+                    queue.takeBack()
+                }
+            }
+        case .joined(let member, _): comparisons.forget(member)
+        case .reported: break
+        }
+    }
+
+    /// What members report beside the history.
+    private func note(_ entry: OrderedEntry) {
+        switch entry.content {
+        case .joined(let member, let report), .reported(let member, _, let report):
+            reports[member] = MemberReport(report)
+        case .ended(let members):
+            for member in members { reports[member] = nil }
+        case .proposal: break
+        }
+    }
+
+    private func note(_ link: ChainLink, _ comparison: AppliedEntry.Comparison, of member: String) {
+        guard member != name, !omitted.contains(.divergence) else { return }
+        if comparisons.note(member, link, comparison) {
+            outputs.append(.notice(.differs(member, place: link.place)))
+            isEvidenceWanted = true
+        }
+        let others = replica.members.keys.filter { $0 != name }
+        if let verdict = comparisons.verdict(among: others) { stop(verdict) }
+    }
+
+    /// Its own proposal has been applied.
+    private func finish(_ applied: AppliedEntry) {
+        guard let sent = queue.sent, applied.void != .incarnation else { return }
+        // Its numbers are out of step: under the next incarnation they are not.
+        if applied.void == .number { return leave() }
+        queue.sent = nil
+        if sent.isProof { proof = nil }
+        guard applied.void == nil else {
+            return fail(sent.entries.compactMap(\.ticket), .none)
+        }
+        for (entry, outcome) in zip(sent.entries, applied.outcomes) {
+            if let ticket = entry.ticket { unanswered.append((applied.link.place, ticket, outcome)) }
+        }
+        if omitted.contains(.durableBeforeAnswer) { answerStored() }
+    }
+
+    // MARK: - Barriers
+
+    private func reach(_ number: Int) {
+        if case .comparing(let link) = phase, number >= readingBarrier {
+            // The log ends before what was read of it.
+            guard link == replica.link else { return loseLog(behind: link) }
+            phase = .following
+        }
+        if number >= readingBarrier { readingBarrier = 0 }
+        let (place, tickets) = (replica.link.place, barriers.filter { $0.number == number })
+        barriers.removeAll { $0.number == number }
+        reached += tickets.map { (place, $0.ticket) }
+        answerStored()
+    }
+
+    private func failBarrier(_ number: Int) {
+        let isOfReading = number == readingBarrier
+        guard isOfReading || barriers.contains(where: { $0.number == number }) else { return }
+        if phase == .waiting { return }
+        lastBarrier += 1
+        if isOfReading { readingBarrier = lastBarrier }
+        for index in barriers.indices where barriers[index].number == number {
+            barriers[index].number = lastBarrier
+        }
+        outputs.append(.barrier(lastBarrier))
+    }
+}

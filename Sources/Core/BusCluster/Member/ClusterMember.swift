@@ -1,0 +1,197 @@
+import BusMachine
+
+/// One member of a bus over several machines: it proposes what its clients ask for, applies what the log has, and answers
+/// its clients when that is durable.
+///
+/// Values go in, values come out: its owner has the log, the disk and the clock. Each call is followed by `takeOutputs`,
+/// whose values are carried out in their order. Times are in milliseconds since 1970, by the machine's own clock.
+package final class ClusterMember {
+    /// How far the reading is.
+    enum Phase: Equatable {
+        /// Links that are here already are read again; up to this one the log has the same.
+        case comparing(ChainLink)
+        /// What comes is applied.
+        case following
+        /// Another replica is needed.
+        case waiting
+        case stopped
+    }
+
+    package let name: String
+    package internal(set) var replica: Replica
+    let omitted: OmittedRules
+    var outputs: [MemberOutput] = []
+    var phase = Phase.waiting
+    var now = 0
+
+    // The log.
+    /// The log that was read last; nil: none yet.
+    var cluster: String?
+    package internal(set) var isAttached = false
+    /// Since when the log can't be reached.
+    package internal(set) var detachedSince: Int?
+    /// The barrier behind which everything that was in the log when reading began is here; 0: behind it.
+    var readingBarrier = 0
+    var lastBarrier = 0
+    /// What waits for each barrier.
+    var barriers: [(number: Int, ticket: Int)] = []
+    /// Barriers that were reached, and wait until what was applied before them is durable.
+    var reached: [(place: Int, ticket: Int)] = []
+
+    // Membership.
+    enum Membership: Equatable {
+        case none
+        /// It was asked for.
+        case joining
+        case member(incarnation: Int)
+        /// It has to join anew, once this incarnation has ended.
+        case leaving(incarnation: Int)
+    }
+
+    var membership = Membership.none
+    /// Of an earlier run.
+    var lastIncarnation: Int
+    /// The number of the last proposal under this incarnation.
+    var lastNumber = 0
+    var queue = ProposalQueue()
+    var lastProposal = Int.min / 2
+    /// A heartbeat is due at once: somebody waits for what this member knows.
+    var isEvidenceWanted = false
+    /// What it has seen of a log that lacks it now, to be shown to all.
+    var proof: Evidence? {
+        didSet { if proof != oldValue { outputs.append(.remember(proof: proof)) } }
+    }
+    /// The log was found to lack what is here.
+    var isLost = false
+
+    // The local copy.
+    var stored: Int
+    /// Outcomes that wait until they are durable, by place.
+    var unanswered: [(place: Int, ticket: Int, outcome: EntryOutcome)] = []
+
+    // Others.
+    var reports: [String: MemberReport] = [:]
+    var comparisons = MemberComparisons()
+    /// Bytes of proposals behind the place that was trimmed last.
+    var logBytes = 0
+    var trimmed = 0
+    var reported = 0
+
+    /// - Parameters:
+    ///   - replica: What the local copy holds, or a new one.
+    ///   - cluster: The log from which it is; nil: whichever it will be.
+    ///   - incarnation: The one that was remembered last; 0: none.
+    ///   - proof: The evidence that was remembered last.
+    package init(
+        name: String, replica: Replica, cluster: String? = nil, incarnation: Int = 0,
+        proof: Evidence? = nil, now: Int, omitting omitted: OmittedRules = []
+    ) {
+        self.name = name
+        self.replica = replica
+        self.cluster = cluster
+        self.omitted = omitted
+        self.now = now
+        lastIncarnation = incarnation
+        self.proof = proof
+        stored = replica.link.place
+        beginReading()
+    }
+
+    package func takeOutputs() -> [MemberOutput] {
+        defer { outputs = [] }
+        return outputs
+    }
+
+    /// Whether its clients' requests can be proposed without waiting for the log to be reached.
+    package var canPropose: Bool { isAttached && phase == .following && incarnation != nil }
+
+    /// Its incarnation, once all that it is to apply before is applied.
+    package var incarnation: Int? {
+        guard case .member(let incarnation) = membership,
+            replica.members[name]?.incarnation == incarnation
+        else { return nil }
+        return incarnation
+    }
+
+    // MARK: - Clients
+
+    /// Takes an entry. It is answered by `answered` or `failed`, exactly once, unless the member stops.
+    ///
+    /// - Parameter ticket: Comes back with the answer.
+    package func submit(_ entry: ClusterEntry, ticket: Int, now: Int) {
+        self.now = now
+        guard phase != .stopped, entry.size + 256 <= ClusterLimits.proposal,
+            queue.waitingBytes + entry.size <= ClusterLimits.waiting
+        else {
+            let reason =
+                entry.size + 256 > ClusterLimits.proposal
+                ? "The request is longer than the shared log takes, \(ClusterLimits.proposal) bytes; send less at once."
+                : "The bus can't take more before the shared log does; try again in a moment."
+            return outputs.append(.failed(ticket, MemberFailure(.none, reason)))
+        }
+        queue.add(entry, ticket, now)
+        proceed()
+    }
+
+    /// Asks for a barrier: `synced` comes when everything that anybody had been answered before is applied here.
+    package func sync(ticket: Int, now: Int) {
+        self.now = now
+        if omitted.contains(.barrier) {
+            return outputs.append(.synced(ticket, revision: replica.machine.revision))
+        }
+        guard phase != .stopped else {
+            return outputs.append(.failed(ticket, MemberFailure(.none, "This member has stopped.")))
+        }
+        lastBarrier += 1
+        barriers.append((lastBarrier, ticket))
+        outputs.append(.barrier(lastBarrier))
+    }
+
+    // MARK: - The local copy
+
+    /// All that was applied up to a place is durable.
+    package func stored(through place: Int, now: Int) {
+        self.now = now
+        stored = max(stored, place)
+        answerStored()
+        proceed()
+    }
+
+    func answerStored() {
+        let end = omitted.contains(.durableBeforeAnswer) ? Int.max : stored
+        let due = unanswered.prefix { $0.place <= end }
+        unanswered.removeFirst(due.count)
+        for answer in due { outputs.append(.answered(answer.ticket, answer.outcome)) }
+        for barrier in reached where barrier.place <= end {
+            outputs.append(.synced(barrier.ticket, revision: replica.machine.revision))
+        }
+        reached.removeAll { $0.place <= end }
+    }
+
+    // MARK: - Time
+
+    /// Does what is due. To be called at least every 100 ms while anything waits, and every second otherwise.
+    package func tick(now: Int) {
+        self.now = now
+        guard phase != .stopped else { return }
+        let late = queue.takeLate(at: now)
+        fail(late.none, .none)
+        fail(late.unknown, omitted.contains(.unknownOutcome) ? .none : .unknown)
+        readAgainIfStale()
+        proceed()
+    }
+
+    func fail(_ tickets: [Int], _ outcome: MemberFailure.Outcome) {
+        let message =
+            outcome == .none
+            ? "The shared log could not be reached in time, and nothing was committed; try again."
+            : "The shared log took the request and has not been heard of since; a request with a key can be repeated."
+        for ticket in tickets { outputs.append(.failed(ticket, MemberFailure(outcome, message))) }
+    }
+
+    func stop(_ reason: MemberStop) {
+        guard phase != .stopped else { return }
+        phase = .stopped
+        outputs.append(.stopped(reason))
+    }
+}

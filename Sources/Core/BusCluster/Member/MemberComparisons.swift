@@ -1,0 +1,39 @@
+/// What other members' evidence shows of what they made of the log, compared with what is here.
+struct MemberComparisons {
+    /// The first place at which one differed; nil: none did.
+    private(set) var place: Int?
+    private var differing: Set<String> = []
+    private var agreeing: Set<String> = []
+
+    /// Notes what a member's evidence shows. True: it is the first difference of this member.
+    mutating func note(_ member: String, _ link: ChainLink, _ comparison: AppliedEntry.Comparison) -> Bool {
+        switch comparison {
+        case .otherOutput:
+            // Those who agreed may have done so before.
+            if link.place < place ?? .max { (place, agreeing) = (link.place, []) }
+            agreeing.remove(member)
+            return differing.insert(member).inserted
+        case .same:
+            if let place, link.place >= place, !differing.contains(member) { agreeing.insert(member) }
+            return false
+        case .forgotten, .otherInput: return false
+        }
+    }
+
+    /// The member has ended, or begins anew.
+    mutating func forget(_ member: String) {
+        differing.remove(member)
+        agreeing.remove(member)
+        if differing.isEmpty { (place, agreeing) = (nil, []) }
+    }
+
+    /// Whether this member has to stop; `others` are present.
+    func verdict(among others: [String]) -> MemberStop? {
+        guard let place, !differing.isEmpty else { return nil }
+        let against = others.count { differing.contains($0) }
+        let all = others.count + 1
+        if 2 * against > all { return .diverged(place: place, isOdd: true) }
+        let undecided = others.count - against - others.count { agreeing.contains($0) }
+        return 2 * against == all && undecided == 0 ? .diverged(place: place, isOdd: false) : nil
+    }
+}
