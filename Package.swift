@@ -119,7 +119,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine",
+                "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine",
                 "BusProtocol", "BusSource", "BusYAML", "TestFiles",
             ]),
         // Directories of their own for tests.

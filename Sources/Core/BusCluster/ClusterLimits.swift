@@ -37,12 +37,6 @@ package enum ClusterLimits {
 
     // MARK: History
 
-    /// The links of the chain that are kept, as evidence that comes late is compared with them.
-    package static let links = 1024
-    /// The links that are read again whenever reading begins anew. Every member has one proposal on its way at most and
-    /// each carries what its proposer had seen last: so two histories can't agree in more links than there are members
-    /// and ended leases among them, unless they agree before.
-    package static let overlap = 256
     /// The earlier epochs that are remembered: what is evidence of one of these brings about no further one.
     package static let epochs = 64
 
@@ -54,8 +48,20 @@ package enum ClusterLimits {
     package static let delivery = 2000
     /// Bytes of entries that wait to be proposed: several proposals' worth.
     package static let waiting = 16 << 20
+}
+
+/// How much of the history is kept at hand. Tests have less of it.
+package struct HistoryLimits: Sendable {
+    /// The links of the chain that are kept, as evidence that comes late is compared with them. Part of the rules.
+    package var links = 1024
+    /// The links that are read again whenever reading begins anew. Every member has one proposal on its way at most and
+    /// each carries what its proposer had seen last: so two histories can't agree in more links than there are members
+    /// and ended leases among them, unless they agree before.
+    package var overlap = 256
+    /// Trimming waits until so much can go: each costs the log a compaction. In places.
+    package var trim = 4096
     /// The log is trimmed when it has so many bytes, wherever slow members are.
-    package static let log = 64 << 20
-    /// Trimming waits until so many entries can go: each costs the log a compaction.
-    package static let trim = 4096
+    package var log = 64 << 20
+
+    package init() {}
 }

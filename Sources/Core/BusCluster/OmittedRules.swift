@@ -18,11 +18,10 @@ package struct OmittedRules: OptionSet, Sendable {
     package static let divergence = OmittedRules(rawValue: 1 << 10)
     package static let rulesNumber = OmittedRules(rawValue: 1 << 11)
     package static let lingering = OmittedRules(rawValue: 1 << 12)
-    package static let timersInOrder = OmittedRules(rawValue: 1 << 13)
+    package static let dueBeforeEntries = OmittedRules(rawValue: 1 << 13)
     package static let snapshotMembers = OmittedRules(rawValue: 1 << 14)
     package static let snapshotSessions = OmittedRules(rawValue: 1 << 15)
     package static let snapshotLinks = OmittedRules(rawValue: 1 << 16)
-    package static let snapshotDigest = OmittedRules(rawValue: 1 << 17)
 
     // Of the member.
     package static let durableBeforeAnswer = OmittedRules(rawValue: 1 << 24)
@@ -32,9 +31,6 @@ package struct OmittedRules: OptionSet, Sendable {
     package static let proofOfLoss = OmittedRules(rawValue: 1 << 28)
     package static let barrier = OmittedRules(rawValue: 1 << 29)
     package static let newIncarnation = OmittedRules(rawValue: 1 << 30)
-    package static let oneOnItsWay = OmittedRules(rawValue: 1 << 31)
     package static let orderOfSession = OmittedRules(rawValue: 1 << 32)
     package static let heartbeat = OmittedRules(rawValue: 1 << 33)
-    package static let durableBeforeTrim = OmittedRules(rawValue: 1 << 34)
-    package static let restartBehindStored = OmittedRules(rawValue: 1 << 35)
 }

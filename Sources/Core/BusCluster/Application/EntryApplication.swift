@@ -19,7 +19,10 @@ final class EntryApplication {
     /// Nothing is nested more deeply in what a member has admitted.
     private static let depth = 1024
 
-    init(_ machine: StateMachine, _ sink: any CommitSink) {
+    private let omitted: OmittedRules
+
+    init(_ machine: StateMachine, _ sink: any CommitSink, omitting omitted: OmittedRules) {
+        self.omitted = omitted
         self.machine = machine
         self.sink = sink
     }
@@ -73,7 +76,9 @@ final class EntryApplication {
 
     /// The reply to a request with a key that was committed before.
     func earlier(_ key: KeyedRequest?) throws(RequestError) -> EntryReply? {
-        guard let key, let earlier = try machine.duplicate(of: key) else { return nil }
+        guard let key, !omitted.contains(.keys), let earlier = try machine.duplicate(of: key) else {
+            return nil
+        }
         var reply = EntryReply(revision: earlier.revision)
         (reply.matched, reply.changed, reply.isDuplicate) = (earlier.matched, earlier.changed, true)
         return reply

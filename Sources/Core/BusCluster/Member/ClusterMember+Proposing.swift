@@ -108,7 +108,7 @@ extension ClusterMember {
 
     private func reportIfDue() {
         // Trimming goes by it, and a report costs as much as a proposal.
-        guard stored - reported >= ClusterLimits.trim / 4 else { return }
+        guard stored - reported >= replica.history.trim / 4 else { return }
         reported = stored
         outputs.append(.report(report.encoded))
     }
@@ -119,10 +119,10 @@ extension ClusterMember {
             return
         }
         let slowest = replica.members.keys.map { $0 == name ? stored : reports[$0]?.stored ?? 0 }.min() ?? 0
-        let end = logBytes > ClusterLimits.log ? stored : min(stored, slowest)
+        let end = logBytes > replica.history.log ? stored : min(stored, slowest)
         // What comes back has to find what it had last.
-        guard end - trimmed > ClusterLimits.trim,
-            let link = replica.links.link(ClusterLimits.overlap, before: end), link.place > trimmed
+        guard end - trimmed > replica.history.trim,
+            let link = replica.links.link(replica.history.overlap, before: end), link.place > trimmed
         else { return }
         (trimmed, logBytes) = (link.place, 0)
         outputs.append(.trim(through: link.place))

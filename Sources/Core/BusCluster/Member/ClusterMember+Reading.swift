@@ -16,9 +16,14 @@ extension ClusterMember {
         case .barrierFailed(let number, _): failBarrier(number)
         case .trimmedAway(let through): goBehind(trimmed: through)
         case .replaced(let other):
-            // Whether anything is missing is seen by reading it.
-            cluster = other
-            beginReading()
+            if other == cluster, case .comparing(let link) = phase {
+                // It ends before the place behind which it was to be read.
+                loseLog(behind: link, most: link.place - 1)
+            } else {
+                // Whether anything is missing is seen by reading it.
+                cluster = other
+                beginReading()
+            }
         case .proposed(let name, let outcome): note(outcome, of: name)
         case .joined(let incarnation):
             membership = .member(incarnation: incarnation)
@@ -60,7 +65,7 @@ extension ClusterMember {
         let from =
             omitted.contains(.overlap)
             ? last
-            : replica.links.link(ClusterLimits.overlap, before: last.place) ?? replica.links.kept.first!
+            : replica.links.link(replica.history.overlap, before: last.place) ?? replica.links.kept.first!
         beginReading(from: from)
     }
 
@@ -147,12 +152,12 @@ extension ClusterMember {
     }
 
     /// The log lacks what is here behind a link. What was told of that, was told of another history.
-    func loseLog(behind link: ChainLink) {
+    func loseLog(behind link: ChainLink, most: Int? = nil) {
         isLost = true
         outputs.append(.notice(.logLost(behind: link.place)))
         if proof == nil, !omitted.contains(.proofOfLoss) { proof = replica.evidence }
         discardAnswers()
-        lackReplica(least: 0, most: link.place)
+        lackReplica(least: 0, most: most ?? link.place)
     }
 
     /// What was proposed or applied is no longer certain to be in the log.
@@ -201,7 +206,7 @@ extension ClusterMember {
                 if omitted.contains(.newIncarnation) {
                     queue.sent = nil
                 } else {
-                    queue.takeBack()
+                    queue.takeBack(behindOthers: omitted.contains(.orderOfSession))
                 }
             }
         case .joined(let member, _): comparisons.forget(member)

@@ -26,7 +26,7 @@ package final class ClusterMember {
 
     // The log.
     /// The log that was read last; nil: none yet.
-    var cluster: String?
+    package internal(set) var cluster: String?
     package internal(set) var isAttached = false
     /// Since when the log can't be reached.
     package internal(set) var detachedSince: Int?
@@ -59,7 +59,7 @@ package final class ClusterMember {
     var isEvidenceWanted = false
     /// What it has seen of a log that lacks it now, to be shown to all.
     var proof: Evidence? {
-        didSet { if proof != oldValue { outputs.append(.remember(proof: proof)) } }
+        didSet { if proof != oldValue { outputs.append(.rememberProof(proof)) } }
     }
     /// The log was found to lack what is here.
     var isLost = false
@@ -104,6 +104,9 @@ package final class ClusterMember {
 
     /// Whether its clients' requests can be proposed without waiting for the log to be reached.
     package var canPropose: Bool { isAttached && phase == .following && incarnation != nil }
+
+    /// Whether it applies what the log delivers: then others can have its snapshot.
+    package var isFollowing: Bool { phase == .following }
 
     /// Its incarnation, once all that it is to apply before is applied.
     package var incarnation: Int? {

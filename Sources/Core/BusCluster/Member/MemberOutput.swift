@@ -22,7 +22,7 @@ package enum MemberOutput: Sendable {
     /// knows its own earlier run.
     case remember(incarnation: Int)
     /// What it has seen of a log that has lost it, to be made durable before anything that follows.
-    case remember(proof: Evidence?)
+    case rememberProof(Evidence?)
     /// The replica can't go on from where it is. One is needed that stands at `least` or behind it, and (`most`) not behind
     /// a place: a snapshot of another member, or an earlier one of its own. `ClusterMember.begin` takes it.
     case needsReplica(least: Int, most: Int?)

@@ -47,12 +47,12 @@ struct ProposalQueue {
     }
 
     /// What was sent can't come into any history: it waits again, before all others.
-    mutating func takeBack() {
+    mutating func takeBack(behindOthers: Bool = false) {
         guard let back = sent?.entries else { return }
         sent = nil
         // Nobody waits for the others.
         let wanted = back.filter { $0.ticket != nil }
-        waiting.insert(contentsOf: wanted, at: 0)
+        waiting.insert(contentsOf: wanted, at: behindOthers ? waiting.count : 0)
         waitingBytes += wanted.reduce(0) { $0 + $1.entry.size }
     }
 

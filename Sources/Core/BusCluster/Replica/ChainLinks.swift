@@ -3,10 +3,12 @@ struct ChainLinks {
     /// By growing place. The oldest ones may be past their time: they go in one step, now and then.
     private var all: [ChainLink]
     private var first = 0
+    private let most: Int
 
-    init(_ links: [ChainLink] = [.beginning]) {
+    init(_ links: [ChainLink] = [.beginning], most: Int) {
         precondition(!links.isEmpty, "A chain has a last link.")
         all = links
+        self.most = most
     }
 
     var last: ChainLink { all[all.count - 1] }
@@ -14,8 +16,8 @@ struct ChainLinks {
 
     mutating func append(_ link: ChainLink) {
         all.append(link)
-        if all.count - first > ClusterLimits.links { first += 1 }
-        guard first >= ClusterLimits.links else { return }
+        if all.count - first > most { first += 1 }
+        guard first >= most else { return }
         all.removeFirst(first)
         first = 0
     }

@@ -27,8 +27,9 @@ extension Replica {
             if !omitted.contains(.voidAfterLoss) { return effects.void = .lostLog }
         }
         effects.clockAhead = advance(to: content.clock, of: name.member)
-        carryOutDue()
+        if !omitted.contains(.dueBeforeEntries) { carryOutDue() }
         for entry in content.entries { effects.outcomes.append(carryOut(entry, of: name.member)) }
+        if omitted.contains(.dueBeforeEntries) { carryOutDue() }
     }
 
     private func void(_ name: ProposalName) -> AppliedEntry.Void? {

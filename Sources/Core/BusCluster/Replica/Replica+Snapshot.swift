@@ -26,8 +26,11 @@ extension Replica {
         chain.bytes.withUnsafeBytes { bytes in
             writer.record("links", data: bytes) { $0("count", .int(links.count)) }
         }
-        writer.record("machine", data: machine.snapshot().bytes) { _ in }
-        return Array(writer.finished().bytes)
+        // Bytes are there as long as who has written them.
+        let states = machine.snapshot()
+        withExtendedLifetime(states) { writer.record("machine", data: states.bytes) { _ in } }
+        let all = writer.finished()
+        return withExtendedLifetime(all) { Array(all.bytes) }
     }
 
     private func writeMembers(to writer: RecordWriter) {
@@ -78,12 +81,14 @@ extension Replica {
     /// - Parameters:
     ///   - known: Types that need not be compiled from their definitions; those in code can't be.
     ///   - hashSeed: A secret of the caller; see `StateMachine`.
+    ///   - sink: Makes the commits of the machine; nil: commits without subscribers.
     package convenience init(
         restoring bytes: UnsafeRawBufferPointer, knowing known: [any StateType] = [], hashSeed: UInt64,
+        history: HistoryLimits = HistoryLimits(), sink: ((StateMachine) -> any CommitSink)? = nil,
         omitting omitted: OmittedRules = []
     ) throws(TransferFailure) {
         let machine = StateMachine(replayingWith: known, epoch: "", hashSeed: hashSeed)
-        self.init(machine, omitting: omitted)
+        self.init(machine, sink: sink?(machine), history: history, omitting: omitted)
         var records = RecordReader(bytes)
         guard let head = try records.next(), head.kind == "cluster", try head.integer("form") == Self.form
         else { throw TransferFailure("This is no snapshot that this version can read; take another one.") }
@@ -113,7 +118,7 @@ extension Replica {
         } catch {
             throw TransferFailure(error.message)
         }
-        guard try head.string("digest") == machine.stateDigest || omitted.contains(.snapshotDigest) else {
+        guard try head.string("digest") == machine.stateDigest else {
             throw TransferFailure(
                 "The states of the snapshot are not those it was made of; take one from another member.")
         }
@@ -147,7 +152,7 @@ extension Replica {
 
     private func takeLinks(_ record: TransferRecord) throws(TransferFailure) {
         let count = try record.integer("count")
-        guard 1...ClusterLimits.links ~= count else { throw record.missing("count") }
+        guard 1...history.links ~= count else { throw record.missing("count") }
         var reader = CompactReader(Array(record.data))
         var all: [ChainLink] = []
         for _ in 0..<count {
@@ -157,7 +162,7 @@ extension Replica {
             all.append(link)
         }
         guard reader.isAtEnd else { throw record.missing("count") }
-        links = ChainLinks(all)
+        links = ChainLinks(all, most: history.links)
     }
 
     /// Equal where two replicas are: all that later entries can depend on, as far as it can be told.
@@ -165,7 +170,8 @@ extension Replica {
         let writer = RecordWriter()
         writeMembers(to: writer)
         writeSessions(to: writer)
-        let digest = DeduplicationTable.digest(of: writer.finished().bytes)
+        let all = writer.finished()
+        let digest = withExtendedLifetime(all) { DeduplicationTable.digest(of: all.bytes) }
         return "\(link.place) \(link.input.text) \(link.output.text) \(machine.epoch) \(machine.revision) "
             + "\(machine.time) \(machine.stateDigest) \(digest.first) \(digest.second)"
     }

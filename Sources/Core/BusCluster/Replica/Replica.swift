@@ -13,7 +13,8 @@ package final class Replica {
     let sink: any CommitSink
     let omitted: OmittedRules
 
-    var links = ChainLinks()
+    let history: HistoryLimits
+    var links: ChainLinks
     /// Those present.
     package internal(set) var members: [String: ReplicaMember] = [:]
     /// The epochs before this one, oldest first.
@@ -24,12 +25,15 @@ package final class Replica {
     ///   - machine: As it was before the first entry.
     ///   - sink: Makes the commits; nil: commits without subscribers.
     package init(
-        _ machine: StateMachine, sink: (any CommitSink)? = nil, omitting omitted: OmittedRules = []
+        _ machine: StateMachine, sink: (any CommitSink)? = nil, history: HistoryLimits = HistoryLimits(),
+        omitting omitted: OmittedRules = []
     ) {
         self.machine = machine
         self.sink = sink ?? PlainCommits(machine)
         self.omitted = omitted
-        application = EntryApplication(machine, self.sink)
+        self.history = history
+        links = ChainLinks(most: history.links)
+        application = EntryApplication(machine, self.sink, omitting: omitted)
     }
 
     /// Where it stands in the log.

@@ -1,0 +1,122 @@
+import BusCluster
+import BusJSON
+import BusMachine
+
+/// What a finished history has to satisfy: that of the log, as a replica without faults has it, and what clients were told.
+struct ClusterChecker {
+    /// What the log's entries come to.
+    struct Truth {
+        var epoch = ""
+        /// The revisions of the commits in which a mark stands.
+        var revisions: [Int: [Int]] = [:]
+        /// The marks of wills that have not come.
+        var waiting: Set<Int> = []
+        var times: [Int] = []
+        var hasGoneBack = false
+    }
+
+    private let simulation: ClusterSimulation
+
+    init(_ simulation: ClusterSimulation) { self.simulation = simulation }
+
+    func check() throws {
+        if simulation.setup.hasNewerRules {
+            for node in simulation.nodes {
+                guard case .newerRules? = node.stops.first else {
+                    throw SimulationFailure("\(node.name) went on by rules that it does not know.")
+                }
+            }
+            return
+        }
+        let machine = try ClusterBuild.usual.machine()
+        let sink = RecordingCommits(machine)
+        let reference = Replica(machine, sink: sink, history: ClusterSimulation.history)
+        for entry in simulation.shared.entries { _ = try reference.apply(entry) }
+        for (index, node) in simulation.nodes.enumerated() {
+            if index == 0, simulation.setup.isFirstOther {
+                guard case .diverged(_, true)? = node.stops.first else {
+                    throw SimulationFailure("\(node.name) differs, and has not stopped: \(node.stops)")
+                }
+                continue
+            }
+            if let stop = node.stops.first { throw SimulationFailure("\(node.name) has stopped: \(stop)") }
+            let digest = node.member?.replica.digest ?? "nothing"
+            guard digest == reference.digest else {
+                throw SimulationFailure("\(node.name) has \(digest), and the log says \(reference.digest)")
+            }
+        }
+        var truth = Truth(epoch: machine.epoch)
+        truth.hasGoneBack = simulation.shared.rollbacks > 0
+        for commit in sink.commits {
+            for mark in commit.marks { truth.revisions[mark, default: []].append(commit.revision) }
+            truth.times.append(commit.time)
+        }
+        for session in machine.sessionsInOrder {
+            truth.waiting.formUnion(session.will.compactMap { $0.payload["mark"]?.int })
+        }
+        // A divergent member may have answered its clients before it was known.
+        if !simulation.setup.isFirstOther {
+            try Self.check(simulation.clients.operations, simulation.clients.pairs, truth)
+        }
+        let late = simulation.shared.now - machine.time
+        guard late <= ClusterLimits.heartbeat + 2000 else {
+            throw SimulationFailure("The time of the bus is \(late) ms behind.")
+        }
+    }
+
+    static func check(_ operations: [Operation], _ pairs: [(Int, Int)], _ truth: Truth) throws {
+        for (earlier, later) in zip(truth.times, truth.times.dropFirst()) where later < earlier {
+            throw SimulationFailure("Time goes back from \(earlier) to \(later).")
+        }
+        for operation in operations { try check(operation, truth) }
+        for (first, second) in pairs {
+            guard case .done(let one, false)? = operations[first].answer,
+                case .done(let two, false)? = operations[second].answer,
+                operations[first].epoch == operations[second].epoch
+            else { continue }
+            guard one < two else {
+                throw SimulationFailure("\(second) was asked for behind \(first), and came before it.")
+            }
+        }
+    }
+
+    private static func check(_ operation: Operation, _ truth: Truth) throws {
+        let revisions = truth.revisions[operation.mark] ?? []
+        func fail(_ what: String) -> SimulationFailure {
+            SimulationFailure("\(operation) \(what); in the log at \(revisions), epoch \(truth.epoch)")
+        }
+        guard revisions.count <= 1 else { throw fail("was committed \(revisions.count) times") }
+        if operation.isSaidToBeNone, operation.answer == nil, operation.kind != .will {
+            guard revisions.isEmpty else { throw fail("was said to be in no history") }
+        }
+        guard operation.answered != nil else {
+            guard operation.kind != .keyed else { throw fail("was never answered") }
+            return
+        }
+        switch operation.answer {
+        case .done(let revision, let isDuplicate)?:
+            // Who was answered in an earlier epoch knows that it may be lost.
+            let mayBeLost = truth.hasGoneBack && operation.epoch != truth.epoch
+            switch operation.kind {
+            case .keyed, .once, .guarded:
+                guard revisions == [revision] || mayBeLost else { throw fail("is not where its answer says") }
+                guard isDuplicate || revision > operation.seen[operation.epoch] ?? 0 else {
+                    throw fail("came before what had been answered when it began")
+                }
+            case .will:
+                guard (revisions.count == 1) != truth.waiting.contains(operation.mark) || truth.hasGoneBack
+                else { throw fail("is a will that \(revisions.isEmpty ? "is gone" : "ran and waits")") }
+            case .timer:
+                guard revisions.count == 1 || mayBeLost else { throw fail("is a timer that has not fired") }
+            case .ephemeral, .named, .ended, .sync: break
+            }
+        case .refused(let code)?:
+            // A key of its own is never in conflict, and nothing else may be refused but what has a condition.
+            guard operation.kind == .guarded && code == "rejected" || operation.kind == .named else {
+                throw fail("was refused: \(code)")
+            }
+            guard revisions.isEmpty else { throw fail("was refused and committed") }
+        case nil: break
+        }
+    }
+}

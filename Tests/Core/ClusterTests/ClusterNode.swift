@@ -1,0 +1,151 @@
+import BusCluster
+import BusMachine
+import TestSupport
+
+/// One machine of the simulated bus: a member with its end of the log, its disk and its clock.
+final class ClusterNode {
+    let name: String
+    let build: ClusterBuild
+    /// Its clock is so far ahead, in milliseconds.
+    let clockLead: Int
+    private(set) var member: ClusterMember?
+    private(set) var log: SimulatedLog?
+    private(set) var disk = ClusterDisk()
+    /// Applied, and not durable yet.
+    private var pending: [OrderedEntry] = []
+    private(set) var stops: [MemberStop] = []
+    private(set) var notices: [MemberNotice] = []
+    var lack: (least: Int, most: Int?)?
+    /// What clients are told.
+    var told: [MemberOutput] = []
+
+    private let shared: SharedLog
+    private let omitted: OmittedRules
+    private var generator: SeededGenerator
+
+    init(
+        _ name: String, _ shared: SharedLog, seed: UInt64, build: ClusterBuild, clockLead: Int,
+        omitting omitted: OmittedRules
+    ) {
+        self.name = name
+        self.shared = shared
+        self.build = build
+        self.clockLead = clockLead
+        self.omitted = omitted
+        generator = SeededGenerator(seed: seed)
+    }
+
+    var now: Int { shared.now + clockLead }
+    var isUp: Bool { member != nil }
+    var isStopped: Bool { !stops.isEmpty }
+
+    func start() throws {
+        let replica = try disk.replica(through: .max, build: build, omitting: omitted)!
+        log = SimulatedLog(shared, seed: generator.next())
+        member = ClusterMember(
+            name: name, replica: replica, cluster: disk.lastPlace == 0 ? nil : cluster,
+            incarnation: disk.incarnation, proof: disk.proof, now: now, omitting: omitted)
+        try carryOut()
+    }
+
+    private var cluster: String?
+
+    /// The process is killed, or the machine loses its power.
+    func crash() {
+        cluster = member?.cluster
+        (member, pending, lack) = (nil, [], nil)
+        log?.close()
+        log = nil
+    }
+
+    func step() throws {
+        guard let member, let log, !isStopped else { return }
+        log.step()
+        member.receive(log.take(), now: now)
+        try carryOut()
+        if generator.oneIn(shared.isFaulty ? 5 : 1) { try flush() }
+        member.tick(now: now)
+        try carryOut()
+    }
+
+    /// Everything applied becomes durable.
+    func flush() throws {
+        guard let member, !pending.isEmpty else { return }
+        disk.append(pending, member.replica)
+        pending = []
+        member.stored(through: disk.lastPlace, now: now)
+        try carryOut()
+    }
+
+    func submit(_ entry: ClusterEntry, _ ticket: Int) throws {
+        member?.submit(entry, ticket: ticket, now: now)
+        try carryOut()
+    }
+
+    func sync(_ ticket: Int) throws {
+        member?.sync(ticket: ticket, now: now)
+        try carryOut()
+    }
+
+    private func carryOut() throws {
+        guard let member, let log else { return }
+        for output in member.takeOutputs() {
+            switch output {
+            case .read(let place, let cluster): log.read(behind: place, of: cluster)
+            case .join(let report): log.join(as: name, report: report)
+            case .propose(let name, let content): log.propose(name, content)
+            case .barrier(let number): log.barrier(number)
+            case .report(let report): log.report(report)
+            case .leave: log.leave()
+            case .end(let member, let incarnation): log.end(member, incarnation: incarnation)
+            case .trim(let place): log.trim(through: place)
+            case .applied(let entry, _): pending.append(entry)
+            case .remember(let incarnation): disk.incarnation = incarnation
+            case .rememberProof(let proof): disk.proof = proof
+            case .needsReplica(let least, let most): lack = (least, most)
+            case .answered, .failed, .synced: told.append(output)
+            case .notice(let notice): notices.append(notice)
+            case .stopped(let stop): stops.append(stop)
+            }
+        }
+    }
+
+    // MARK: - Replicas
+
+    /// Gets the replica that it lacks: an older one of its own, or a snapshot of another node.
+    func getReplica(from others: [ClusterNode]) throws {
+        guard let lack, let member else { return }
+        if let most = lack.most {
+            pending = []
+            guard let own = try disk.replica(through: most, build: build, omitting: omitted) else { return }
+            return try begin(member, own)
+        }
+        guard let other = others.randomElement(using: &generator) else { return }
+        try other.flush()
+        guard let replica = other.member?.replica, replica.link.place >= lack.least else { return }
+        var bytes = replica.snapshot()
+        if shared.isFaulty, generator.oneIn(4) {
+            // What was damaged on the way is refused, and fetched again.
+            bytes[Int.random(in: 0..<bytes.count, using: &generator)] ^= 1
+            guard let damaged = try? ClusterDisk.restored(bytes, build: build, omitting: omitted) else {
+                return
+            }
+            throw SimulationFailure("A damaged snapshot was taken: \(damaged.digest)")
+        }
+        try begin(member, try ClusterDisk.restored(bytes, build: build, omitting: omitted))
+    }
+
+    private func begin(_ member: ClusterMember, _ replica: Replica) throws {
+        lack = nil
+        pending = []
+        disk.replace(by: replica)
+        member.begin(with: replica, now: now)
+        try carryOut()
+    }
+}
+
+struct SimulationFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

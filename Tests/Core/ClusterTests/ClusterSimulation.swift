@@ -1,0 +1,170 @@
+import BusCluster
+import BusMachine
+import TestSupport
+
+/// Members of one bus with their clients over a log that delays, loses answers, ends leases and goes back, all from a seed.
+/// In the end there are no faults, and everything has to be as the checker says.
+final class ClusterSimulation {
+    struct Setup {
+        var omitted: OmittedRules = []
+        /// The first member has another build.
+        var isFirstOther = false
+        /// Somebody proposes by rules of a later version.
+        var hasNewerRules = false
+    }
+
+    static let history: HistoryLimits = {
+        var history = HistoryLimits()
+        (history.links, history.overlap, history.trim) = (120, 24, 60)
+        return history
+    }()
+    static let begin = 1_700_000_000_000
+    /// Milliseconds of one step, of the time with faults, and at most of the time without.
+    static let step = 25
+    private static let faulty = 16_000
+    private static let quiet = 40_000
+
+    let seed: UInt64
+    let setup: Setup
+    let shared: SharedLog
+    private(set) var nodes: [ClusterNode] = []
+    var clients: ClusterClients
+    private var generator: SeededGenerator
+    private let mayGoBack: Bool
+    private let isTroubled: Bool
+    private(set) var figures = ClusterFigures()
+
+    init(seed: UInt64, _ setup: Setup = Setup()) throws {
+        self.seed = seed
+        self.setup = setup
+        var generator = SeededGenerator(seed: seed)
+        let shared = SharedLog(seed: generator.next(), now: Self.begin)
+        self.shared = shared
+        mayGoBack = generator.oneIn(3) && !setup.isFirstOther
+        isTroubled = !generator.oneIn(8)
+        let aheadOfTime = generator.oneIn(4)
+        for index in 0..<Int.random(in: 3...7, using: &generator) {
+            let lead =
+                index == 1 && aheadOfTime ? 3_600_000 : Int.random(in: -40...40, using: &generator)
+            nodes.append(
+                ClusterNode(
+                    "m\(index)", shared, seed: generator.next(),
+                    build: index == 0 && setup.isFirstOther ? .other : .usual, clockLead: lead,
+                    omitting: setup.omitted))
+        }
+        clients = ClusterClients(seed: generator.next(), nodes: nodes.count)
+        self.generator = generator
+    }
+
+    func run() throws {
+        for node in nodes { try node.start() }
+        shared.isFaulty = isTroubled
+        while shared.now < Self.begin + Self.faulty {
+            if isTroubled { try trouble() }
+            try clients.act(on: nodes, at: shared.now)
+            try step()
+        }
+        try settle()
+        for node in nodes { figures.add(node) }
+        figures.entries += shared.entries.count
+        figures.rollbacks += shared.rollbacks
+        figures.trims += shared.trimmedThrough > 0 ? 1 : 0
+        try ClusterChecker(self).check()
+    }
+
+    private func step() throws {
+        shared.advance(to: shared.now + Self.step)
+        for node in nodes {
+            try node.step()
+            if node.lack != nil { try node.getReplica(from: nodes.filter { $0 !== node && isServing($0) }) }
+            try clients.take(from: node, at: shared.now)
+        }
+        try clients.proceed(on: nodes, at: shared.now)
+    }
+
+    /// Whether others may have its snapshot.
+    private func isServing(_ node: ClusterNode) -> Bool {
+        node.isUp && !node.isStopped && node.lack == nil && node.member?.isFollowing == true
+    }
+
+    private func trouble() throws {
+        let node = nodes.randomElement(using: &generator)!
+        if generator.oneIn(40) {
+            node.log?.cutUntil = shared.now + [200, 800, 3000].randomElement(using: &generator)!
+            figures.cuts += 1
+        }
+        if generator.oneIn(60), node.isUp {
+            node.crash()
+            clients.noteCrash(of: node, at: shared.now)
+            figures.crashes += 1
+        }
+        for node in nodes where !node.isUp && generator.oneIn(30) { try node.start() }
+        if generator.oneIn(150) {
+            shared.endSomeLease()
+            figures.leases += 1
+        }
+        if mayGoBack, generator.oneIn(200) { shared.goBack(by: Int.random(in: 1...12, using: &generator)) }
+    }
+
+    /// Without faults everything comes to rest.
+    private func settle() throws {
+        shared.isFaulty = false
+        for node in nodes { node.log?.cutUntil = 0 }
+        for node in nodes where !node.isUp { try node.start() }
+        let start = shared.now
+        if setup.hasNewerRules {
+            let content = ProposalContent(
+                rules: ClusterLimits.rules + 1, clock: shared.now,
+                evidence: Evidence(epoch: "later", link: .beginning), entries: [])
+            shared.inject(ProposalName(member: "m9", incarnation: 1, number: 1), content.encoded)
+        }
+        while shared.now < start + Self.quiet {
+            try step()
+            // Every member has shown what it knows since.
+            if shared.now >= start + 14_000, isAtRest { break }
+        }
+        for node in nodes where !node.isStopped { try node.flush() }
+    }
+
+    private var isAtRest: Bool {
+        let last = shared.entries.last { if case .reported = $0.content { false } else { true } }
+        return clients.isDone
+            && nodes.allSatisfy { $0.isStopped || $0.member?.replica.link.place == last?.place }
+    }
+}
+
+/// What simulations have reached.
+struct ClusterFigures {
+    var entries = 0
+    var rollbacks = 0
+    var trims = 0
+    var cuts = 0
+    var crashes = 0
+    var leases = 0
+    var epochs = 0
+    var losses = 0
+    var clamped = 0
+
+    mutating func add(_ node: ClusterNode) {
+        for notice in node.notices {
+            switch notice {
+            case .epoch: epochs += 1
+            case .logLost: losses += 1
+            case .clockAhead: clamped += 1
+            default: break
+            }
+        }
+    }
+
+    static func += (sum: inout ClusterFigures, more: ClusterFigures) {
+        sum.entries += more.entries
+        sum.rollbacks += more.rollbacks
+        sum.trims += more.trims
+        sum.cuts += more.cuts
+        sum.crashes += more.crashes
+        sum.leases += more.leases
+        sum.epochs += more.epochs
+        sum.losses += more.losses
+        sum.clamped += more.clamped
+    }
+}

@@ -1,0 +1,36 @@
+import BusCluster
+import Foundation
+import Testing
+
+/// Members over a log with all its faults: every member has the same in the end, and nobody was told what is not so.
+@Suite struct ClusterSimulationTests {
+    /// How many seeds are tried.
+    static let seeds = ProcessInfo.processInfo.environment["FLUXBUS_SEEDS"].flatMap(UInt64.init) ?? 100
+
+    @Test func everyMemberHasTheSameAndAnswersAreTrue() throws {
+        var reached = ClusterFigures()
+        var failures = 0
+        for seed in 0..<Self.seeds {
+            do {
+                let simulation = try ClusterSimulation(seed: seed)
+                try simulation.run()
+                reached += simulation.figures
+            } catch {
+                failures += 1
+                if failures <= 10 { Issue.record("Seed \(seed): \(error)") }
+            }
+        }
+        #expect(failures == 0)
+        print(reached)
+        // It is worth something only if it comes into the corners.
+        #expect(reached.entries > 100 * Int(Self.seeds))
+        #expect(reached.crashes > 2 * Int(Self.seeds))
+        #expect(reached.cuts > 2 * Int(Self.seeds))
+        #expect(reached.leases > Int(Self.seeds))
+        #expect(reached.rollbacks > Int(Self.seeds) / 4)
+        #expect(reached.losses > Int(Self.seeds) / 4)
+        #expect(reached.epochs > Int(Self.seeds) / 10)
+        #expect(reached.trims > Int(Self.seeds) / 4)
+        #expect(reached.clamped > Int(Self.seeds) / 10)
+    }
+}

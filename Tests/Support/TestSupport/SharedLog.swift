@@ -1,0 +1,135 @@
+import BusCluster
+
+/// What the servers of a shared log hold: entries, members with their leases. The members' ends are `SimulatedLog`s.
+///
+/// With faults it does what a log may do, and what one does whose backup was restored; a proposal may also come in twice,
+/// or behind its member's end, which the replicas have to see through.
+package final class SharedLog {
+    struct Presence {
+        let incarnation: Int
+        var report: [UInt8]
+        var deadline: Int
+    }
+
+    /// All that is in it, what was trimmed away included.
+    package private(set) var entries: [OrderedEntry] = []
+    package private(set) var cluster = "c0"
+    package private(set) var trimmedThrough = 0
+    /// How often it has gone back.
+    package private(set) var rollbacks = 0
+    private(set) var present: [String: Presence] = [:]
+    private var places: [ProposalName: Int] = [:]
+    private var coming: [(due: Int, name: ProposalName, content: [UInt8], isFenced: Bool)] = []
+    private var generator: SeededGenerator
+    package var isFaulty = true
+    package private(set) var now: Int
+    /// How long a silent member stays, in milliseconds.
+    package let lease = 2000
+
+    package init(seed: UInt64, now: Int) {
+        generator = SeededGenerator(seed: seed)
+        self.now = now
+    }
+
+    package var lastPlace: Int { entries.last?.place ?? 0 }
+
+    @discardableResult
+    private func append(_ content: OrderedEntry.Content) -> Int {
+        let place = lastPlace + Int.random(in: 1...3, using: &generator)
+        entries.append(OrderedEntry(place: place, content))
+        return place
+    }
+
+    // MARK: - Calls
+
+    func join(_ member: String, _ report: [UInt8]) -> OrderedLogEvent {
+        if let other = present[member] {
+            return .nameTaken(
+                by: OrderedLogMember(name: member, incarnation: other.incarnation, report: other.report))
+        }
+        let place = append(.joined(member: member, report: report))
+        present[member] = Presence(incarnation: place, report: report, deadline: now + lease)
+        return .joined(incarnation: place)
+    }
+
+    package func isPresent(_ member: String, _ incarnation: Int) -> Bool {
+        present[member]?.incarnation == incarnation
+    }
+
+    func renew(_ member: String) { present[member]?.deadline = now + lease }
+
+    func report(_ member: String, _ report: [UInt8]) {
+        guard let incarnation = present[member]?.incarnation else { return }
+        present[member]?.report = report
+        append(.reported(member: member, incarnation: incarnation, report: report))
+    }
+
+    package func end(_ member: String, incarnation: Int) {
+        guard isPresent(member, incarnation) else { return }
+        present[member] = nil
+        append(.ended(members: [member]))
+    }
+
+    /// Puts a proposal in now, or `later`.
+    func put(_ name: ProposalName, _ content: [UInt8]) -> ProposalOutcome {
+        if let place = places[name] { return .alreadyThere(place: place) }
+        guard isPresent(name.member, name.incarnation) else { return .refused }
+        let place = append(.proposal(name, content))
+        places[name] = place
+        return .acknowledged(place: place)
+    }
+
+    /// - Parameter isFenced: As the log promises; otherwise it comes in whatever was and is.
+    func put(_ name: ProposalName, _ content: [UInt8], at due: Int, isFenced: Bool) {
+        coming.append((due, name, content, isFenced))
+    }
+
+    /// Puts in what no member of this version would.
+    package func inject(_ name: ProposalName, _ content: [UInt8]) { append(.proposal(name, content)) }
+
+    func trim(through place: Int) { trimmedThrough = max(trimmedThrough, min(place, lastPlace)) }
+
+    // MARK: - Time and faults
+
+    package func advance(to now: Int) {
+        self.now = now
+        let due = coming.filter { $0.due <= now }
+        coming.removeAll { $0.due <= now }
+        for late in due {
+            if late.isFenced { _ = put(late.name, late.content) } else { inject(late.name, late.content) }
+        }
+        let over = present.filter { $0.value.deadline < now }.keys.sorted()
+        guard !over.isEmpty else { return }
+        for member in over { present[member] = nil }
+        append(.ended(members: over))
+    }
+
+    /// The lease of a member ends though it runs.
+    package func endSomeLease() {
+        guard let member = present.keys.sorted().randomElement(using: &generator) else { return }
+        end(member, incarnation: present[member]!.incarnation)
+    }
+
+    /// The last entries are gone, as from a backup that was restored; under another name or under the same.
+    package func goBack(by count: Int) {
+        let kept = entries.dropLast(count).filter { _ in true }
+        guard !kept.isEmpty, kept.last!.place > trimmedThrough else { return }
+        entries = Array(kept)
+        rollbacks += 1
+        coming = []
+        if generator.oneIn(2) { cluster = "c\(rollbacks)" }
+        places = [:]
+        var there: [String: Presence] = [:]
+        for entry in entries {
+            switch entry.content {
+            case .proposal(let name, _): places[name] = places[name] ?? entry.place
+            case .joined(let member, let report):
+                there[member] = Presence(
+                    incarnation: entry.place, report: report, deadline: now + lease)
+            case .reported(let member, _, let report): there[member]?.report = report
+            case .ended(let members): for member in members { there[member] = nil }
+            }
+        }
+        present = there
+    }
+}

@@ -1,0 +1,190 @@
+import BusCluster
+
+/// A member's end of a `SharedLog`, with the delays and losses of a connection. It does what it does in `step`.
+package final class SimulatedLog: OrderedLog {
+    private let shared: SharedLog
+    private var generator: SeededGenerator
+    private var inbox: [OrderedLogEvent] = []
+    /// Answers to calls, when they are due.
+    private var answers: [(due: Int, event: OrderedLogEvent)] = []
+
+    private var cursor: Int?
+    private var expectedCluster: String?
+    private var barriers: [(number: Int, target: Int?)] = []
+    private var member: String?
+    private var incarnation: Int?
+    private var joining: (member: String, report: [UInt8])?
+    private var pendingReport: [UInt8]?
+    private var isLeaving = false
+    private var isClosed = false
+    private var isAttached = false
+    private var rollbacksSeen: Int
+    /// Until when the log is out of reach.
+    package var cutUntil = 0
+
+    private static let unreachable = OrderedLogFailure(.unreachable, "No server answers.")
+
+    package init(_ shared: SharedLog, seed: UInt64) {
+        self.shared = shared
+        generator = SeededGenerator(seed: seed)
+        rollbacksSeen = shared.rollbacks
+    }
+
+    private var isReachable: Bool { !isClosed && cutUntil <= shared.now }
+    private func mishap(_ count: Int) -> Bool { shared.isFaulty && generator.oneIn(count) }
+    private func delay(_ most: Int = 60) -> Int {
+        shared.now + Int.random(in: 0...(shared.isFaulty ? most : 10), using: &generator)
+    }
+
+    // MARK: - Calls
+
+    package func read(behind place: Int, of cluster: String?) {
+        inbox.removeAll {
+            switch $0 {
+            case .entry, .barrier, .barrierFailed, .trimmedAway, .replaced: true
+            default: false
+            }
+        }
+        barriers = []
+        (cursor, expectedCluster) = (place, cluster)
+    }
+
+    package func join(as member: String, report: [UInt8]) {
+        self.member = member
+        joining = (member, report)
+    }
+
+    package func report(_ report: [UInt8]) { pendingReport = report }
+    package func leave() { isLeaving = true }
+
+    package func end(_ member: String, incarnation: Int) {
+        if isReachable, !mishap(4) { shared.end(member, incarnation: incarnation) }
+    }
+
+    package func propose(_ name: ProposalName, _ content: [UInt8]) {
+        let unknown = ProposalOutcome.unknown(OrderedLogFailure(.timedOut, "No server has answered in time."))
+        let outcome: ProposalOutcome
+        if !isReachable {
+            outcome = .notProposed(Self.unreachable)
+        } else if mishap(12) {
+            outcome = unknown
+        } else if mishap(12) {
+            _ = shared.put(name, content)
+            outcome = unknown
+        } else if mishap(12) {
+            shared.put(name, content, at: delay(900), isFenced: true)
+            outcome = unknown
+        } else if mishap(40) {
+            outcome = .notProposed(Self.unreachable)
+        } else {
+            outcome = shared.put(name, content)
+            if mishap(25) { shared.put(name, content, at: delay(3000), isFenced: false) }
+        }
+        answers.append((delay(), .proposed(name, outcome)))
+    }
+
+    package func barrier(_ number: Int) { barriers.append((number, nil)) }
+
+    package func listMembers() {
+        let members = shared.present.sorted { $0.key < $1.key }.map {
+            OrderedLogMember(name: $0.key, incarnation: $0.value.incarnation, report: $0.value.report)
+        }
+        answers.append((delay(), .members(members)))
+    }
+
+    package func trim(through place: Int) {
+        guard isReachable else { return answers.append((delay(), .trimFailed(Self.unreachable))) }
+        shared.trim(through: place)
+        answers.append((delay(), .trimmed(through: place)))
+    }
+
+    package func take() -> [OrderedLogEvent] {
+        defer { inbox = [] }
+        return inbox
+    }
+
+    package func close() { isClosed = true }
+
+    // MARK: - Steps
+
+    package func step() {
+        guard !isClosed else { return }
+        if rollbacksSeen != shared.rollbacks {
+            rollbacksSeen = shared.rollbacks
+            cutUntil = max(cutUntil, shared.now + 1)
+        }
+        guard isReachable else { return detach() }
+        if !isAttached {
+            isAttached = true
+            inbox.append(.attached(cluster: shared.cluster))
+            // The owner reads anew before anything is delivered.
+            return
+        }
+        for answer in answers where answer.due <= shared.now { inbox.append(answer.event) }
+        answers.removeAll { $0.due <= shared.now }
+        stepMembership()
+        stepReading()
+    }
+
+    private func detach() {
+        if isAttached || inbox.isEmpty { inbox.append(.detached(Self.unreachable)) }
+        isAttached = false
+        for barrier in barriers { inbox.append(.barrierFailed(barrier.number, Self.unreachable)) }
+        barriers = []
+    }
+
+    private func stepMembership() {
+        if let (member, report) = joining, !mishap(3) {
+            joining = nil
+            let event = shared.join(member, report)
+            if case .joined(let place) = event { incarnation = place }
+            inbox.append(event)
+        }
+        guard let member, let incarnation else { return }
+        if isLeaving {
+            isLeaving = false
+            shared.end(member, incarnation: incarnation)
+        }
+        if !shared.isPresent(member, incarnation) {
+            self.incarnation = nil
+            isLeaving = false
+            // Where it is not told, `ended` comes in order; but not from a log that has gone back.
+            if shared.rollbacks > 0 || !mishap(3) { inbox.append(.leaseLost(incarnation: incarnation)) }
+            return
+        }
+        shared.renew(member)
+        if let report = pendingReport {
+            shared.report(member, report)
+            pendingReport = nil
+        }
+    }
+
+    private func stepReading() {
+        guard var place = cursor else { return }
+        if place < shared.trimmedThrough {
+            cursor = nil
+            return inbox.append(.trimmedAway(through: shared.trimmedThrough))
+        }
+        if let expectedCluster, expectedCluster != shared.cluster || place > shared.lastPlace {
+            cursor = nil
+            return inbox.append(.replaced(cluster: shared.cluster))
+        }
+        expectedCluster = expectedCluster ?? shared.cluster
+        for index in barriers.indices where barriers[index].target == nil {
+            barriers[index].target = shared.lastPlace
+        }
+        var count = shared.isFaulty ? [0, 1, 1, 2, 8].randomElement(using: &generator)! : 100
+        var index = shared.entries.firstIndex { $0.place > place } ?? shared.entries.endIndex
+        while count > 0, index < shared.entries.endIndex {
+            inbox.append(.entry(shared.entries[index]))
+            place = shared.entries[index].place
+            index += 1
+            count -= 1
+        }
+        cursor = place
+        while let first = barriers.first, first.target ?? .max <= place {
+            inbox.append(.barrier(first.number))
+            barriers.removeFirst()
+        }
+    }
+}
