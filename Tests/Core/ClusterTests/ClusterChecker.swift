@@ -13,6 +13,8 @@ struct ClusterChecker {
         var waiting: Set<Int> = []
         var times: [Int] = []
         var hasGoneBack = false
+        /// The first member to propose had a clock that is ahead, so the time of the bus stands still.
+        var isTimeAhead = false
     }
 
     private let simulation: ClusterSimulation
@@ -54,6 +56,7 @@ struct ClusterChecker {
         for session in machine.sessionsInOrder {
             truth.waiting.formUnion(session.will.compactMap { $0.payload["mark"]?.int })
         }
+        truth.isTimeAhead = machine.time > simulation.shared.now + ClusterLimits.clockLead
         // A divergent member may have answered its clients before it was known.
         if !simulation.setup.isFirstOther {
             try Self.check(simulation.clients.operations, simulation.clients.pairs, truth)
@@ -100,15 +103,21 @@ struct ClusterChecker {
             switch operation.kind {
             case .keyed, .once, .guarded:
                 guard revisions == [revision] || mayBeLost else { throw fail("is not where its answer says") }
-                guard isDuplicate || revision > operation.seen[operation.epoch] ?? 0 else {
+                guard isDuplicate || mayBeLost || revision > operation.seen[operation.epoch] ?? 0 else {
                     throw fail("came before what had been answered when it began")
                 }
             case .will:
                 guard (revisions.count == 1) != truth.waiting.contains(operation.mark) || truth.hasGoneBack
                 else { throw fail("is a will that \(revisions.isEmpty ? "is gone" : "ran and waits")") }
             case .timer:
-                guard revisions.count == 1 || mayBeLost else { throw fail("is a timer that has not fired") }
-            case .ephemeral, .named, .ended, .sync: break
+                guard revisions.count == 1 || mayBeLost || truth.isTimeAhead else {
+                    throw fail("is a timer that has not fired")
+                }
+            case .sync:
+                guard revision >= operation.seen[operation.epoch] ?? 0 || mayBeLost else {
+                    throw fail("came before what had been answered when it was asked for")
+                }
+            case .ephemeral, .named, .ended: break
             }
         case .refused(let code)?:
             // A key of its own is never in conflict, and nothing else may be refused but what has a condition.

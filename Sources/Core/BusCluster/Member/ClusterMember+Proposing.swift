@@ -6,6 +6,7 @@ extension ClusterMember {
     func proceed() {
         guard phase == .following, isAttached else { return }
         trimIfDue()
+        noteEndBefore()
         if case .none = membership, readingBarrier == 0 {
             membership = .joining
             reported = stored
@@ -100,6 +101,18 @@ extension ClusterMember {
         else { return }
         membership = .none
         outputs.append(.notice(.ended(incarnation: incarnation)))
+    }
+
+    /// Its end may lie in what was not applied here: in a snapshot of another member, or in what was lost.
+    private func noteEndBefore() {
+        switch membership {
+        case .member(let incarnation), .leaving(let incarnation):
+            guard replica.link.place >= incarnation, replica.members[name]?.incarnation != incarnation else {
+                return
+            }
+            loseMembership(incarnation)
+        case .none, .joining: break
+        }
     }
 
     // MARK: - Reports and trimming

@@ -71,6 +71,8 @@ extension ClusterMember {
 
     private func beginReading(from link: ChainLink) {
         phase = .comparing(link)
+        // What the log has acknowledged it may have lost since, before it came here.
+        if queue.sent?.place != nil { (queue.sent!.place, queue.sent!.sentAt) = (nil, nil) }
         outputs.append(.read(behind: link.place, of: cluster))
         // Barriers of the reading before are left unanswered.
         lastBarrier += 1
@@ -241,7 +243,10 @@ extension ClusterMember {
         // Its numbers are out of step: under the next incarnation they are not.
         if applied.void == .number { return leave() }
         queue.sent = nil
-        if sent.isProof { proof = nil }
+        if sent.isProof {
+            proof = nil
+            answerStored()
+        }
         guard applied.void == nil else {
             return fail(sent.entries.compactMap(\.ticket), .none)
         }

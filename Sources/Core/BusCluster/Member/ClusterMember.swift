@@ -165,6 +165,8 @@ package final class ClusterMember {
         let due = unanswered.prefix { $0.place <= end }
         unanswered.removeFirst(due.count)
         for answer in due { outputs.append(.answered(answer.ticket, answer.outcome)) }
+        // While the loss of what was seen is not known to all, what is here is of an epoch that is over.
+        if proof != nil { return }
         for barrier in reached where barrier.place <= end {
             outputs.append(.synced(barrier.ticket, revision: replica.machine.revision))
         }

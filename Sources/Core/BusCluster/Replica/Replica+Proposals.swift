@@ -70,7 +70,9 @@ extension Replica {
 
     /// Sets the time by what a member's clock shows, and returns how much of that does not count.
     private func advance(to clock: Int, of member: String) -> Int {
-        let others = members.lazy.filter { $0.key != member }.compactMap(\.value.clock).max()
+        let known = members.lazy.filter { $0.key != member }.compactMap(\.value.clock).max()
+        // Others that have not shown their clocks yet agree with the time of the bus, once it has one.
+        let others = known ?? (members.count > 1 && machine.time > 0 ? machine.time : nil)
         members[member]?.clock = clock
         var time = clock
         if let others, !omitted.contains(.clockLead) { time = min(clock, others + ClusterLimits.clockLead) }
