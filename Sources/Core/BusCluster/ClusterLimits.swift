@@ -58,6 +58,9 @@ package struct HistoryLimits: Sendable {
     /// each carries what its proposer had seen last: so two histories can't agree in more links than there are members
     /// and ended leases among them, unless they agree before.
     package var overlap = 256
+    /// The links that trimming leaves behind the slowest member: what is read again has to be there, also where the log
+    /// goes back by twice as much.
+    package var left: Int { 3 * overlap }
     /// Trimming waits until so much can go: each costs the log a compaction. In places.
     package var trim = 4096
     /// The log is trimmed when it has so many bytes, wherever slow members are.

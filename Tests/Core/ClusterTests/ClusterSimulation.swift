@@ -128,7 +128,7 @@ final class ClusterSimulation {
 
     private var isAtRest: Bool {
         let last = shared.entries.last { if case .reported = $0.content { false } else { true } }
-        return clients.isDone
+        return (clients.isDone || setup.isFirstOther)
             && nodes.allSatisfy { $0.isStopped || $0.member?.replica.link.place == last?.place }
     }
 }

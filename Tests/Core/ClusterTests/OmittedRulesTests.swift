@@ -36,7 +36,8 @@ import Testing
         Omission(name: "what was read is not compared again", rule: .overlap, within: 100),
         Omission(name: "nobody shows what the log has lost", rule: .proofOfLoss, within: 100),
         Omission(name: "a barrier does not wait", rule: .barrier),
-        Omission(name: "what was under way is forgotten with an incarnation", rule: .newIncarnation),
+        Omission(
+            name: "what was under way is forgotten with an incarnation", rule: .newIncarnation, within: 200),
         Omission(name: "a session's requests change their order", rule: .orderOfSession, within: 400),
         Omission(name: "a quiet member shows nothing", rule: .heartbeat),
         Omission(name: "divergence is not looked for", rule: .divergence, isFirstOther: true),

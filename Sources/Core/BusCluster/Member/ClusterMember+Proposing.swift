@@ -135,7 +135,7 @@ extension ClusterMember {
         let end = logBytes > replica.history.log ? stored : min(stored, slowest)
         // What comes back has to find what it had last.
         guard end - trimmed > replica.history.trim,
-            let link = replica.links.link(replica.history.overlap, before: end), link.place > trimmed
+            let link = replica.links.link(replica.history.left, before: end), link.place > trimmed
         else { return }
         (trimmed, logBytes) = (link.place, 0)
         outputs.append(.trim(through: link.place))

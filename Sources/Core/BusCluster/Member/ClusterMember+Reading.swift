@@ -14,7 +14,8 @@ extension ClusterMember {
         case .entry(let entry): take(entry)
         case .barrier(let number): reach(number)
         case .barrierFailed(let number, _): failBarrier(number)
-        case .trimmedAway(let through): goBehind(trimmed: through)
+        // Where less is left than has to be compared, what is here may be of a log that was lost before it was trimmed.
+        case .trimmedAway(let through): lackReplica(least: through, most: nil)
         case .replaced(let other):
             if other == cluster, case .comparing(let link) = phase {
                 // It ends before the place behind which it was to be read.
@@ -66,14 +67,10 @@ extension ClusterMember {
             omitted.contains(.overlap)
             ? last
             : replica.links.link(replica.history.overlap, before: last.place) ?? replica.links.kept.first!
-        beginReading(from: from)
-    }
-
-    private func beginReading(from link: ChainLink) {
-        phase = .comparing(link)
+        phase = .comparing(from)
         // What the log has acknowledged it may have lost since, before it came here.
         if queue.sent?.place != nil { (queue.sent!.place, queue.sent!.sentAt) = (nil, nil) }
-        outputs.append(.read(behind: link.place, of: cluster))
+        outputs.append(.read(behind: from.place, of: cluster))
         // Barriers of the reading before are left unanswered.
         lastBarrier += 1
         readingBarrier = lastBarrier
@@ -82,17 +79,6 @@ extension ClusterMember {
             lastBarrier += 1
             barriers[index].number = lastBarrier
             outputs.append(.barrier(lastBarrier))
-        }
-    }
-
-    /// The entries behind the wanted place are gone up to `through`.
-    private func goBehind(trimmed through: Int) {
-        guard case .comparing = phase else { return lackReplica(least: through, most: nil) }
-        // What is here and was trimmed away was stored by others, too, and can't be compared any more.
-        if let link = replica.links.first(from: through) {
-            beginReading(from: link)
-        } else {
-            lackReplica(least: through, most: nil)
         }
     }
 

@@ -40,12 +40,6 @@ struct ChainLinks {
         return .link(kept[index])
     }
 
-    /// The first link at a place or behind it; nil if there is none.
-    func first(from place: Int) -> ChainLink? {
-        let index = Self.index(of: place, in: kept)
-        return index < kept.endIndex ? kept[index] : nil
-    }
-
     /// The link that lies `count` links before the last one at or before a place; nil if it is not kept.
     func link(_ count: Int, before place: Int) -> ChainLink? {
         let kept = kept
