@@ -54,7 +54,8 @@ let package = Package(
         .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
         // One bus over several machines: the shared log, and the rules by which every member turns it into the same commits.
         .target(
-            name: "BusCluster", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
+            name: "BusCluster",
+            dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Who is notified: connections, subscriptions, what waits for the log. Pure and synchronous.
         .target(
             name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
@@ -119,7 +120,8 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine",
+                "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic",
+                "BusMachine",
                 "BusProtocol", "BusSource", "BusYAML", "TestFiles",
             ]),
         // Directories of their own for tests.

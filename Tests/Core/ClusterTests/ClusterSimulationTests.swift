@@ -21,7 +21,6 @@ import Testing
             }
         }
         #expect(failures == 0)
-        print(reached)
         // It is worth something only if it comes into the corners.
         #expect(reached.entries > 100 * Int(Self.seeds))
         #expect(reached.crashes > 2 * Int(Self.seeds))

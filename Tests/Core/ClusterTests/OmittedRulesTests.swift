@@ -50,12 +50,7 @@ import Testing
         setup.isFirstOther = omission.isFirstOther
         setup.hasNewerRules = omission.hasNewerRules
         for seed in 0..<omission.within {
-            do {
-                try ClusterSimulation(seed: seed, setup).run()
-            } catch {
-                print("\(omission.name): seed \(seed): \(String(describing: error).prefix(160))")
-                return
-            }
+            do { try ClusterSimulation(seed: seed, setup).run() } catch { return }
         }
         Issue.record("Not found in \(omission.within) seeds: \(omission.name)")
     }

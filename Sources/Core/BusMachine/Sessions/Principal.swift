@@ -120,7 +120,8 @@ extension StateMachine {
         let principal: Principal
         if let uid = by["uid"]?.int {
             principal = self.principal(
-                by["member"]?.string.map { .user(uid, member: $0) } ?? .uid(uid), peer: .unix(uid: uid, pid: by["pid"]?.int ?? 0, unit: by["unit"]?.string),
+                by["member"]?.string.map { .user(uid, member: $0) } ?? .uid(uid),
+                peer: .unix(uid: uid, pid: by["pid"]?.int ?? 0, unit: by["unit"]?.string),
                 by: Array(text.utf8))
         } else if let token = by["token"]?.string {
             principal = self.principal(

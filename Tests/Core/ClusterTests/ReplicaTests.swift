@@ -1,0 +1,220 @@
+import BusCluster
+import BusJSON
+import BusMachine
+import TestSupport
+import Testing
+
+/// What a replica makes of entries, one by one; and of bytes that nobody should have written.
+@Suite struct ReplicaTests {
+    /// A log with one member, whose proposals are applied as they come.
+    private final class Bus {
+        let replica: Replica
+        private var place = 1
+        private var number = 0
+        var clock = ClusterSimulation.begin
+
+        init() throws {
+            replica = Replica(try ClusterBuild.usual.machine(), history: ClusterSimulation.history)
+            _ = try replica.apply(OrderedEntry(place: place, .joined(member: "m", report: [])))
+        }
+
+        func apply(_ content: [UInt8], by member: String = "m") throws -> AppliedEntry {
+            place += 1
+            number += 1
+            let name = ProposalName(member: member, incarnation: 1, number: number)
+            return try #require(
+                try replica.apply(OrderedEntry(place: place, .proposal(name, content))))
+        }
+
+        func propose(_ entries: [ClusterEntry]) throws -> AppliedEntry {
+            try apply(
+                ProposalContent(clock: clock, evidence: replica.evidence, entries: entries).encoded)
+        }
+
+        /// The reply to one entry, or the code of its refusal.
+        func ask(_ command: ClusterEntry.Command, by: String, isOperator: Bool = false) throws -> Reply {
+            let entry = ClusterEntry(session: 1, by: Array(by.utf8), isOperator: isOperator, command)
+            switch try #require(try propose([entry]).outcomes.first) {
+            case .done(let reply): return Reply(reply: reply, code: "ok")
+            case .refused(let error): return Reply(reply: nil, code: error.code.rawValue)
+            }
+        }
+
+        func ask(_ line: String, by: String = anna, isOperator: Bool = false) throws -> Reply {
+            try ask(.request(Array(line.utf8)), by: by, isOperator: isOperator)
+        }
+
+        func count(_ store: String) -> JSON? { replica.machine.state(at: store)?["count"] }
+    }
+
+    private struct Reply {
+        let reply: EntryReply?
+        let code: String
+    }
+
+    private static let anna = #"{"token":"anna","address":"a"}"#
+    private static let ben = #"{"token":"ben","address":"a"}"#
+    private static let add = #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}"#
+
+    @Test func requestsAreCarriedOutAsOnOneMachine() throws {
+        let bus = try Bus()
+        #expect(try bus.ask(Self.add + "}").reply?.changed == 1)
+        #expect(try bus.ask(Self.add + #","ifRevision":1}"#).code == "conflict")
+        let first = try bus.ask(Self.add + #","key":"k"}"#).reply
+        let again = try bus.ask(Self.add + #","key":"k"}"#).reply
+        #expect(again?.revision == first?.revision && again?.isDuplicate == true)
+        #expect(try bus.ask(Self.add + #","key":"k"}"#, by: Self.ben).reply?.isDuplicate == false)
+        #expect(try bus.ask(#"{"op":"drop","store":"counter/a","key":"k"}"#).code == "conflict")
+        #expect(bus.count("counter/a") == 3)
+
+        #expect(try bus.ask(#"{"op":"create","store":"counter/x"}"#).reply?.created == true)
+        #expect(try bus.ask(#"{"op":"create","store":"counter/x"}"#).code == "exists")
+        #expect(try bus.ask(#"{"op":"create","store":"counter/x","ifMissing":true}"#).reply?.created == false)
+        #expect(try bus.ask(#"{"op":"drop","store":"counter/x"}"#, by: Self.ben).code == "forbidden")
+        #expect(try bus.ask(#"{"op":"drop","store":"counter/x"}"#).code == "ok")
+        #expect(try bus.ask(#"{"op":"drop","store":"counter/b"}"#, isOperator: true).code == "ok")
+        #expect(bus.count("counter/b") == nil)
+        #expect(try bus.ask(#"{"op":"get","store":"counter/a"}"#).code == "unknown_op")
+        #expect(try bus.ask("nonsense").code == "parse_error")
+    }
+
+    @Test func storeIsRevertedToTheStateThatItsOriginFound() throws {
+        let bus = try Bus()
+        let line = Array(#"{"op":"revert","store":"counter/a","revision":1}"#.utf8)
+        let past = Array(#"{"state":{"count":41,"last":0,"at":0.0},"version":1}"#.utf8)
+        #expect(try bus.ask(.revert(line, past: past), by: Self.anna).code == "forbidden")
+        #expect(try bus.ask(.revert(line, past: past), by: Self.anna, isOperator: true).code == "ok")
+        #expect(bus.count("counter/a") == 41)
+        #expect(
+            try bus.ask(.revert(line, past: [1]), by: Self.anna, isOperator: true).code == "internal")
+    }
+
+    @Test func timersGoByTheTimeOfTheBus() throws {
+        let bus = try Bus()
+        let later = try bus.ask(Self.add + #","in":5,"timer":"t"}"#).reply
+        #expect(later?.due == ClusterSimulation.begin + 5000)
+        bus.clock += 4999
+        #expect(try bus.propose([]).outcomes.isEmpty)
+        #expect(bus.count("counter/a") == 0)
+        bus.clock += 1
+        _ = try bus.propose([])
+        #expect(bus.count("counter/a") == 1)
+        _ = try bus.ask(Self.add + #","in":5,"timer":"t"}"#)
+        let cancel = #"{"op":"cancel","store":"counter/a","timer":"t"}"#
+        #expect(try bus.ask(cancel).code == "ok")
+        #expect(try bus.ask(cancel).code == "unknown_timer")
+    }
+
+    @Test func whatDecidesOutcomesChangesForAll() throws {
+        let bus = try Bus()
+        func configure(_ text: String) throws -> String {
+            try bus.ask(.configure(Array(text.utf8)), by: #"{"daemon":true}"#).code
+        }
+        #expect(try configure(#"{"limits":{"stores":5}}"#) == "ok")
+        #expect(try bus.ask(#"{"op":"create","store":"counter/x"}"#).code == "limit")
+        let restored = try ClusterDisk.restored(bus.replica.snapshot(), build: .usual, omitting: [])
+        #expect(restored.machine.limits == bus.replica.machine.limits)
+        #expect(restored.digest == bus.replica.digest)
+        #expect(try configure(#"{"limits":{"stores":0}}"#) == "invalid_request")
+        #expect(try configure(#"{"limits":{"stars":5}}"#) == "invalid_request")
+        #expect(try configure(#"{"types":[]}"#) == "rejected")
+        #expect(try configure("[") == "parse_error")
+
+        let lamp = #"{"type":"lamp","initial":{"on":false},"actions":{"flip":{"toggle":["on"]}}}"#
+        #expect(
+            try configure(#"{"types":[\#(ClusterTypes.counter.encoded),\#(lamp)],"limits":{"stores":9}}"#)
+                == "ok")
+        #expect(try bus.ask(#"{"op":"create","store":"lamp/x"}"#).code == "ok")
+        let rules =
+            #"{"roles":{"admin":[{"user":"root"}],"user":["everyone"]},"#
+            + #""rules":[{"role":"admin","may":"all"},{"role":"user","may":["dispatch"],"match":"lamp/*"}]}"#
+        #expect(try configure(#"{"access":\#(rules)}"#) == "ok")
+        let user = #"{"token":"anna","address":"a","roles":["user"]}"#
+        #expect(try bus.ask(Self.add + "}", by: user).code == "forbidden")
+        let flip = #"{"op":"dispatch","store":"lamp/x","action":"flip"}"#
+        #expect(try bus.ask(flip, by: user).code == "ok")
+        #expect(try bus.ask(flip).code == "forbidden")
+        #expect(try configure(#"{"access":null}"#) == "ok")
+        #expect(try bus.ask(flip).code == "ok")
+    }
+
+    /// Bytes that are no proposal are void, and two replicas that apply whatever comes stay the same.
+    @Test func anyBytesAreAppliedAlike() throws {
+        for seed in 0..<20 as Range<UInt64> {
+            var generator = SeededGenerator(seed: seed)
+            let (one, other) = (try Bus(), try Bus())
+            for _ in 0..<60 {
+                let line = mutated(Array((Self.add + #","key":"k","in":1}"#).utf8), using: &generator)
+                let by = mutated(Array(Self.anna.utf8), using: &generator)
+                let entries = [
+                    ClusterEntry(session: 1, by: Array(Self.anna.utf8), .request(line)),
+                    ClusterEntry(session: 2, by: by, .request(Array((Self.add + "}").utf8))),
+                    ClusterEntry(session: 3, by: by, .configure(line)),
+                    ClusterEntry(session: 4, by: by, .revert(line, past: by)),
+                ]
+                let content = ProposalContent(
+                    clock: one.clock, evidence: one.replica.evidence, entries: entries
+                ).encoded
+                let bytes = generator.oneIn(2) ? content : mutated(content, using: &generator)
+                let outcome = Result { try one.apply(bytes).link }
+                #expect((try? outcome.get()) == (try? other.apply(bytes).link))
+            }
+            #expect(one.replica.digest == other.replica.digest)
+        }
+    }
+
+    /// What is taken for a snapshot is one: anything else is refused with a sentence.
+    @Test func damagedSnapshotsAreRefused() throws {
+        let bus = try Bus()
+        _ = try bus.ask(#"{"op":"create","store":"counter/x","ephemeral":true}"#)
+        _ = try bus.ask(.sessionNamed("s", linger: 5), by: Self.anna)
+        let bytes = bus.replica.snapshot()
+        #expect(
+            try ClusterDisk.restored(bytes, build: .usual, omitting: []).digest == bus.replica.digest)
+        var generator = SeededGenerator(seed: 1)
+        for _ in 0..<500 {
+            let damaged = mutated(bytes, using: &generator)
+            if damaged == bytes { continue }
+            #expect(throws: TransferFailure.self) {
+                try ClusterDisk.restored(damaged, build: .usual, omitting: [])
+            }
+        }
+    }
+
+    /// Altered on purpose, with the right digest at its end, a snapshot may be refused or taken, and stops nobody.
+    @Test func alteredSnapshotsStopNobody() throws {
+        let bus = try Bus()
+        _ = try bus.ask(#"{"op":"create","store":"counter/x","ephemeral":true}"#)
+        _ = try bus.ask(.sessionNamed("s", linger: 5), by: Self.anna)
+        let bytes = bus.replica.snapshot()
+        let end = try #require(bytes.dropLast().lastIndex(of: UInt8(ascii: "\n")))
+        let records = try #require(try JSON(parsing: Array(bytes[(end + 1)...].dropLast()))["records"]?.int)
+        func sealed(_ body: [UInt8]) -> [UInt8] {
+            body.withUnsafeBytes { StateTransfer.sealed($0, records: records) }
+        }
+        #expect(sealed(Array(bytes[...end])) == bytes)
+        var generator = SeededGenerator(seed: 2)
+        var taken = 0
+        for _ in 0..<1500 {
+            let altered = sealed(mutated(Array(bytes[...end]), using: &generator))
+            guard let other = try? ClusterDisk.restored(altered, build: .usual, omitting: []) else {
+                continue
+            }
+            taken += 1
+            #expect(other.machine.stateDigest == bus.replica.machine.stateDigest)
+        }
+        #expect(taken > 0)
+    }
+
+    @Test func userIsOneOfItsMachine() throws {
+        let bus = try Bus()
+        _ = try bus.ask(Self.add + #","in":5,"timer":"t"}"#, by: #"{"uid":7,"pid":1,"member":"other"}"#)
+        let owner = TimerOwner.store(try #require(bus.replica.machine.find("counter/a")))
+        let timer = try #require(bus.replica.machine.timer("t", of: owner))
+        guard case .action(_, _, let asker) = timer.purpose else {
+            Issue.record("A timer has an action.")
+            return
+        }
+        #expect(asker.identity == .user(7, member: "m"))
+    }
+}
