@@ -103,7 +103,18 @@ final class ClusterSimulation {
             shared.endSomeLease()
             figures.leases += 1
         }
-        if mayGoBack, generator.oneIn(200) { shared.goBack(by: Int.random(in: 1...12, using: &generator)) }
+        if mayGoBack, generator.oneIn(200) { goBack() }
+    }
+
+    /// The log goes back; often when the power fails for all machines, so that only what was durable is known.
+    private func goBack() {
+        let isPowerLost = generator.oneIn(2)
+        for node in nodes where isPowerLost && node.isUp {
+            node.crash()
+            clients.noteCrash(of: node, at: shared.now)
+            figures.crashes += 1
+        }
+        shared.goBack(by: Int.random(in: 1...12, using: &generator))
     }
 
     /// Without faults everything comes to rest.

@@ -30,7 +30,7 @@ import Testing
         Omission(name: "a snapshot has no members", rule: .snapshotMembers),
         Omission(name: "a snapshot does not know whose sessions are", rule: .snapshotSessions),
         Omission(name: "a snapshot has one link of the chain", rule: .snapshotLinks),
-        Omission(name: "an answer comes before it is durable", rule: .durableBeforeAnswer, within: 400),
+        Omission(name: "an answer comes before it is durable", rule: .durableBeforeAnswer, within: 200),
         Omission(name: "an unknown outcome is said to be none", rule: .unknownOutcome),
         Omission(name: "what is proposed again is something else", rule: .sameAgain),
         Omission(name: "what was read is not compared again", rule: .overlap, within: 100),
