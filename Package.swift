@@ -61,8 +61,6 @@ let package = Package(
             name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
-        // The log that the members of one bus share: what an engine behind it promises. No I/O.
-        .target(name: "BusCluster"),
         // libcurl, which carries requests to etcd: connections kept open, streams, TLS with certificates, on one thread.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         // The shared log on an etcd, by its JSON gateway. Nothing of what entries mean; CLinux names its thread.

@@ -46,7 +46,6 @@ import Testing
         "BusCluster": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
         "BusEngine": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
         "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
-        "BusCluster": [],
         "BusYAML": ["BusJSON", "BusSource", "CYAML"],
         "BusDefinitions": ["BusJSON", "BusLogic", "BusSource", "BusYAML"],
         "BusServer": [

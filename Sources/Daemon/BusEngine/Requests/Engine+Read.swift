@@ -161,6 +161,7 @@ extension Engine {
         var counts: JSONObject
         switch identity {
         case .uid(let uid): counts = ["uid": .int(uid)]
+        case .user(let uid, let member): counts = ["uid": .int(uid), "member": .string(member)]
         case .token(let name): counts = ["token": .string(name)]
         case .certificate(let name): counts = ["certificate": .string(name)]
         }

@@ -42,8 +42,8 @@ extension BusTests {
             ])
         defer {
             try? host.harness.write(configuration, before)
-            try? host.harness.check("rm", "-f", "/run/systemd/system/\(BusHost.service).d/tls.conf")
-            try? host.harness.check("systemctl", "daemon-reload")
+            _ = try? host.harness.check("rm", "-f", "/run/systemd/system/\(BusHost.service).d/tls.conf")
+            _ = try? host.harness.check("systemctl", "daemon-reload")
             try? host.systemctl("restart")
         }
         let start = try host.harness.run("systemctl", "restart", BusHost.service)
