@@ -334,8 +334,7 @@ if let names = Context.environment["FLUXBUS_ONLY"] {
             name: "Fuzzers",
             dependencies: [
                 "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
-                "BusSource",
-                "BusYAML", "TestSupport",
+                "BusSource", "BusTLS", "BusYAML", "TestCertificates", "TestFiles", "TestSupport",
             ],
             path: "Tests/Fuzzers", linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]))
 

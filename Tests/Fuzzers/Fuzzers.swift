@@ -4,7 +4,10 @@ import Foundation
 /// `Fuzzers TARGET --seeds FOLDER` writes samples to begin with. Built by `Tests/sanitize` only, as it needs libFuzzer.
 enum Fuzzers {
     static var targets: [any FuzzTarget.Type] {
-        [LineReaderTarget.self, YAMLTarget.self, HandOverTarget.self, LogTarget.self]
+        [
+            LineReaderTarget.self, YAMLTarget.self, AccessTarget.self, HandshakeTarget.self,
+            HandOverTarget.self, LogTarget.self,
+        ]
     }
 
     /// Set before libFuzzer begins, and never again.

@@ -8,7 +8,24 @@ import TestSupport
 enum YAMLTarget: FuzzTarget {
     static let name = "YAML"
 
-    static func seeds() throws -> [[UInt8]] { try SampleTypes.files().map(\.bytes) }
+    static func seeds() throws -> [[UInt8]] {
+        let further = """
+            type: shelf
+            version: 3
+            state: { list: { type: array, items: integer, maxItems: 4 }, mode: { enum: [a, b] }, n: number }
+            initial: { list: [1], mode: a, n: 0 }
+            migrate:
+              1: { set: { mode: b }, unset: [old] }
+              2: { set: { n: { "+": [{ var: state.n }, 1] } } }
+            ttl: 1h
+            actions:
+              put:
+                payload: { value: { type: integer, minimum: 0, default: 1 } }
+                append: { list: { var: payload.value } }
+                timers: { again: { in: 5s, action: put, payload: { value: 2 } }, gone: null }
+            """
+        return try SampleTypes.files().map(\.bytes) + [Array(further.utf8)]
+    }
 
     static func run(_ bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(SourceError) {

@@ -1,4 +1,5 @@
 import BusJSON
+import Foundation
 import TestSupport
 import Testing
 
@@ -18,7 +19,10 @@ import Testing
     /// Requests and rule sets of one seed.
     private static let steps = 1250
 
-    @Test(arguments: 0..<12) func theBusAgreesWithTheModel(seed: Int) throws {
+    /// FLUXBUS_SEEDS runs more: 80 are 100,000 requests.
+    private static let seeds = Int(ProcessInfo.processInfo.environment["FLUXBUS_SEEDS"] ?? "") ?? 12
+
+    @Test(arguments: 0..<seeds) func theBusAgreesWithTheModel(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed) + 77)
         var model = AccessModel(&random)
         var setup = MemoryBus.Setup()
