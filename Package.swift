@@ -53,9 +53,10 @@ let package = Package(
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
         .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
         // One bus over several machines: the shared log, and the rules by which every member turns it into the same commits.
+        // OpenSSL computes the hashes that chain them.
         .target(
             name: "BusCluster",
-            dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
+            dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState", "COpenSSL"]),
         // Who is notified: connections, subscriptions, what waits for the log. Pure and synchronous.
         .target(
             name: "BusEngine", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),

@@ -43,7 +43,7 @@ import Testing
         "BusSource": ["BusJSON", "BusProtocol"],
         "BusLogic": ["BusJSON", "BusProtocol", "BusSource", "BusState"],
         "BusMachine": ["BusJSON", "BusLogic", "BusProtocol", "BusState"],
-        "BusCluster": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
+        "BusCluster": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState", "COpenSSL"],
         "BusEngine": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
         "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
         "BusYAML": ["BusJSON", "BusSource", "CYAML"],
@@ -96,12 +96,16 @@ import Testing
         }
     }
 
+    /// The library whose hashes chain the members of a bus: one file uses it, for nothing else.
+    private static let hashes = "COpenSSL"
+
     /// A target and everything that it may import, and that these may import, and so on.
     private static func closure(of target: String) throws -> Set<String> {
         var reached: Set<String> = []
         var waiting = [target]
         while let next = waiting.popLast() {
-            guard reached.insert(next).inserted else { continue }
+            // A library of C stands on none of ours.
+            guard next != hashes, reached.insert(next).inserted else { continue }
             waiting += try #require(allowed[next], "\(next) stands in no order")
         }
         return reached
@@ -121,7 +125,8 @@ import Testing
         #expect(Set(files.map(\.target)) == pure)
         for file in files {
             for module in file.lines.compactMap(Self.imported) {
-                #expect(importable.contains(module), "\(file.name) imports \(module)")
+                let isHash = module == Self.hashes && file.name.hasSuffix("/SHA256.swift")
+                #expect(importable.contains(module) || isHash, "\(file.name) imports \(module)")
             }
             for (number, line) in file.lines.enumerated() {
                 let code = Self.code(line)
