@@ -250,7 +250,7 @@ extension SubscriptionHub {
     /// than others dispatch, or has not had the time to prove that it does not.
     private func mayHoldMore(_ connection: Connection) -> Bool {
         connection.outbox.count < connections.limits.memory / 8 && !connections.isOutputOverShare
-            && !connections.isStuck(connection)
+            && !connections.isStuck(connection) && !connection.user.holdsTooMuch
     }
 
     /// A connection holds more than it usually may: once it has not read for long enough, it is closed.
