@@ -255,7 +255,7 @@ import Testing
             $0.limits.daemon.outbox = 1 << 20
         }
         let innocent = bus.connect(uid: 1002)
-        let readers = (0..<12).map { _ in bus.connect(uid: 1001) }
+        let readers = (0..<20).map { _ in bus.connect(uid: 1001) }
         for (number, client) in readers.enumerated() {
             (client.isReading, client.isFullWhenNotReading) = (false, isStuck)
             // Each in its own way, or they would share the bytes.
@@ -278,7 +278,7 @@ import Testing
             $0 + ($1.isEnded ? 0 : bus.engine.waitingOutput(of: $1.connection))
         }
         // Half of the memory is for this, and half of that is one user's share; and what is under way when it is full.
-        #expect(waiting < (8 << 20) + 12 * 110_000, "\(waiting)")
+        #expect(waiting < (8 << 20) + 20 * 110_000, "\(waiting)")
         let closing = readers.count {
             if case .closing = bus.engine.status(of: $0.connection) { true } else { false }
         }
