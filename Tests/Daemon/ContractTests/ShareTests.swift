@@ -253,6 +253,7 @@ import Testing
         let bus = try bus("bag/a") {
             $0.limits.daemon.memory = 32 << 20
             $0.limits.daemon.outbox = 1 << 20
+            $0.limits.daemon.user.outboxes = 4 << 20
         }
         let innocent = bus.connect(uid: 1002)
         let readers = (0..<20).map { _ in bus.connect(uid: 1001) }
@@ -277,8 +278,8 @@ import Testing
         let waiting = readers.reduce(0) {
             $0 + ($1.isEnded ? 0 : bus.engine.waitingOutput(of: $1.connection))
         }
-        // Half of the memory is for this, and half of that is one user's share; and what is under way when it is full.
-        #expect(waiting < (8 << 20) + 20 * 110_000, "\(waiting)")
+        // And what is under way when that is full.
+        #expect(waiting < (4 << 20) + 20 * 110_000, "\(waiting)")
         let closing = readers.count {
             if case .closing = bus.engine.status(of: $0.connection) { true } else { false }
         }
