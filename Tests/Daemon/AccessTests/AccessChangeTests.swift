@@ -186,4 +186,35 @@ import Testing
         #expect("\(try #require(error))".contains(message), "\(String(describing: error))")
         #expect("\(try #require(error))".hasPrefix("access.yaml:"))
     }
+
+    /// What a rule allows by the names of actions holds for the actions of now, wherever they stand in the type.
+    @Test func aTypeThatChangesIsJudgedAnew() throws {
+        let bus = try GuardedBus.make(
+            """
+            roles: { admin: [{ user: root }], guest: [{ user: mallory }] }
+            rules:
+              - { role: admin, may: all }
+              - { role: guest, may: [read, dispatch], actions: [later] }
+            """)
+        let (root, mallory) = (bus.root, bus.mallory)
+        func dispatch(_ action: String) -> String {
+            #"{"op":"dispatch","store":"lamp/hall","action":"\#(action)"}"#
+        }
+        for _ in 0..<2 { #expect(try mallory.code(dispatch("later")) == "ok") }
+        bus.definitions = [
+            GuardedBus.types[0],
+            """
+            type: lamp
+            initial: { on: false, count: 0 }
+            actions:
+              later: { increment: { count: 1 } }
+              measured: { increment: { count: 1 } }
+              aim: { increment: { count: 100 } }
+            """,
+        ]
+        #expect(try root.code(#"{"op":"reload"}"#) == "ok")
+        #expect(try mallory.code(dispatch("aim")) == "forbidden")
+        #expect(try mallory.code(dispatch("later")) == "ok")
+        #expect(bus.engine.state(at: "lamp/hall")?["count"] == 1)
+    }
 }
