@@ -15,7 +15,7 @@ extension EntryApplication {
         let entry = try machine.requireType(parts.type)
         let isEphemeral = try request.flag(.ephemeral, default: false)
         let ifMissing = try request.flag(.ifMissing, default: false)
-        let timeToLive = try timeToLive(of: entry)
+        let timeToLive = try machine.requestedTimeToLive(in: request, of: entry)
         let key = try machine.keyed(request, by: principal)
         if var earlier = try earlier(key) {
             earlier.created = true
@@ -35,21 +35,6 @@ extension EntryApplication {
         var reply = remember(key, matched: 1, changed: 1)
         reply.created = true
         return reply
-    }
-
-    /// How long the new store lives without a dispatch, in milliseconds; nil: until it is dropped.
-    private func timeToLive(of entry: TypeEntry) throws(RequestError) -> Int? {
-        guard let value = request.value(.ttl) else { return entry.type.timeToLive }
-        if value.isNull { return nil }
-        guard let length = DurationText.milliseconds(of: value),
-            DurationText.shortest...DurationText.longest ~= length
-        else {
-            throw .invalid(
-                "ttl",
-                "`ttl` must be seconds or a text such as \"1h30m\", from 10 ms to ten years; or null for a store that stays."
-            )
-        }
-        return length
     }
 
     private func requireConditions(

@@ -7,15 +7,12 @@ import BusProtocol
 extension EntryApplication {
     func schedule(by principal: Principal) throws(RequestError) -> EntryReply {
         let expected = try request.integer(.ifRevision)
-        let name = try request.string(.timer)
-        guard name.map({ Names.isTimerName($0) }) ?? true else {
-            throw .invalid("timer", "A timer can't be called so; \(Names.timerNameRule).")
-        }
+        let name = try machine.requestedTimer(in: request)
         guard !request.present.contains(.actions) else {
             throw .invalid(
                 "actions", "A timer has one action: schedule each of the `actions` by a dispatch of its own.")
         }
-        let due = try requestedTime()
+        let due = try machine.requestedTime(in: request)
         let key = try machine.keyed(request, by: principal)
         if var earlier = try earlier(key) {
             // Where others have the number of changed stores, it has the time.
@@ -40,31 +37,6 @@ extension EntryApplication {
         var reply = remember(key, matched: 0, changed: timer.due)
         (reply.timer, reply.due) = (timer.name, timer.due)
         return reply
-    }
-
-    /// Counted from the time of the bus at which it is applied.
-    private func requestedTime() throws(RequestError) -> Int {
-        let farthest = machine.time + DurationText.longest
-        let due: Int
-        switch (request.value(.in), request.value(.at)) {
-        case (let delay?, nil):
-            guard let length = DurationText.milliseconds(of: delay) else {
-                throw .invalid(
-                    "in", "`in` must be a number of seconds, or a text such as \"5m\" or \"1h30m\".")
-            }
-            due = machine.time + length
-        case (nil, let moment?):
-            guard moment.double != nil, let time = DurationText.milliseconds(of: moment) else {
-                throw .invalid("at", "`at` must be a time in seconds since 1970, as `meta.time` is.")
-            }
-            due = time
-        default: throw .invalid("at", "Give either `in` or `at`, not both.")
-        }
-        guard due <= farthest else {
-            throw .invalid(
-                request.present.contains(.in) ? "in" : "at", "A timer is due in ten years at the latest.")
-        }
-        return due
     }
 
     func cancel(by principal: Principal) throws(RequestError) -> EntryReply {

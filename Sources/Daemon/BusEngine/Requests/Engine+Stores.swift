@@ -27,7 +27,7 @@ extension Engine {
         }
         let isEphemeral = try request.flag(.ephemeral, default: false)
         let ifMissing = try request.flag(.ifMissing, default: false)
-        let timeToLive = try requestedTimeToLive(of: entry)
+        let timeToLive = try machine.requestedTimeToLive(in: request, of: entry)
         let principal = connection.principal!
         let key = try machine.keyed(request, by: principal)
         if let key, let earlier = try duplicate(of: key) {
@@ -86,21 +86,6 @@ extension Engine {
         guard machine.holds(rules.compactMap(\.condition), forCreating: store, state, by: principal) else {
             throw Self.forbidden("create", store)
         }
-    }
-
-    /// How long the new store lives without a dispatch, in milliseconds; nil: until it is dropped.
-    private func requestedTimeToLive(of entry: TypeEntry) throws(RequestError) -> Int? {
-        guard let value = request.value(.ttl) else { return entry.type.timeToLive }
-        if value.isNull { return nil }
-        guard let length = DurationText.milliseconds(of: value),
-            DurationText.shortest...DurationText.longest ~= length
-        else {
-            throw .invalid(
-                "ttl",
-                "`ttl` must be seconds or a text such as \"1h30m\", from 10 ms to ten years; or null for a store that stays."
-            )
-        }
-        return length
     }
 
     /// The session of a connection, which is opened when it is first needed.

@@ -14,8 +14,8 @@ extension Engine {
         let isDryRun = try request.flag(.dryRun, default: false)
         let isAcknowledged = try request.flag(.ack, default: true)
         let expected = try request.integer(.ifRevision)
-        let name = try requestedTimer()
-        let due = try requestedTime()
+        let name = try machine.requestedTimer(in: request)
+        let due = try machine.requestedTime(in: request)
         guard !request.present.contains(.actions) else {
             throw .invalid(
                 "actions", "A timer has one action: schedule each of the `actions` by a dispatch of its own.")
@@ -69,41 +69,6 @@ extension Engine {
             writer.append(json: DurationText.seconds(due))
             if isDuplicate { writer.appendDuplicate() }
         }
-    }
-
-    /// The name that a request gives its timer.
-    private func requestedTimer() throws(RequestError) -> String? {
-        guard let name = try request.string(.timer) else { return nil }
-        guard Names.isTimerName(name) else {
-            throw .invalid("timer", "A timer can't be called \"\(name.prefix(80))\"; \(Names.timerNameRule).")
-        }
-        return name
-    }
-
-    /// When the dispatch is due, in milliseconds since 1970.
-    private func requestedTime() throws(RequestError) -> Int {
-        let farthest = machine.time + DurationText.longest
-        let due: Int
-        switch (request.value(.in), request.value(.at)) {
-        case (let delay?, nil):
-            guard let length = DurationText.milliseconds(of: delay) else {
-                throw .invalid(
-                    "in", "`in` must be a number of seconds, or a text such as \"5m\" or \"1h30m\".")
-            }
-            due = machine.time + length
-        case (nil, let moment?):
-            guard moment.double != nil, let time = DurationText.milliseconds(of: moment) else {
-                throw .invalid("at", "`at` must be a time in seconds since 1970, as `meta.time` is.")
-            }
-            due = time
-        default:
-            throw .invalid("at", "Give one of `in` and `at`, not both and not neither.")
-        }
-        guard due <= farthest else {
-            throw RequestError(
-                .limit, "A timer is set at most ten years ahead; leave what comes later to a calendar.")
-        }
-        return due
     }
 
     // MARK: Cancelling

@@ -1,0 +1,57 @@
+import BusJSON
+import BusProtocol
+
+/// What requests say of time, read in one place for whoever carries them out.
+extension StateMachine {
+    /// The name that a request gives its timer.
+    package func requestedTimer(in request: RequestReader) throws(RequestError) -> String? {
+        guard let name = try request.string(.timer) else { return nil }
+        guard Names.isTimerName(name) else {
+            throw .invalid("timer", "A timer can't be called \"\(name.prefix(80))\"; \(Names.timerNameRule).")
+        }
+        return name
+    }
+
+    /// When a dispatch is due that comes later, in milliseconds since 1970, counted from the time of the bus.
+    package func requestedTime(in request: RequestReader) throws(RequestError) -> Int {
+        let farthest = time + DurationText.longest
+        let due: Int
+        switch (request.value(.in), request.value(.at)) {
+        case (let delay?, nil):
+            guard let length = DurationText.milliseconds(of: delay) else {
+                throw .invalid(
+                    "in", "`in` must be a number of seconds, or a text such as \"5m\" or \"1h30m\".")
+            }
+            due = time + length
+        case (nil, let moment?):
+            guard moment.double != nil, let moment = DurationText.milliseconds(of: moment) else {
+                throw .invalid("at", "`at` must be a time in seconds since 1970, as `meta.time` is.")
+            }
+            due = moment
+        default:
+            throw .invalid("at", "Give one of `in` and `at`, not both and not neither.")
+        }
+        guard due <= farthest else {
+            throw RequestError(
+                .limit, "A timer is set at most ten years ahead; leave what comes later to a calendar.")
+        }
+        return due
+    }
+
+    /// How long a new store lives without a dispatch, in milliseconds; nil: until it is dropped.
+    package func requestedTimeToLive(
+        in request: RequestReader, of entry: TypeEntry
+    ) throws(RequestError) -> Int? {
+        guard let value = request.value(.ttl) else { return entry.type.timeToLive }
+        if value.isNull { return nil }
+        guard let length = DurationText.milliseconds(of: value),
+            DurationText.shortest...DurationText.longest ~= length
+        else {
+            throw .invalid(
+                "ttl",
+                "`ttl` must be seconds or a text such as \"1h30m\", from 10 ms to ten years; or null for a store that stays."
+            )
+        }
+        return length
+    }
+}
