@@ -40,6 +40,9 @@ public final class StateMachine {
     @exclusivity(unchecked) package internal(set) var accessSince = 0
 
     // Principals and earlier requests.
+    /// The member of a bus over several machines whose clients ask here; nil: the bus is this machine's alone. Members
+    /// agree on everything that is numbered here, so clients get no number by merely connecting.
+    @exclusivity(unchecked) package var member: String?
     @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
     /// Principals of the log, by `by`.
     @exclusivity(unchecked) var principals: [String: Principal] = [:]

@@ -1,9 +1,9 @@
 /// The members a request may have.
 public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
-    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, ifMissing, ifRevision,
+    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, fresh, ifMissing, ifRevision,
         `in`, initial
-    case key, limit, linger, match, `protocol`, revision, select, session, since, state, sub, timer, token
+    case key, leave, limit, linger, match, offset, `protocol`, revision, select, session, since, state, sub, timer, token
     case ttl, until, version
 
     package var name: String { "\(self)" }
@@ -39,7 +39,7 @@ public struct MemberSet: Sendable {
 package enum Operation: String, CaseIterable, Sendable {
     case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history,
         revert
-    case will, stats, reload, timers, cancel
+    case will, stats, reload, timers, cancel, cluster
 
     private static let all = allCases
 
@@ -52,7 +52,7 @@ package enum Operation: String, CaseIterable, Sendable {
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {
         switch self {
-        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers: true
+        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers, .cluster: true
         case .dispatch, .hello, .create, .drop, .revert, .will, .reload, .cancel: false
         }
     }
@@ -69,7 +69,7 @@ package enum Operation: String, CaseIterable, Sendable {
             MemberSet(
                 .op, .id, .store, .state, .version, .ephemeral, .ifMissing, .ttl, .key, .after, .epoch)
         case .drop: MemberSet(.op, .id, .store, .key, .after, .epoch)
-        case .get: MemberSet(.op, .id, .store, .type, .match, .select, .revision, .limit, .after)
+        case .get: MemberSet(.op, .id, .store, .type, .match, .select, .revision, .limit, .after, .fresh)
         case .stores: MemberSet(.op, .id, .match, .limit, .after)
         case .types: MemberSet(.op, .id, .type, .revision)
         case .subscribe:
@@ -82,6 +82,7 @@ package enum Operation: String, CaseIterable, Sendable {
         case .timers: MemberSet(.op, .id, .match, .limit, .after)
         case .cancel: MemberSet(.op, .id, .store, .type, .timer, .key, .after, .epoch)
         case .reload: MemberSet(.op, .id, .dryRun)
+        case .cluster: MemberSet(.op, .id, .leave, .offset)
         case .sync, .stats, .ping: MemberSet(.op, .id)
         }
     }

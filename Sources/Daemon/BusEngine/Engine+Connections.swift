@@ -127,13 +127,13 @@ extension Engine {
                 execute(line, for: connection)
             }
         case .tooLong:
-            refuse(
+            refuseInTurn(
                 RequestError(
                     .tooLarge,
                     "This line is longer than \(limits.daemon.line) bytes; send less at a time."),
                 for: connection)
         case .tooDeep:
-            refuse(
+            refuseInTurn(
                 RequestError(
                     .tooLarge,
                     "This line is nested deeper than \(limits.daemon.depth) levels; flatten it."),
@@ -159,7 +159,7 @@ extension Engine {
     private func weigh(_ line: UnsafeRawBufferPointer, for connection: Connection) -> Bool {
         let weight = LineWeight(line)
         guard weight.containers <= DaemonLimits.containers else {
-            refuse(
+            refuseInTurn(
                 RequestError(
                     .tooLarge,
                     "This line holds more than \(DaemonLimits.containers) arrays and objects; send less at a time."
@@ -183,6 +183,10 @@ extension Engine {
                 continue
             }
             if connection.inputEnded {
+                if !connection.entries.isEmpty {
+                    connection.isBlocked = true
+                    break
+                }
                 hub.endMulticast(with: connection)
                 connections.close(connection)
             }
@@ -204,6 +208,10 @@ extension Engine {
         if connection.lagging > 0 {
             hub.catchUp(connection)
             if connection.lagging > 0 { return false }
+        }
+        if shared.isOn {
+            connections.releaseReply(to: connection)
+            if !mayPassEntries(connection) { return false }
         }
         if let read = connection.read, !resume(read, for: connection) { return false }
         if connection.deferredLine != nil, !executeDeferredLine(of: connection) { return false }

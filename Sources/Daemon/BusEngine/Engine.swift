@@ -36,6 +36,8 @@ package final class Engine {
     let admission: Admission
     /// Reads of many stores.
     let reads = PendingReads()
+    /// The requests on their way through the log that several machines share, where they do.
+    let shared = SharedRequests()
     let outputs: Outputs
 
     // The request being executed.
@@ -77,11 +79,13 @@ package final class Engine {
     }
 
     /// An engine in front of an existing state machine.
-    package init(_ configuration: EngineConfiguration, _ machine: StateMachine) {
+    ///
+    /// - Parameter isShared: Limits that decide outcomes are those that the machine has, as other members have them.
+    package init(_ configuration: EngineConfiguration, _ machine: StateMachine, isShared: Bool = false) {
         self.configuration = configuration
         self.machine = machine
         limits = configuration.limits
-        machine.limits = configuration.limits.effective
+        if !isShared { machine.limits = configuration.limits.effective }
         machine.knownTypes = configuration.knownTypes
         clock = TurnClock(configuration.limits.daemon)
         clock.now = machine.time
@@ -136,6 +140,9 @@ package final class Engine {
         if let details { noteStores(of: details) }
         hub.publish(by: principal, actions: actions, details)
         if log.isOn { log.append(machine, by: principal, actions: actions, key: key, details) }
+        if let trace = hub.trace {
+            machine.traceCommit(by: principal, actions: actions, key: key, details, to: trace)
+        }
         if let details {
             // A will may have acted on a store that the same commit drops. Dropped stores are removed last:
             // delivery still reads their records.
@@ -200,7 +207,8 @@ package final class Engine {
     package func adopt(_ limits: Limits) {
         hub.endMulticasts()
         self.limits = limits
-        machine.limits = limits.effective
+        // Those of a shared bus stand in its log.
+        if !shared.isOn { machine.limits = limits.effective }
         clock.limits = limits.daemon
         longLine = limits.daemon.line / 4
         connections.adopt(limits.daemon)

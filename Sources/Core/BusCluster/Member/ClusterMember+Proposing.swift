@@ -117,7 +117,7 @@ extension ClusterMember {
 
     // MARK: - Reports and trimming
 
-    var report: MemberReport { MemberReport(stored: stored, revision: replica.machine.revision) }
+    var report: MemberReport { MemberReport(stored: stored, revision: replica.machine.revision, about) }
 
     private func reportIfDue() {
         // Trimming goes by it, and a report costs as much as a proposal.

@@ -151,11 +151,11 @@ extension ClusterMember {
     /// What was proposed or applied is no longer certain to be in the log.
     private func discardAnswers() {
         let left = queue.takeAll()
+        fail(unanswered.map(\.ticket) + left.unknown, .unknown)
         fail(left.none, .none)
-        fail(left.unknown + unanswered.map(\.ticket), .unknown)
         unanswered = []
         // They are asked for again when reading begins.
-        for barrier in reached { barriers.append((0, barrier.ticket)) }
+        for barrier in reached { barriers.append((0, barrier.ticket, barrier.since)) }
         reached = []
         // Its last proposals may be there or not, and their numbers with them.
         leave()
@@ -167,9 +167,12 @@ extension ClusterMember {
         do throws(ReplicaStop) {
             applied = try replica.apply(entry)
         } catch {
+            // Who has the states that the bus began with has made a snapshot behind that.
+            if case .otherBeginning(let place) = error { return lackReplica(least: place, most: nil) }
             return stop(.newerRules(error))
         }
         guard let applied else { return }
+        progress.note(applied.link.place, revision: replica.machine.revision)
         outputs.append(.applied(entry, applied))
         if let epoch = applied.epoch {
             outputs.append(.notice(.epoch(epoch, revision: replica.machine.revision)))
@@ -180,10 +183,16 @@ extension ClusterMember {
             if applied.clockAhead > 0 {
                 outputs.append(.notice(.clockAhead(name.member, milliseconds: applied.clockAhead)))
             }
-            if let (link, comparison) = applied.evidence { note(link, comparison, of: name.member) }
+            if let (link, comparison) = applied.evidence {
+                progress.note(name.member, at: link.place)
+                note(link, comparison, of: name.member)
+            }
             if name == queue.sent?.name { finish(applied) }
         case .ended(let members):
-            for member in members { comparisons.forget(member) }
+            for member in members {
+                comparisons.forget(member)
+                progress.forget(member)
+            }
             switch membership {
             case .member(let incarnation), .leaving(let incarnation):
                 if members.contains(name), incarnation < entry.place { loseMembership(incarnation) }
@@ -253,7 +262,7 @@ extension ClusterMember {
         if number >= readingBarrier { readingBarrier = 0 }
         let (place, tickets) = (replica.link.place, barriers.filter { $0.number == number })
         barriers.removeAll { $0.number == number }
-        reached += tickets.map { (place, $0.ticket) }
+        reached += tickets.map { (place, $0.ticket, $0.since) }
         answerStored()
     }
 

@@ -20,6 +20,8 @@ package final class ClusterMember {
     package let name: String
     package internal(set) var replica: Replica
     let omitted: OmittedRules
+    /// What it tells the others of itself.
+    let about: MemberReport.About
     var outputs: [MemberOutput] = []
     var phase = Phase.waiting
     var now = 0
@@ -34,9 +36,9 @@ package final class ClusterMember {
     var readingBarrier = 0
     var lastBarrier = 0
     /// What waits for each barrier.
-    var barriers: [(number: Int, ticket: Int)] = []
+    var barriers: [(number: Int, ticket: Int, since: Int)] = []
     /// Barriers that were reached, and wait until what was applied before them is durable.
-    var reached: [(place: Int, ticket: Int)] = []
+    var reached: [(place: Int, ticket: Int, since: Int)] = []
 
     // Membership.
     enum Membership: Equatable {
@@ -65,15 +67,16 @@ package final class ClusterMember {
     var isLost = false
 
     // The local copy.
-    var stored: Int
+    package internal(set) var stored: Int
     /// Outcomes that wait until they are durable, by place.
     var unanswered: [(place: Int, ticket: Int, outcome: EntryOutcome)] = []
 
     // Others.
     var reports: [String: MemberReport] = [:]
     var comparisons = MemberComparisons()
+    var progress = MemberProgress()
     /// Bytes of proposals behind the place that was trimmed last.
-    var logBytes = 0
+    package internal(set) var logBytes = 0
     var trimmed = 0
     var reported = 0
 
@@ -82,14 +85,16 @@ package final class ClusterMember {
     ///   - cluster: The log from which it is; nil: whichever it will be.
     ///   - incarnation: The one that was remembered last; 0: none.
     ///   - proof: The evidence that was remembered last.
+    ///   - about: What it tells the others of itself.
     package init(
         name: String, replica: Replica, cluster: String? = nil, incarnation: Int = 0,
-        proof: Evidence? = nil, now: Int, omitting omitted: OmittedRules = []
+        proof: Evidence? = nil, about: MemberReport.About = .init(), now: Int, omitting omitted: OmittedRules = []
     ) {
         self.name = name
         self.replica = replica
         self.cluster = cluster
         self.omitted = omitted
+        self.about = about
         self.now = now
         lastIncarnation = incarnation
         self.proof = proof
@@ -108,6 +113,14 @@ package final class ClusterMember {
     /// Whether it applies what the log delivers: then others can have its snapshot.
     package var isFollowing: Bool { phase == .following }
 
+    /// Whether everything that was in the log when reading began is applied.
+    package var isCaughtUp: Bool { phase == .following && readingBarrier == 0 }
+
+    /// Whether something waits that time decides.
+    package var isWaiting: Bool {
+        !queue.waiting.isEmpty || queue.sent != nil || !barriers.isEmpty || !reached.isEmpty
+    }
+
     /// Its incarnation, once all that it is to apply before is applied.
     package var incarnation: Int? {
         guard case .member(let incarnation) = membership,
@@ -122,18 +135,27 @@ package final class ClusterMember {
     ///
     /// - Parameter ticket: Comes back with the answer.
     package func submit(_ entry: ClusterEntry, ticket: Int, now: Int) {
+        submit([(entry, ticket)], now: now)
+    }
+
+    /// Takes several entries, which are proposed together as far as they fit.
+    package func submit(_ entries: [(entry: ClusterEntry, ticket: Int)], now: Int) {
         self.now = now
-        guard phase != .stopped, entry.size + 256 <= ClusterLimits.proposal,
+        for (entry, ticket) in entries { add(entry, ticket) }
+        proceed()
+    }
+
+    private func add(_ entry: ClusterEntry, _ ticket: Int) {
+        guard phase != .stopped, entry.size + ClusterEntry.overhead <= ClusterLimits.proposal,
             queue.waitingBytes + entry.size <= ClusterLimits.waiting
         else {
             let reason =
-                entry.size + 256 > ClusterLimits.proposal
+                entry.size + ClusterEntry.overhead > ClusterLimits.proposal
                 ? "The request is longer than the shared log takes, \(ClusterLimits.proposal) bytes; send less at once."
                 : "The bus can't take more before the shared log does; try again in a moment."
             return outputs.append(.failed(ticket, MemberFailure(.none, reason)))
         }
         queue.add(entry, ticket, now)
-        proceed()
     }
 
     /// Asks for a barrier: `synced` comes when everything that anybody had been answered before is applied here.
@@ -146,7 +168,7 @@ package final class ClusterMember {
             return outputs.append(.failed(ticket, MemberFailure(.none, "This member has stopped.")))
         }
         lastBarrier += 1
-        barriers.append((lastBarrier, ticket))
+        barriers.append((lastBarrier, ticket, now))
         outputs.append(.barrier(lastBarrier))
     }
 
@@ -180,10 +202,23 @@ package final class ClusterMember {
         self.now = now
         guard phase != .stopped else { return }
         let late = queue.takeLate(at: now)
-        fail(late.none, .none)
+        // What was proposed was asked for before what waits.
         fail(late.unknown, omitted.contains(.unknownOutcome) ? .none : .unknown)
+        fail(late.none, .none)
+        failLateBarriers()
         readAgainIfStale()
         proceed()
+    }
+
+    private func failLateBarriers() {
+        let end = now - ClusterLimits.propose
+        let late = reached.filter { $0.since <= end }.map(\.ticket) + barriers.filter { $0.since <= end }.map(\.ticket)
+        if late.isEmpty { return }
+        reached.removeAll { $0.since <= end }
+        barriers.removeAll { $0.since <= end }
+        let message =
+            "The shared log could not be reached in time, so it is not known what others have been answered; try again, or read without waiting for it."
+        for ticket in late { outputs.append(.failed(ticket, MemberFailure(.none, message))) }
     }
 
     func fail(_ tickets: [Int], _ outcome: MemberFailure.Outcome) {

@@ -20,6 +20,8 @@ struct MemberComparisons {
         }
     }
 
+    func differs(_ member: String) -> Bool { differing.contains(member) }
+
     /// The member has ended, or begins anew.
     mutating func forget(_ member: String) {
         differing.remove(member)

@@ -1,17 +1,37 @@
-/// What a member tells the others beside the log: how far it has a durable copy.
+/// What a member tells the others beside the log: how far it has a durable copy, and where they get one.
 package struct MemberReport: Equatable, Sendable {
+    /// What stays the same as long as the member runs.
+    package struct About: Equatable, Sendable {
+        /// The version of its program.
+        package let version: String
+        /// Where others get its snapshot; empty: nowhere.
+        package let address: String
+
+        package init(version: String = "", address: String = "") {
+            self.version = version
+            self.address = address
+        }
+    }
+
     package let stored: Int
     package let revision: Int
+    package let about: About
 
-    package init(stored: Int, revision: Int) {
+    /// The longest version and the longest address, in bytes.
+    private static let text = 512
+
+    package init(stored: Int, revision: Int, _ about: About = About()) {
         self.stored = stored
         self.revision = revision
+        self.about = about
     }
 
     package var encoded: [UInt8] {
         var writer = CompactWriter()
         writer.add(stored)
         writer.add(revision)
+        writer.add(String(about.version.prefix(Self.text / 4)))
+        writer.add(String(about.address.prefix(Self.text / 4)))
         return writer.bytes
     }
 
@@ -19,7 +39,9 @@ package struct MemberReport: Equatable, Sendable {
     package init?(_ bytes: [UInt8]) {
         var reader = CompactReader(bytes)
         // A later version may say more.
-        guard let stored = reader.number(), let revision = reader.number() else { return nil }
-        self.init(stored: stored, revision: revision)
+        guard let stored = reader.number(), let revision = reader.number(),
+            let version = reader.text(most: Self.text), let address = reader.text(most: Self.text)
+        else { return nil }
+        self.init(stored: stored, revision: revision, About(version: version, address: address))
     }
 }

@@ -34,7 +34,7 @@ struct ProposalQueue {
 
     /// The entries of the next proposal, as many as fit.
     mutating func take() -> [Waiting] {
-        var (count, bytes) = (0, 256)
+        var (count, bytes) = (0, ClusterEntry.overhead)
         for next in waiting.prefix(ClusterLimits.entries) {
             bytes += next.entry.size
             if bytes > ClusterLimits.proposal { break }

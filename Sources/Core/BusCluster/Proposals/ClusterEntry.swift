@@ -29,6 +29,9 @@ package struct ClusterEntry: Equatable, Sendable {
         self.command = command
     }
 
+    /// What surrounds the entries of a proposal takes at most so many bytes.
+    package static let overhead = 256
+
     /// What the member itself asks for is asked by the daemon.
     package static let daemon = Array("{\"daemon\":true}".utf8)
 

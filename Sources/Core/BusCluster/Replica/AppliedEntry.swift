@@ -39,10 +39,14 @@ package struct AppliedEntry: Sendable {
 package enum ReplicaStop: Error, Equatable, Sendable {
     /// The entry is to be applied by later rules.
     case newerRules(Int)
+    /// The bus begins at this place with states that this replica does not have.
+    case otherBeginning(place: Int)
 
     /// One sentence.
     package var message: String {
         switch self {
+        case .otherBeginning(let place):
+            "The bus begins at place \(place) of the shared log with another history than this machine's; the log file of this member has to be a new one."
         case .newerRules(let rules):
             "A member of the bus proposes by rules \(rules), and this version knows rules up to \(ClusterLimits.rules); install the version that the others run, and start again."
         }

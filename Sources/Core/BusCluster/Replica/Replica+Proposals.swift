@@ -5,7 +5,8 @@ import BusProtocol
 /// Proposals: whether they count, what they say of the log and of the time, and their entries.
 extension Replica {
     func apply(
-        _ name: ProposalName, _ bytes: [UInt8], _ input: ChainHash, _ effects: inout Effects
+        _ name: ProposalName, _ bytes: [UInt8], at place: Int, _ input: ChainHash,
+        _ effects: inout Effects
     ) throws(ReplicaStop) {
         let content: ProposalContent?
         do throws(ProposalFailure) {
@@ -18,6 +19,7 @@ extension Replica {
         }
         effects.void = void(name)
         if effects.void != nil { return }
+        if let content { try requireBeginning(of: content, at: place) }
         members[name.member]?.number = name.number
         guard let content else { return effects.void = .malformed }
         let comparison = compare(content.evidence.link)
@@ -120,7 +122,9 @@ extension Replica {
         case .sessionEnded:
             endSession(key)
             return EntryReply(revision: machine.revision)
-        case .configure(let text): return try application.configure(text, by: principal)
+        case .configure(let text):
+            try begin(asSaidBy: text)
+            return try application.configure(text, by: principal)
         }
     }
 

@@ -16,6 +16,7 @@ extension Replica {
             record("form", .int(Self.form))
             record("digest", .string(machine.stateDigest))
             record("limits", machine.limits.json)
+            if !hasBegun { record("begun", false) }
             record("epochs", .array(earlierEpochs.map(JSON.string)))
         }
         if !omitted.contains(.snapshotMembers) { writeMembers(to: writer) }
@@ -112,6 +113,7 @@ extension Replica {
         guard isComplete == (true, true) else {
             throw TransferFailure("The snapshot is not complete; take another one.")
         }
+        hasBegun = head.members["begun"]?.bool ?? true
         earlierEpochs = (head.members["epochs"]?.array ?? []).compactMap(\.string)
         do throws(RequestError) {
             machine.limits = try BusLimits(head.members["limits"] ?? [:], instead: BusLimits())

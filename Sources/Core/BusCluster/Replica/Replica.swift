@@ -10,7 +10,7 @@ import BusMachine
 package final class Replica {
     package let machine: StateMachine
     let application: EntryApplication
-    let sink: any CommitSink
+    package let sink: any CommitSink
     let omitted: OmittedRules
 
     let history: HistoryLimits
@@ -20,15 +20,19 @@ package final class Replica {
     /// The epochs before this one, oldest first.
     package internal(set) var earlierEpochs: [String] = []
     var sessions = ReplicaSessions()
+    /// Whether the bus has its states: a new one has none before somebody says in the log how it begins.
+    package internal(set) var hasBegun: Bool
 
     /// - Parameters:
     ///   - machine: As it was before the first entry.
+    ///   - isNew: The bus may not have begun yet: the machine is blank, or has the history that it is to begin with.
     ///   - sink: Makes the commits; nil: commits without subscribers.
     package init(
-        _ machine: StateMachine, sink: (any CommitSink)? = nil, history: HistoryLimits = HistoryLimits(),
-        omitting omitted: OmittedRules = []
+        _ machine: StateMachine, isNew: Bool = false, sink: (any CommitSink)? = nil,
+        history: HistoryLimits = HistoryLimits(), omitting omitted: OmittedRules = []
     ) {
         self.machine = machine
+        hasBegun = !isNew
         self.sink = sink ?? PlainCommits(machine)
         self.omitted = omitted
         self.history = history
@@ -64,7 +68,7 @@ package final class Replica {
                 members[member] = nil
             }
         case .proposal(let name, let bytes):
-            try apply(name, bytes, input, &effects)
+            try apply(name, bytes, at: entry.place, input, &effects)
         }
         let link = ChainLink(place: entry.place, input: input, output: output(behind: link.output, effects))
         links.append(link)

@@ -72,8 +72,15 @@ public final class Principal: Sendable {
 }
 
 extension StateMachine {
-    /// The principal with an identity, which gets a number if it is new; `by` is how events and the log show it.
+    /// The principal of a client, whose identity gets a number if it is new, unless the bus is shared with other machines;
+    /// `by` is how events and the log show it.
     package func principal(_ identity: Identity, peer: Peer, by: [UInt8]) -> Principal {
+        if member == nil { return numbered(identity, peer: peer, by: by) }
+        return Principal(
+            identity, number: identities[identity] ?? StoreRecord.nobody, peer: peer, by: by)
+    }
+
+    private func numbered(_ identity: Identity, peer: Peer, by: [UInt8]) -> Principal {
         let number = identities[identity] ?? Int32(identities.count)
         identities[identity] = number
         return Principal(identity, number: number, peer: peer, by: by)
@@ -84,7 +91,8 @@ extension StateMachine {
         var by: JSONObject = ["uid": .int(uid), "pid": .int(pid)]
         if let unit { by["unit"] = .string(unit) }
         return principal(
-            .uid(uid), peer: .unix(uid: uid, pid: pid, unit: unit), by: Array(by.encoded.utf8))
+            member.map { .user(uid, member: $0) } ?? .uid(uid),
+            peer: .unix(uid: uid, pid: pid, unit: unit), by: Array(by.encoded.utf8))
     }
 
     /// A client that has shown a token.
@@ -119,16 +127,16 @@ extension StateMachine {
         if let known = principals[text] { return known }
         let principal: Principal
         if let uid = by["uid"]?.int {
-            principal = self.principal(
+            principal = numbered(
                 by["member"]?.string.map { .user(uid, member: $0) } ?? .uid(uid),
                 peer: .unix(uid: uid, pid: by["pid"]?.int ?? 0, unit: by["unit"]?.string),
                 by: Array(text.utf8))
         } else if let token = by["token"]?.string {
-            principal = self.principal(
+            principal = numbered(
                 .token(token), peer: .tcp(address: by["address"]?.string ?? ""), by: Array(text.utf8))
         } else if let name = by["certificate"]?.string {
             let certificate = ClientCertificate(subject: name)
-            principal = self.principal(
+            principal = numbered(
                 .certificate(name),
                 peer: .tcp(address: by["address"]?.string ?? "", certificate: certificate),
                 by: Array(text.utf8))

@@ -59,7 +59,7 @@ final class Admission {
         .unauthorized, "Begin with hello and a token; this is a TCP connection.")
 
     /// Root and the daemon's own user.
-    private func isOperator(_ principal: Principal) -> Bool {
+    func isOperator(_ principal: Principal) -> Bool {
         guard let uid = principal.uid else { return false }
         return uid == 0 || uid == ownUID
     }

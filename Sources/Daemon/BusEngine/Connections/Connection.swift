@@ -28,6 +28,17 @@ final class Connection {
     @exclusivity(unchecked) var sessionName: String?
     @exclusivity(unchecked) var linger = 0
 
+    /// Its requests on their way through the log that several machines share.
+    @exclusivity(unchecked) var entries = PendingEntries()
+    /// The number of its session among those of this member; 0 before one is needed.
+    @exclusivity(unchecked) var sessionNumber = 0
+    /// It has asked for something that ends with it.
+    @exclusivity(unchecked) var leavesSession = false
+    /// A read waits for a barrier, and nothing behind it is looked at.
+    @exclusivity(unchecked) var isReadingFresh = false
+    /// That barrier is passed.
+    @exclusivity(unchecked) var isBarrierPassed = false
+
     @exclusivity(unchecked) var lines: LineBuffer
     /// The template of its last dispatch.
     @exclusivity(unchecked) var memory = SenderMemory()

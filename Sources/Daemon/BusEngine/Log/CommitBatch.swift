@@ -31,16 +31,20 @@ final class CommitBatch {
     /// Where the next one is written, for comparison.
     @exclusivity(unchecked) private var next = ByteWriter(capacity: 256)
 
-    var isEmpty: Bool { times == 0 && entries.isEmpty }
+    /// Entries of the log that several machines share, one behind the other, and the place of the last one; nil: none.
+    @exclusivity(unchecked) private(set) var shared: SharedEntries?
+
+    var isEmpty: Bool { times == 0 && entries.isEmpty && shared == nil }
 
     /// Its size in memory, about.
-    var size: Int { entries.count + latest.count }
+    var size: Int { entries.count + latest.count + (shared?.bytes.count ?? 0) }
 
     func begin(after revision: Int) {
         entries.clear()
         if entries.reserved > 1 << 20 { entries.shrink() }
         times = 0
         if !ends.isEmpty { ends = [] }
+        shared = nil
         before = revision
         last = revision
     }
@@ -75,6 +79,14 @@ final class CommitBatch {
         body(entries)
     }
 
+    /// Adds an entry of the shared log, as it is written.
+    func add(shared entry: [UInt8], at place: Int, _ time: Int) {
+        self.time = time
+        if shared == nil { shared = SharedEntries(bytes: [], place: place) }
+        shared!.bytes += entry
+        shared!.place = place
+    }
+
     /// Completes `entries` with everything that was added.
     func close() {
         if times == 0 { return }
@@ -99,4 +111,13 @@ package struct SealedBatch {
     package let last: Int
     /// Milliseconds since 1970.
     package let time: Int
+    /// What of the shared log becomes durable with it.
+    package let shared: SharedEntries?
+}
+
+/// Encoded entries of the log that several machines share, one behind the other.
+package struct SharedEntries: Sendable {
+    package var bytes: [UInt8]
+    /// The place of the last one.
+    package var place: Int
 }

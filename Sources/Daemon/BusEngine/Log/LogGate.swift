@@ -68,9 +68,15 @@ final class LogGate {
     }
 
     /// Appends a note: the end of a session without a commit.
-    func appendEnd(of session: Session, _ machine: StateMachine) {
+    func appendEnd(of session: SessionID, _ machine: StateMachine) {
         guard isOn else { return }
-        open.addNote(at: machine.time) { StateMachine.appendEndNote(of: session.id, to: $0) }
+        open.addNote(at: machine.time) { StateMachine.appendEndNote(of: session, to: $0) }
+    }
+
+    /// Appends an entry of the log that several machines share, which the commits before it were made from.
+    func appendShared(_ entry: [UInt8], at place: Int, _ machine: StateMachine) {
+        guard isOn else { return }
+        open.add(shared: entry, at: place, machine.time)
     }
 
     /// A session ends in the open batch; if that is lost, the session has still to be ended.
@@ -105,7 +111,8 @@ final class LogGate {
         open = spareBatch() ?? CommitBatch()
         open.begin(after: batch.last)
         return SealedBatch(
-            entries: batch.entries, first: batch.before + 1, last: batch.last, time: batch.time)
+            entries: batch.entries, first: batch.before + 1, last: batch.last, time: batch.time,
+            shared: batch.shared)
     }
 
     /// The batch that was sealed is on disk. Returns the connections that waited for room and may continue.

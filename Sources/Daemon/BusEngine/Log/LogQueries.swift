@@ -36,6 +36,14 @@ final class LogQueries {
                     connection: connection.id, number: number, principal: principal, isDryRun: isDryRun)))
     }
 
+    /// Sends a question about the members of the bus.
+    func askCluster(
+        _ subject: ClusterQuery.Subject, id: [UInt8], _ connection: Connection
+    ) -> ClusterQuery {
+        let number = wait(for: .reply, id: id, connection)
+        return ClusterQuery(connection: connection.id, number: number, subject: subject)
+    }
+
     private func wait(for purpose: PendingQuery.Purpose, id: [UInt8], _ connection: Connection) -> Int {
         count += 1
         connection.query = PendingQuery(number: count, id: id, purpose: purpose)

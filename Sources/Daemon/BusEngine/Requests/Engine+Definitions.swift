@@ -25,6 +25,9 @@ extension Engine {
     package func finishReload(
         _ request: ReloadRequest?, _ loaded: Result<LoadedDefinitions, ReloadFailure>
     ) -> Bool {
+        if shared.isOn, case .success(let loaded) = loaded, !(request?.isDryRun ?? false) {
+            return shareReload(request, loaded)
+        }
         guard let request else { return (try? reload(loaded, by: .daemon)) != nil }
         guard let (connection, pending) = queries.take(request.number, of: request.connection) else {
             return !request.isDryRun && (try? reload(loaded, by: request.principal)) != nil
@@ -54,6 +57,21 @@ extension Engine {
         connections.markReady(connection)
         proceed(connection)
         return isDone
+    }
+
+    /// What is this daemon's alone is in force at once, what decides outcomes when the shared log has come to it.
+    private func shareReload(_ request: ReloadRequest?, _ loaded: LoadedDefinitions) -> Bool {
+        adopt(loaded.limits)
+        guard let request else {
+            shareConfiguration(loaded, nil, id: [])
+            return true
+        }
+        if let (connection, pending) = queries.take(request.number, of: request.connection) {
+            shareConfiguration(loaded, connection, id: pending.id)
+            connections.markReady(connection)
+            proceed(connection)
+        }
+        return true
     }
 
     private func reload(

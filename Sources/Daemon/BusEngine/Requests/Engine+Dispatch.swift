@@ -112,7 +112,7 @@ extension Engine {
 
     /// Whether the values in the line may make an event longer than a line.
     @inline(__always)
-    private var isLineLong: Bool { currentLine.count >= longLine }
+    var isLineLong: Bool { currentLine.count >= longLine }
 
     /// The reply to a dry run: what would have changed. Everything is rolled back.
     private func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {

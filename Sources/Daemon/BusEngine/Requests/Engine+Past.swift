@@ -91,6 +91,14 @@ extension Engine {
         switch pending.purpose {
         case .reply: reply(answer, pending.id, connection)
         case .revert(let store, let to, let expected):
+            if shared.isOn {
+                do throws(RequestError) {
+                    try shareRevert(store, to: to, expected, answer, pending.id, connection)
+                } catch {
+                    pending.id.withUnsafeBytes { refuse(error, for: connection, id: $0) }
+                }
+                break
+            }
             finish(pending.id, connection) { () throws(RequestError) in
                 try self.revert(store, to: to, expected, answer, by: connection.principal!)
             }
@@ -134,7 +142,7 @@ extension Engine {
         }
     }
 
-    private static func error(_ code: String, _ message: String, _ details: JSONObject) -> RequestError {
+    static func error(_ code: String, _ message: String, _ details: JSONObject) -> RequestError {
         var error = RequestError(ErrorCode(rawValue: code) ?? .internal, message)
         for member in details.members { error = error.with(member.key, member.value) }
         return error

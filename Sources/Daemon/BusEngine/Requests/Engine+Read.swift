@@ -8,6 +8,8 @@ import BusState
 extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
         let grants = connection.grants
+        // On this machine's own bus every read is.
+        _ = try request.flag(.fresh, default: false)
         try require(.read, ofStoreIn: grants, "read")
         let past = try requestedPast(grants)
         if past == nil { clock.work += Work.read }
@@ -148,6 +150,7 @@ extension Engine {
             counters["denials"] = .object(
                 access.denials.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) })
         }
+        if shared.isOn { counters["cluster"] = .object(shared.condition) }
         counters["users"] = .array(users.all.compactMap(statistics(of:)))
         writer.append(",\"stats\":")
         writer.append(jsonObject: counters)

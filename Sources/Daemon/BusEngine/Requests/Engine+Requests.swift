@@ -18,9 +18,10 @@ extension Engine {
             let operation = request.matchesTemplate ? .dispatch : try request.operation()
             try admission.admit(operation, from: connection)
             if connection.isLost, operation.isRead { return }
+            if shared.isOn, try share(operation, connection) { return }
             switch operation {
             case .dispatch: try dispatch(connection)
-            case .ping: answer(connection) { _ in }
+            case .ping: answerPing(connection)
             case .get: try get(connection)
             case .hello: try hello(connection)
             case .create: try create(connection)
@@ -37,9 +38,10 @@ extension Engine {
             case .revert: try revert(connection)
             case .timers: try listTimers(connection)
             case .cancel: try cancel(connection)
+            case .cluster: try askCluster(connection)
             }
         } catch {
-            refuse(error, for: connection, id: request.id)
+            refuseInTurn(error, for: connection, isKnown: true)
         }
     }
 

@@ -24,9 +24,14 @@ extension Engine {
         }
         var isResumed: Bool?
         if let (name, linger) = wantedSession {
+            if shared.isOn { return try shareSession(named: name, linger: linger, connection) }
             isResumed = try attach(connection, to: name, linger: linger)
         }
-        answer(connection) { writer in
+        answerHello(connection, id: request.id, isResumed: isResumed)
+    }
+
+    func answerHello(_ connection: Connection, id: UnsafeRawBufferPointer, isResumed: Bool?) {
+        answer(connection, id: id) { writer in
             writer.append(",\"protocol\":1,\"server\":\"fluxbusd\",\"version\":")
             writer.append(quoted: configuration.version)
             writer.append(",\"epoch\":")
@@ -37,7 +42,17 @@ extension Engine {
             writer.append(",\"limits\":")
             writer.append(jsonObject: limits.object)
             if let isResumed { writer.append(isResumed ? ",\"resumed\":true" : ",\"resumed\":false") }
+            appendCondition(to: writer)
         }
+    }
+
+    func answerPing(_ connection: Connection) { answer(connection) { appendCondition(to: $0) } }
+
+    /// Of a shared bus: which member this is, and whether it reaches the others.
+    func appendCondition(to writer: ByteWriter) {
+        if !shared.isOn { return }
+        writer.append(",\"cluster\":")
+        writer.append(jsonObject: shared.condition)
     }
 
     func setWill(_ connection: Connection) throws(RequestError) {

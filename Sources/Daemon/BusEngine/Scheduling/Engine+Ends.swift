@@ -16,6 +16,7 @@ extension Engine {
         hub.removeAll(of: connection)
         connections.remove(connection)
         connections.release(number: id)
+        if shared.isOn { return endShared(connection) }
         noteHolder(connection, hasEnded: true)
         guard let session = connection.session, !mayLinger(connection, session) else { return }
         endInTurn(connection)
@@ -96,7 +97,7 @@ extension Engine {
             details.ended = session.id
             commit(by: session.principal, actions: isWillDone, details)
         } else {
-            log.appendEnd(of: session, machine)
+            log.appendEnd(of: session.id, machine)
         }
         machine.closeSession(session.id)
     }

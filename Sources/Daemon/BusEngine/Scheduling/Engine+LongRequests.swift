@@ -68,7 +68,7 @@ extension Engine {
         return mustWait(for: plannedWork(isDryRun: isDryRun), connection, currentLine)
     }
 
-    private func keep(_ line: UnsafeRawBufferPointer, of connection: Connection) {
+    func keep(_ line: UnsafeRawBufferPointer, of connection: Connection) {
         connection.deferredLine = Array(line)
         connections.countKept(line.count)
         connection.isBlocked = true

@@ -7,7 +7,8 @@ extension Engine {
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
     package func beginTurn(at milliseconds: Int) {
         clock.begin(at: milliseconds)
-        machine.advance(to: clock.now)
+        // The time of a shared bus is what its members' proposals show.
+        if !shared.isOn { machine.advance(to: clock.now) }
         hub.endMulticasts()
         connections.recycleRuns()
     }

@@ -46,7 +46,9 @@ extension SubscriptionHub {
         for place in machine.writeSet.indices {
             let store = machine.writeSet[place].store
             let byMembers: Bool
-            switch machine.commitWrite(at: place) {
+            let change = machine.commitWrite(at: place)
+            if let trace { machine.trace(change, at: place, to: trace) }
+            switch change {
             case .none: continue
             case .members: byMembers = true
             case .entries: byMembers = false

@@ -10,6 +10,9 @@ import BusState
 /// own turn, with what differs by then. The hub reads the state machine and writes to connections; it never
 /// influences what a commit does.
 final class SubscriptionHub {
+    /// Where it is written what commits come to, for the comparison with other members of a shared bus; nil: nowhere.
+    @exclusivity(unchecked) var trace: ByteWriter?
+
     let machine: StateMachine
     let connections: Connections
     let scheduler: Scheduler

@@ -16,8 +16,8 @@ extension Engine {
         return due == .max || !mayFire || scheduler.hasTimersQueued ? nil : due
     }
 
-    /// Nothing fires while nothing can be committed: it is due as soon as that is possible again.
-    private var mayFire: Bool { log.unavailableReason == nil && !log.isFull }
+    /// On a shared bus the log says what fires when. Nothing fires while nothing can be committed: it is due as soon as that is possible again.
+    private var mayFire: Bool { log.unavailableReason == nil && !log.isFull && !shared.isOn }
 
     /// It is the turn of the timers: fires what is due, for one slice.
     func fireTimers() {

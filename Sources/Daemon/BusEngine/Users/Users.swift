@@ -28,6 +28,9 @@ final class Users {
 
     /// Root and the daemon's own user.
     private func isOperator(_ identity: Identity) -> Bool {
-        if case .uid(let uid) = identity { uid == 0 || uid == ownUID } else { false }
+        switch identity {
+        case .uid(let uid), .user(let uid, _): uid == 0 || uid == ownUID
+        case .token, .certificate: false
+        }
     }
 }

@@ -8,6 +8,8 @@ package struct StartFailure: Error, Equatable, CustomStringConvertible {
         case system = 71
         /// The action log was verified, and is damaged.
         case damaged = 65
+        /// This member of a bus has made something else of the shared log than the others.
+        case diverged = 70
         /// The action log can't be read or written.
         case log = 74
         /// The configuration or a definition is wrong.

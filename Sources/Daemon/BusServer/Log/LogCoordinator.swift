@@ -21,7 +21,12 @@ final class LogCoordinator {
     /// Called when commits can't be guaranteed any more.
     var giveUp: (String) -> Void = { _ in }
 
+    /// Called when what lies at a place of a shared log, and all before it, is on disk; with the bytes written.
+    var noteStored: ((Int, Int) -> Void)?
+
     private var isWriting = false
+    /// What of a shared log is being written.
+    private var sharedInFlight: SharedEntries?
     /// The bus holds commits that could not be written, until it has been rewound.
     private var isRewinding = false
     /// The log could be written again before that.
@@ -72,6 +77,7 @@ final class LogCoordinator {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return }
         isWriting = true
         bytesSince += group.entries.count
+        sharedInFlight = group.shared
         writer.write(group)
     }
 
@@ -93,6 +99,7 @@ final class LogCoordinator {
             case .written:
                 isWriting = false
                 engine.confirmBatch()
+                if let shared = sharedInFlight { noteStored?(shared.place, shared.bytes.count) }
                 askWaiting()
                 considerSnapshot()
             case .notWritten(let failure):
@@ -145,7 +152,8 @@ final class LogCoordinator {
     /// A batch could not be written: the bus has to be rewound to what the log holds.
     private func beginRewinding(_ failure: LogFailure) {
         // There is no log any more to rewind to, nor one that could be written again.
-        if failure.kind == .lost { return end(failure.message) }
+        // Nor can the bus go back behind what the other members have.
+        if failure.kind == .lost || noteStored != nil { return end(failure.message) }
         logger.error(
             "commits after revision \(engine.durableRevision) are rolled back: \(failure.message)",
             metadata: LogKind.logTrouble.metadata)
@@ -200,6 +208,7 @@ final class LogCoordinator {
             if engine.unavailableReason != nil || hasGivenUp { return false }
             guard !isWriting, let group = engine.sealBatch() else { break }
             isWriting = true
+            sharedInFlight = group.shared
             writer.write(group)
         }
         return true

@@ -57,7 +57,7 @@ struct LogStart {
             return try body()
         } catch {
             throw StartFailure(
-                code(of: error), SourceError(error.message, at: settings.path.place).description)
+                Self.code(of: error), SourceError(error.message, at: settings.path.place).description)
         }
     }
 
@@ -69,7 +69,7 @@ struct LogStart {
         let hasTakenOver: Bool
     }
 
-    private func code(of failure: LogFailure) -> StartFailure.Code {
+    static func code(of failure: LogFailure) -> StartFailure.Code {
         switch failure.kind {
         case .inUse: .inUse
         case .readOnly, .notALog, .newerForm: .configuration

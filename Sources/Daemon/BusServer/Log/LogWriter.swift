@@ -115,8 +115,17 @@ final class LogWriter: @unchecked Sendable {
     private func write(now group: SealedBatch) {
         do throws(LogFailure) {
             try withFile { (file) throws(LogFailure) in
-                try file.append(
-                    group.entries.bytes, first: group.first, last: group.last, time: group.time)
+                guard let shared = group.shared else {
+                    return try file.append(
+                        group.entries.bytes, first: group.first, last: group.last, time: group.time)
+                }
+                try shared.bytes.withUnsafeBytes { bytes in
+                    Result { () throws(LogFailure) in
+                        try file.append(
+                            group.entries.bytes, first: group.first, last: group.last, time: group.time,
+                            shared: (shared.place, bytes))
+                    }
+                }.get()
             }
             isUnsynced = true
             mailbox.put(.written)

@@ -25,6 +25,16 @@ package enum LogKind: String, Sendable, CaseIterable {
     case logTrouble = "5fbde6c93e9242c38120fcfff8ef95a5"
     case logRecovered = "3cff9e861b864b8eafe01458174db0e1"
     case newEpoch = "4c5161f48baa4d1db439ed7ccfd8f8c7"
+    case attached = "0ebc41b7987543cf83b6818a8b3ab2d5"
+    case detached = "5cb01fb631a54e01825df3800fe66998"
+    case joined = "6d183247f51f42deb2913351d8f8aae7"
+    case memberEnded = "7262db030bfd40f3ba66f2da2261d544"
+    case diverged = "d1e18c0e1e6448f79394e9d09ecb12ad"
+    case differs = "d4a2975d24004fdf979bf3cee9840ac7"
+    case logLost = "4b5aa3c22f734b6999e3be417b41b15a"
+    case clockAhead = "83d86055b7604eb28bf682b8c89b24c6"
+    case otherCopy = "424162f794de4ac6af138a794481292f"
+    case filesDiffer = "06556b19822149c1b4ccbd591f5c3a60"
 
     /// The key under which an entry's metadata holds its kind.
     package static let key = "message-id"

@@ -7,6 +7,15 @@ struct WallClock {
     /// The present, for callers that need it once.
     static var now: Int { milliseconds(CLOCK_REALTIME) }
 
+    /// The hour, minute and second of a time, here.
+    static func timeOfDay(_ time: Int) -> String {
+        var seconds = time / 1000
+        var parts = tm()
+        localtime_r(&seconds, &parts)
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+    }
+
     /// How far the newest commit of a log may lie in the future, in milliseconds, before a start believes
     /// the clock instead: an hour. Until the clock has come up with it, all commits have its time, and
     /// that long this is acceptable.

@@ -21,6 +21,7 @@ extension EventLoop {
         }
         if let strangersDue = strangers?.nextDue { due = min(due ?? .max, strangersDue) }
         if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
+        if let cluster { due = min(due ?? .max, cluster.due) }
         // While there is work to do, no memory is released.
         if !hasWork, let meterDue = meter?.due { due = min(due ?? .max, meterDue) }
         return due
@@ -32,6 +33,7 @@ extension EventLoop {
         let now = MonotonicClock.read()
         let before = (engine.revision, connections.count)
         engine.tick()
+        cluster?.tickIfDue(now: now)
         strangersDue(now: now)
         while let token = deadlines.takeDueHello(now: now) {
             guard let id = connections.find(token), connections[id]!.awaitsHello else { continue }

@@ -17,11 +17,14 @@ extension EventLoop: SocketWriter {
 
     /// Executes the engine's outputs.
     func performOutputs() {
-        var outputs = engine.takeOutputs()
-        while !outputs.isEmpty {
-            for output in outputs { perform(output) }
-            outputs = engine.takeOutputs()
-        }
+        repeat {
+            var outputs = engine.takeOutputs()
+            while !outputs.isEmpty {
+                for output in outputs { perform(output) }
+                outputs = engine.takeOutputs()
+            }
+            // What clients asked for in this turn is proposed together.
+        } while cluster?.turnEnded() == true
     }
 
     private func perform(_ output: EngineOutput) {
@@ -31,6 +34,9 @@ extension EventLoop: SocketWriter {
             let began = MonotonicClock.nanoseconds()
             reload(request)
             engine.noteTime(MonotonicClock.nanoseconds() - began)
+        case .entry(let entry, let ticket): cluster?.submit(entry, ticket: ticket)
+        case .barrier(let ticket): cluster?.sync(ticket: ticket)
+        case .cluster(let query): cluster?.answer(query)
         case .diagnostic(let diagnostic):
             clientLog.note(diagnostic)
             switch diagnostic.kind {

@@ -47,6 +47,9 @@ final class EventLoop {
     /// The coordinator of the action log, where there is one.
     @exclusivity(unchecked) var coordinator: LogCoordinator?
 
+    /// The coordinator of a bus over several machines, where this is one of its members.
+    @exclusivity(unchecked) var cluster: ClusterCoordinator?
+
     /// Measures the process's memory, where that is limited.
     @exclusivity(unchecked) var meter: MemoryMeter?
 
@@ -173,11 +176,13 @@ final class EventLoop {
         let length = engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.turnNanoseconds
         let end = lookedAt + length
         engine.tickIfDue()
+        if let cluster { cluster.tickIfDue(now: lookedAt / 1_000_000) }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
             if token == EventFD.token {
                 if bell.heard() { givesBack = true }
                 coordinator?.hear()
+                cluster?.hear()
             } else if token & Acceptor.tokenMark != 0 {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
             } else if let id = connections.find(token) {

@@ -1,0 +1,59 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// How a bus begins: the first member that finds no bus in the log says so in it, together with what decides outcomes.
+/// Either there is nothing yet, or that member brings the history of its own machine, which all others need as a snapshot.
+package struct BusBeginning: Equatable, Sendable {
+    /// The UUID of the history.
+    package let epoch: String
+    package let revision: Int
+    /// The digest of the states; that of no states, where there is nothing yet.
+    package let digest: String
+
+    package init(epoch: String, revision: Int, digest: String) {
+        self.epoch = epoch
+        self.revision = revision
+        self.digest = digest
+    }
+
+    package var json: JSON {
+        ["epoch": .string(epoch), "revision": .int(revision), "digest": .string(digest)]
+    }
+
+    /// As an entry's text says it; nil where it says nothing of a beginning, or what none can be.
+    init?(_ text: [UInt8]) {
+        guard let begin = (try? JSON(parsing: text))?.object?["begin"]?.object,
+            let epoch = begin["epoch"]?.string, 1...ClusterLimits.epoch ~= epoch.utf8.count,
+            let revision = begin["revision"]?.int, revision >= 0, let digest = begin["digest"]?.string
+        else { return nil }
+        self.init(epoch: epoch, revision: revision, digest: digest)
+    }
+}
+
+extension Replica {
+    /// Stops before a proposal by which the bus begins with what is not here.
+    func requireBeginning(of content: ProposalContent, at place: Int) throws(ReplicaStop) {
+        if hasBegun { return }
+        for case .configure(let text) in content.entries.lazy.map(\.command) {
+            guard let beginning = BusBeginning(text) else { continue }
+            let isHere =
+                beginning.revision == machine.revision
+                && (beginning.revision == 0
+                    ? machine.epoch.isEmpty
+                    : machine.epoch == beginning.epoch && machine.stateDigest == beginning.digest)
+            guard isHere else { throw .otherBeginning(place: place) }
+            return
+        }
+    }
+
+    /// The bus begins, if an entry says so. Of several that say it the first one counts.
+    func begin(asSaidBy text: [UInt8]) throws(RequestError) {
+        guard let beginning = BusBeginning(text) else { return }
+        guard !hasBegun else {
+            throw RequestError(.conflict, "The bus has begun before; this member takes what there is.")
+        }
+        hasBegun = true
+        machine.epoch = beginning.epoch
+    }
+}

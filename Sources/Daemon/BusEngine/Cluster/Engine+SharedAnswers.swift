@@ -1,0 +1,227 @@
+import BusCluster
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// What has come of requests to the shared log: their clients are answered, each in the order of its requests.
+extension Engine {
+    /// Something has come of a request, by the ticket that it had.
+    package func resolve(_ ticket: Int, _ outcome: EntryResolution) {
+        if let id = shared.takeOwner(of: ticket) {
+            guard let connection = connections.find(id) else { return }
+            connection.entries.resolve(ticket, outcome)
+            guard connection.entries.hasAnswer else { return }
+            releaseAnswers(of: connection)
+            if connection.isBlocked || connection.inputEnded { proceed(connection) }
+            connections.markReady(connection)
+        } else if let end = shared.takeEnd(ticket) {
+            // Where it is not known whether it came through, once more does no harm.
+            if case .failed = outcome { submitAgain(end) }
+        } else if let what = shared.takeOwn(ticket) {
+            noteOwn(what, outcome)
+        }
+    }
+
+    private func submitAgain(_ end: ClusterEntry) {
+        let ticket = shared.nextTicket()
+        shared.awaitEnd(ticket, end)
+        outputs.add(.entry(end, ticket: ticket))
+    }
+
+    private func noteOwn(_ what: String, _ outcome: EntryResolution) {
+        let reason: String
+        switch outcome {
+        case .outcome(.done), .synced: return
+        // Another member was first.
+        case .outcome(.refused(let error)) where error.code == .conflict: return
+        case .outcome(.refused(let error)): reason = error.message
+        case .failed(let failure): reason = failure.message
+        }
+        outputs.report(
+            Diagnostic(kind: .reloadRefused, level: .error, message: "The bus does not take \(what): \(reason)"))
+    }
+
+    /// Writes the answers that are known and have no other before them. They wait while changes before them are not written.
+    func releaseAnswers(of connection: Connection) {
+        while connection.entries.hasAnswer, !connection.isClosing {
+            guard connection.lagging == 0, connection.heldReply == nil else {
+                connection.isBlocked = true
+                return
+            }
+            let entry = connection.entries.takeFirst()
+            entry.id.withUnsafeBytes { answer(entry, $0, connection) }
+        }
+    }
+
+    /// Whether a connection with requests on their way may go on to what comes behind them.
+    func mayPassEntries(_ connection: Connection) -> Bool {
+        releaseAnswers(of: connection)
+        if connection.entries.isEmpty { return true }
+        if connection.deferredLine != nil || connection.inputEnded || connection.isReadingFresh { return false }
+        return connection.entries.hasRoom
+    }
+
+    private func answer(
+        _ entry: PendingEntry, _ id: UnsafeRawBufferPointer, _ connection: Connection
+    ) {
+        switch entry.outcome {
+        case .outcome(.done(let reply)): answer(entry.kind, reply, id, connection)
+        case .outcome(.refused(let error)): refuseEntry(error, id, connection)
+        case .failed(let failure):
+            if case .read = entry.kind { connection.isReadingFresh = false }
+            refuseEntry(
+                RequestError(.unavailable, failure.message)
+                    .with("outcome", .string(failure.outcome.rawValue)), id, connection)
+        case .synced:
+            switch entry.kind {
+            case .read(let line):
+                connection.isReadingFresh = false
+                connection.isBarrierPassed = true
+                line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
+                connection.isBarrierPassed = false
+            default: answer(connection, id: id) { $0.append(revision: machine.revision) }
+            }
+        case nil: break
+        }
+    }
+
+    private func answer(
+        _ kind: PendingEntry.Kind, _ reply: EntryReply, _ id: UnsafeRawBufferPointer,
+        _ connection: Connection
+    ) {
+        if reply.isDuplicate { totals.duplicates += 1 }
+        switch kind {
+        case .dispatch(let isAcknowledged, let seesOutcome):
+            guard isAcknowledged else { return }
+            connections.reply(to: connection) { writer in
+                writer.append(
+                    outcomeOf: id, revision: reply.revision, kept: hub.revisionDigits,
+                    matched: seesOutcome ? reply.matched : 0, changed: seesOutcome ? reply.changed : 0,
+                    isDuplicate: reply.isDuplicate)
+            }
+        case .schedule(let isAcknowledged):
+            guard isAcknowledged else { return }
+            answer(connection, id: id) { writer in
+                writer.append(revision: reply.revision)
+                if let timer = reply.timer {
+                    writer.append(",\"timer\":")
+                    writer.append(quoted: timer)
+                }
+                writer.append(",\"due\":")
+                writer.append(json: DurationText.seconds(reply.due ?? 0))
+                if reply.isDuplicate { writer.appendDuplicate() }
+            }
+        case .create:
+            answer(connection, id: id) { writer in
+                writer.append(revision: reply.revision)
+                writer.append(created: reply.created)
+                if reply.isDuplicate { writer.appendDuplicate() }
+            }
+        case .commit, .sync, .read:
+            answer(connection, id: id) { writer in
+                writer.append(revision: reply.revision)
+                if reply.isDuplicate { writer.appendDuplicate() }
+            }
+        case .will, .refused: answer(connection, id: id) { _ in }
+        case .hello: answerHello(connection, id: id, isResumed: reply.isResumed)
+        }
+    }
+
+    /// Refuses the present request, behind the answers to those before it. `isKnown`: it could be read so far that its `id`
+    /// is known.
+    func refuseInTurn(_ error: RequestError, for connection: Connection, isKnown: Bool = false) {
+        let none = UnsafeRawBufferPointer(start: nil, count: 0)
+        if connection.entries.isEmpty {
+            return refuse(error, for: connection, id: isKnown ? request.id : none)
+        }
+        connection.entries.add(
+            PendingEntry(
+                ticket: 0, id: isKnown ? Array(request.id) : [], kind: .refused, bytes: 0,
+                outcome: .outcome(.refused(connection.grants == nil ? error : disclosed(error, to: connection)))))
+    }
+
+    /// The request is gone, so what it was about is not looked up in it.
+    private func refuseEntry(
+        _ error: RequestError, _ id: UnsafeRawBufferPointer, _ connection: Connection
+    ) {
+        var error = error
+        if error.code == .unknownType, let grants = connection.grants, !grants.mayManage {
+            error = Self.unknown("of this name")
+        }
+        refuse(error, for: connection, id: id)
+    }
+
+    // MARK: - Questions about the bus
+
+    /// Asks for the members, for a snapshot, or to leave.
+    func askCluster(_ connection: Connection) throws(RequestError) {
+        guard shared.isOn else {
+            throw RequestError(
+                .unavailable,
+                "This bus is one machine's; name the etcd that it is shared by under cluster: of the configuration."
+            )
+        }
+        let leaves = try request.flag(.leave, default: false)
+        let offset = try request.integer(.offset)
+        if leaves || offset != nil {
+            if let grants = connection.grants {
+                guard grants.mayManage else { throw Self.forbidden("manage", "the bus") }
+            } else {
+                try admission.requireOperator(connection.principal!)
+            }
+        }
+        let subject: ClusterQuery.Subject =
+            leaves ? .leave : offset.map { .replica(offset: $0) } ?? .members
+        outputs.add(
+            .cluster(queries.askCluster(subject, id: Array(request.id), connection)))
+    }
+
+    /// The members of the answer, each with a comma before it, or why there is none.
+    package func answer(_ query: ClusterQuery, with answer: Result<[UInt8], ClusterRefusal>) {
+        guard let (connection, pending) = queries.take(query.number, of: query.connection) else { return }
+        pending.id.withUnsafeBytes { id in
+            switch answer {
+            case .success(let members):
+                self.answer(connection, id: id) { writer in members.withUnsafeBytes { writer.append($0) } }
+            case .failure(let refusal):
+                refuse(RequestError(.unavailable, refusal.message), for: connection, id: id)
+            }
+        }
+        connections.markReady(connection)
+        proceed(connection)
+    }
+
+    // MARK: - What the log delivers
+
+    /// Makes a commit that the shared log has brought about.
+    func commitShared(
+        by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?
+    ) {
+        let isRedefined =
+            details.map { !$0.definitions.isEmpty || !$0.undefined.isEmpty || $0.access != nil } ?? false
+        if isRedefined {
+            // Pending reads and groups that want whole types refer to types by number.
+            reads.restart()
+            hub.noteTypes()
+        }
+        commit(by: principal, actions: actions, key: key, details)
+        guard isRedefined else { return }
+        if machine.access != nil || details?.access != nil { reassess() }
+        outputs.report(
+            Diagnostic(
+                kind: .reloaded, level: .notice,
+                message: "Definitions, access rules or limits of the bus have changed.",
+                revision: machine.revision))
+    }
+
+    /// An entry of the shared log was applied: it becomes durable together with its commits.
+    package func noteApplied(_ encoded: [UInt8], at place: Int) {
+        log.appendShared(encoded, at: place, machine)
+    }
+}
+
+/// Why a question about the bus is not answered.
+package struct ClusterRefusal: Error, Sendable {
+    package let message: String
+    package init(_ message: String) { self.message = message }
+}

@@ -1,0 +1,239 @@
+import BusCluster
+import BusJSON
+import BusLogic
+import BusMachine
+import BusProtocol
+
+/// Requests of clients of a shared bus: what would commit goes through the shared log, what only reads waits for what its
+/// client has asked for before.
+///
+/// Here is decided what needs no state: form and access. What depends on states is decided where the log has come to the
+/// request, by all members alike.
+extension Engine {
+    /// From now on the bus is shared: `commits` makes what the log delivers, and outputs have what clients ask for.
+    ///
+    /// - Parameter condition: What replies tell of the member.
+    package func share(_ commits: SharedCommits, condition: JSONObject) {
+        shared.begin()
+        shared.condition = condition
+        commits.attach(self)
+    }
+
+    /// What replies tell of the member has changed.
+    package func noteCondition(_ condition: JSONObject) { shared.condition = condition }
+
+    /// Takes a request of a client of a shared bus. True: it is on its way through the log, or waits; false: it is to be
+    /// carried out here, now.
+    func share(_ operation: Operation, _ connection: Connection) throws(RequestError) -> Bool {
+        if connection.isBarrierPassed { return false }
+        switch operation {
+        case .dispatch:
+            if try request.flag(.dryRun, default: false) { break }
+            try shareDispatch(connection)
+            return true
+        case .create:
+            try shareCreate(connection)
+            return true
+        case .drop:
+            try require(.drop, ofStoreIn: connection.grants, "drop")
+            try submit(.commit, connection)
+            return true
+        case .cancel:
+            try submit(.commit, connection)
+            return true
+        case .will:
+            try shareWill(connection)
+            return true
+        case .sync:
+            awaitBarrier(.sync, connection)
+            return true
+        case .get where try request.flag(.fresh, default: false):
+            awaitBarrier(.read(line: Array(currentLine)), connection)
+            (connection.isBlocked, connection.isReadingFresh) = (true, true)
+            return true
+        default: break
+        }
+        return waitsForEntries(connection)
+    }
+
+    /// Whether a request has to wait for those before it; then its line is kept.
+    func waitsForEntries(_ connection: Connection) -> Bool {
+        if connection.entries.isEmpty { return false }
+        keep(currentLine, of: connection)
+        return true
+    }
+
+    // MARK: - Requests
+
+    private func shareDispatch(_ connection: Connection) throws(RequestError) {
+        totals.dispatches &+= 1
+        let isPlain = !request.hasMembersBeyondPlainDispatch
+        let isAcknowledged = isPlain ? true : try request.flag(.ack, default: true)
+        var seesOutcome = true
+        if let grants = connection.grants {
+            try authorizeDispatch(grants)
+            seesOutcome = maySeeOutcome(grants)
+        }
+        if isLineLong { try requireEventRoom() }
+        guard !isPlain, request.present.contains(.in) || request.present.contains(.at) else {
+            return try submit(
+                .dispatch(isAcknowledged: isAcknowledged, seesOutcome: seesOutcome), connection)
+        }
+        try shares.requireTimer(connection.user)
+        try submit(.schedule(isAcknowledged: isAcknowledged), connection)
+    }
+
+    /// Whether the actions can be told to subscribers does not depend on states, where they can be planned at all.
+    private func requireEventRoom() throws(RequestError) {
+        machine.plan.clear()
+        defer { machine.plan.clear() }
+        guard (try? machine.planDispatch(request, expecting: nil)) != nil else { return }
+        try admission.requireEventRoom(isBatch: request.present.contains(.actions))
+    }
+
+    private func shareCreate(_ connection: Connection) throws(RequestError) {
+        guard request.present.contains(.store) else {
+            throw .invalid("store", "Say in `store` which address the new store has.")
+        }
+        try require(.create, ofStoreIn: connection.grants, "create")
+        try shares.requireStore(connection.user)
+        try admission.requireMemory(for: currentLine.count)
+        let isEphemeral = try request.flag(.ephemeral, default: false)
+        try submit(.create, connection)
+        if isEphemeral { connection.leavesSession = true }
+    }
+
+    private func shareWill(_ connection: Connection) throws(RequestError) {
+        guard let actions = try request.array(.actions) else {
+            throw .invalid("actions", "Give the will's `actions`; an empty list clears it.")
+        }
+        for (index, element) in actions.enumerated() {
+            do throws(RequestError) {
+                let element = try BatchElement(element, place: "actions[\(index)]")
+                if let grants = connection.grants { try authorize(element, grants) }
+            } catch {
+                throw error.with("index", .int(index))
+            }
+        }
+        let size = try admission.requireMemory(forWill: actions, of: connection)
+        try submit(.will, connection)
+        connections.countWill(size, of: connection)
+        connection.leavesSession = true
+    }
+
+    /// A client wants a session with a name, which another member may have.
+    func shareSession(
+        named name: String, linger: Int, _ connection: Connection
+    ) throws(RequestError) {
+        if let known = connection.sessionName, !UTF8Order.equal(known, name) {
+            throw .invalid(
+                "session", "This connection has the session \(known); open another one for \(name).")
+        }
+        (connection.sessionName, connection.linger) = (name, linger)
+        connection.leavesSession = true
+        try submit(.hello, connection, .sessionNamed(name, linger: linger))
+    }
+
+    /// The state that a store is to be reverted to has been found in the history of this member.
+    func shareRevert(
+        _ store: String, to past: Int, _ expected: Int?, _ answer: LogAnswer, _ id: [UInt8],
+        _ connection: Connection
+    ) throws(RequestError) {
+        guard case .state(let old) = answer else {
+            guard case .refused(let code, let message, let details) = answer else { return }
+            throw Self.error(code, message, details)
+        }
+        var line: JSONObject = ["op": "revert", "store": .string(store), "revision": .int(past)]
+        if let expected { line["ifRevision"] = .int(expected) }
+        let found: JSONObject = ["state": .object(old.state), "version": .int(old.version)]
+        try submit(
+            .commit, connection,
+            .revert(Array(line.encoded.utf8), past: Array(found.encoded.utf8)), id: id)
+    }
+
+    /// What decides outcomes is to change on all members.
+    func shareConfiguration(_ loaded: LoadedDefinitions, _ connection: Connection?, id: [UInt8]) {
+        let text = Self.configuration(loaded)
+        guard let connection else {
+            return submitOwn(.configure(text), "what is configured")
+        }
+        do throws(RequestError) {
+            try submit(.commit, connection, .configure(text), id: id)
+        } catch {
+            id.withUnsafeBytes { refuse(error, for: connection, id: $0) }
+        }
+    }
+
+    /// Types, access rules and limits as an entry of the shared log has them.
+    static func configuration(_ loaded: LoadedDefinitions, beginning: BusBeginning? = nil) -> [UInt8] {
+        var members: JSONObject = [
+            "types": .array(loaded.types.map(\.definition)), "access": loaded.access?.definition ?? .null,
+            "limits": loaded.limits.effective.json,
+        ]
+        if let beginning { members["begin"] = beginning.json }
+        return Array(members.encoded.utf8)
+    }
+
+    // MARK: - On their way
+
+    private func submit(
+        _ kind: PendingEntry.Kind, _ connection: Connection, _ command: ClusterEntry.Command? = nil,
+        id: [UInt8]? = nil
+    ) throws(RequestError) {
+        try admission.requireCommits()
+        let principal = connection.principal!
+        if connection.sessionNumber == 0 { connection.sessionNumber = shared.nextSession() }
+        let entry = ClusterEntry(
+            session: connection.sessionNumber, by: principal.by,
+            isOperator: admission.isOperator(principal), command ?? .request(Array(currentLine)))
+        guard entry.size + ClusterEntry.overhead <= ClusterLimits.proposal else {
+            throw RequestError(
+                .tooLarge,
+                "A request to a bus of several machines has at most \(ClusterLimits.proposal - ClusterEntry.overhead) bytes with what says who asks; send less at once."
+            )
+        }
+        let ticket = wait(for: kind, connection, id: id ?? Array(request.id), bytes: entry.size)
+        outputs.add(.entry(entry, ticket: ticket))
+    }
+
+    private func awaitBarrier(_ kind: PendingEntry.Kind, _ connection: Connection) {
+        let ticket = wait(for: kind, connection, id: Array(request.id), bytes: currentLine.count)
+        outputs.add(.barrier(ticket: ticket))
+    }
+
+    private func wait(
+        for kind: PendingEntry.Kind, _ connection: Connection, id: [UInt8], bytes: Int
+    ) -> Int {
+        let ticket = shared.nextTicket()
+        shared.own(ticket, by: connection)
+        connection.entries.add(PendingEntry(ticket: ticket, id: id, kind: kind, bytes: bytes))
+        if connection.entries.isFull { connection.isBlocked = true }
+        return ticket
+    }
+
+    /// The daemon itself wants something: a configured store, types.
+    package func submitOwn(_ command: ClusterEntry.Command, _ what: String) {
+        let ticket = shared.nextTicket()
+        shared.awaitOwn(ticket, what)
+        outputs.add(
+            .entry(
+                ClusterEntry(session: 0, by: ClusterEntry.daemon, isOperator: true, command), ticket: ticket))
+    }
+
+    /// Whether something that the daemon itself has asked for is still on its way.
+    package var awaitsOwnEntries: Bool { shared.awaitsOwn }
+
+    /// A connection has ended: so does its session, if it has left something there.
+    func endShared(_ connection: Connection) {
+        shared.forget(connection)
+        guard connection.leavesSession, let principal = connection.principal else { return }
+        connections.countWill(0, of: connection)
+        submitEnd(ClusterEntry(session: connection.sessionNumber, by: principal.by, .sessionEnded))
+    }
+
+    private func submitEnd(_ entry: ClusterEntry) {
+        let ticket = shared.nextTicket()
+        shared.awaitEnd(ticket, entry)
+        outputs.add(.entry(entry, ticket: ticket))
+    }
+}

@@ -1,0 +1,86 @@
+import BusCluster
+import BusJSON
+import BusProtocol
+
+/// The requests of one connection that are on their way through the shared log, in the order in which they came: so are
+/// they answered.
+struct PendingEntries {
+    private var all: ContiguousArray<PendingEntry> = []
+    /// Those before it have been answered.
+    private var first = 0
+    /// The bytes of their lines.
+    private(set) var bytes = 0
+
+    /// So many requests of one connection, or lines of so many bytes, are on their way at once; what follows waits.
+    private static let most = 512
+    private static let mostBytes = 2 << 20
+
+    var isEmpty: Bool { first == all.count }
+    var isFull: Bool { all.count - first >= Self.most || bytes >= Self.mostBytes }
+    /// Whether so many have been answered that more may come.
+    var hasRoom: Bool { all.count - first <= Self.most / 2 && bytes <= Self.mostBytes / 2 }
+    /// The tickets of those that are not answered.
+    var tickets: some Sequence<Int> { all[first...].lazy.map(\.ticket) }
+
+    mutating func add(_ entry: PendingEntry) {
+        all.append(entry)
+        bytes += entry.bytes
+    }
+
+    /// What has come of a request. They mostly come in order.
+    mutating func resolve(_ ticket: Int, _ outcome: EntryResolution) {
+        guard let index = all[first...].firstIndex(where: { $0.ticket == ticket }) else { return }
+        all[index].outcome = outcome
+    }
+
+    /// The first request, if it is known what has come of it.
+    var hasAnswer: Bool { !isEmpty && all[first].outcome != nil }
+
+    mutating func takeFirst() -> PendingEntry {
+        let entry = all[first]
+        bytes -= entry.bytes
+        first += 1
+        if first == all.count || first >= Self.most {
+            all.removeFirst(first)
+            first = 0
+        }
+        return entry
+    }
+}
+
+/// A request on its way through the shared log.
+struct PendingEntry {
+    enum Kind {
+        /// `seesOutcome`: whether its client may know how many stores it reached.
+        case dispatch(isAcknowledged: Bool, seesOutcome: Bool)
+        case schedule(isAcknowledged: Bool)
+        case create
+        /// Drop, cancel, revert, reload: the reply has the revision.
+        case commit
+        case will
+        case hello
+        case sync
+        /// A read behind a barrier.
+        case read(line: [UInt8])
+        /// It was refused at once, behind others that are on their way.
+        case refused
+    }
+
+    let ticket: Int
+    /// The request's `id`, byte for byte.
+    let id: [UInt8]
+    let kind: Kind
+    /// The length of its line.
+    let bytes: Int
+    var outcome: EntryResolution?
+}
+
+/// What has come of a request to the shared log.
+package enum EntryResolution {
+    /// It was carried out, or refused, and that is durable here.
+    case outcome(EntryOutcome)
+    /// It was not heard of in time.
+    case failed(MemberFailure)
+    /// Everything that anybody had been answered before is applied here.
+    case synced
+}

@@ -1,0 +1,287 @@
+import BusCluster
+import BusEngine
+import BusJSON
+import BusLog
+import BusMachine
+import BusProtocol
+import Logging
+
+/// Coordinates the engine of a member, its end of the shared log, and its local copy: it carries out what the member
+/// wants, in its order. It belongs to the bus queue.
+final class ClusterCoordinator {
+    let member: ClusterMember
+    let settings: ClusterSettings
+    let logger: Logger
+    private let log: any OrderedLog
+    private let file: CopyFile
+    /// Nil while there is no bus yet to serve.
+    private(set) var engine: Engine?
+
+    /// What replies tell.
+    private(set) var condition: JSONObject
+    /// Entries and barriers of this turn, which are proposed together.
+    private var submitted: [(entry: ClusterEntry, ticket: Int)] = []
+    private var barriers: [Int] = []
+    private var nextTick = 0
+    /// The replica that is lacking.
+    private(set) var lack: (least: Int, most: Int?)?
+    /// Those present as the log listed them last.
+    private(set) var listed: [OrderedLogMember]?
+    var snapshots: ReplicaSnapshots?
+    private var bytesSince = 0
+    private var entriesSince = 0
+    var snapshotServed: (bytes: [UInt8], place: Int)?
+
+    /// Called when the member can't go on, with the reason and the exit code.
+    var giveUp: (StartFailure) -> Void = { _ in }
+    /// Called with a trouble that the status is to show, and with nil when it is over.
+    var noteTrouble: (String?) -> Void = { _ in }
+    /// Called when an operator wants the member to leave.
+    var leave: () -> Void = {}
+
+    /// The ticket of what the start itself asks for.
+    static let ownTicket = 0
+
+    init(
+        _ member: ClusterMember, _ log: any OrderedLog, _ file: CopyFile, _ settings: ClusterSettings,
+        _ logger: Logger
+    ) {
+        self.member = member
+        self.log = log
+        self.file = file
+        self.settings = settings
+        self.logger = logger
+        condition = [
+            "bus": .string(settings.bus.value), "member": .string(settings.member), "attached": false,
+            "since": DurationText.seconds(WallClock.now),
+        ]
+        carryOut()
+    }
+
+    /// From now on commits are made by this engine, which stands in front of the replica.
+    func serve(with engine: Engine, _ commits: SharedCommits) {
+        self.engine = engine
+        engine.share(commits, condition: condition)
+    }
+
+    // MARK: - Turns
+
+    /// Whatever the log has told is carried out.
+    func hear() {
+        let events = log.take()
+        if events.isEmpty { return }
+        for case .members(let members) in events { listed = members }
+        member.receive(events, now: WallClock.now)
+        carryOut()
+    }
+
+    /// Does what is due.
+    func tickIfDue(now: Int) {
+        guard now >= nextTick else { return }
+        member.tick(now: WallClock.now)
+        carryOut()
+        // A timer of the bus that is due is pointed out within a tenth of a second.
+        let wait = min(1000, max(10, member.replica.nextDue - WallClock.now))
+        nextTick = now + (member.isWaiting ? min(wait, 100) : wait)
+    }
+
+    /// When `tickIfDue` has something to do, in monotonic milliseconds.
+    var due: Int { nextTick }
+
+    /// Entries of the clients are proposed at the end of the turn, together.
+    func submit(_ entry: ClusterEntry, ticket: Int) { submitted.append((entry, ticket)) }
+    func sync(ticket: Int) { barriers.append(ticket) }
+
+    /// Passes on what was submitted; true if there was anything.
+    func turnEnded() -> Bool {
+        if submitted.isEmpty, barriers.isEmpty { return false }
+        let (entries, barriers) = (submitted, barriers)
+        (submitted, self.barriers) = ([], [])
+        let now = WallClock.now
+        member.submit(entries, now: now)
+        for ticket in barriers { member.sync(ticket: ticket, now: now) }
+        nextTick = min(nextTick, MonotonicClock.read() + 100)
+        carryOut()
+        return true
+    }
+
+    /// Something that the start itself asks for; nobody is told what comes of it.
+    func submitAtStart(_ entry: ClusterEntry) {
+        member.submit([(entry, Self.ownTicket)], now: WallClock.now)
+        carryOut()
+    }
+
+    /// What a start waits for, for the status.
+    var waitingFor: String {
+        if lack != nil { return "waiting for a snapshot of another member" }
+        if condition["attached"] == true { return "reading the shared log: revision \(member.replica.machine.revision)" }
+        return "waiting for the shared log: " + (condition["reason"]?.string ?? "connecting")
+    }
+
+    /// Everything that was applied up to a place is on disk.
+    func stored(through place: Int, bytes: Int = 0) {
+        member.stored(through: place, now: WallClock.now)
+        carryOut()
+        bytesSince += bytes
+        entriesSince += 1
+        guard
+            bytesSince >= ReplicaSnapshots.bytesBetween || entriesSince >= ReplicaSnapshots.entriesBetween,
+            snapshots?.take(at: place) == true
+        else { return }
+        (bytesSince, entriesSince) = (0, 0)
+    }
+
+    // MARK: - Replicas
+
+    /// Asks which members are present: `listed` has them then.
+    func askMembers() {
+        listed = nil
+        log.listMembers()
+    }
+
+    /// Goes on with another replica, before there is an engine.
+    func begin(with replica: Replica) {
+        lack = nil
+        member.begin(with: replica, now: WallClock.now)
+        carryOut()
+    }
+
+    // MARK: - The end
+
+    /// Leaves the bus, so that nobody waits for the end of the lease; waits for that a while.
+    func close() {
+        if member.incarnation != nil {
+            log.leave()
+            let end = MonotonicClock.read() + Self.timeToLeave
+            waiting: while MonotonicClock.read() < end {
+                for case .leaseLost in log.take() { break waiting }
+                Pause.milliseconds(5)
+            }
+        }
+        log.close()
+    }
+
+    /// In milliseconds.
+    private static let timeToLeave = 1000
+
+    // MARK: - What the member wants
+
+    private func carryOut() {
+        var outputs = member.takeOutputs()
+        while !outputs.isEmpty {
+            for output in outputs { carryOut(output) }
+            outputs = member.takeOutputs()
+        }
+    }
+
+    private func carryOut(_ output: MemberOutput) {
+        switch output {
+        case .read(let place, let cluster): log.read(behind: place, of: cluster)
+        case .join(let report): log.join(as: member.name, report: report)
+        case .propose(let name, let content): log.propose(name, content)
+        case .barrier(let number): log.barrier(number)
+        case .report(let report): log.report(report)
+        case .leave: log.leave()
+        case .end(let name, let incarnation): log.end(name, incarnation: incarnation)
+        case .trim(let place): log.trim(through: place)
+        case .applied(let entry, let applied): engine?.noteApplied(entry.encoded, at: applied.link.place)
+        case .remember(let incarnation): remember(.incarnation, String(incarnation))
+        case .rememberProof(let proof): remember(.proof, proof.map { LocalCopy.text($0.encoded) })
+        case .needsReplica(let least, let most): noteLack(least: least, most: most)
+        case .answered(let ticket, let outcome): engine?.resolve(ticket, .outcome(outcome))
+        case .failed(let ticket, let failure): engine?.resolve(ticket, .failed(failure))
+        case .synced(let ticket, _): engine?.resolve(ticket, .synced)
+        case .notice(let notice): note(notice)
+        case .stopped(let stop): end(stop)
+        }
+    }
+
+    private func remember(_ fact: CopyFact, _ value: String?) {
+        do throws(LogFailure) {
+            try file.remember(fact, value)
+            if let cluster = member.cluster { try file.remember(.cluster, cluster) }
+        } catch {
+            giveUp(StartFailure(.log, error.message))
+        }
+    }
+
+    /// The copy here can't go on. The next start begins with another one: what clients have seen of this one is no longer
+    /// what the bus has.
+    private func noteLack(least: Int, most: Int?) {
+        lack = (least, most)
+        guard engine != nil else { return }
+        let reason =
+            most == nil
+            ? "the shared log no longer has what lies behind this copy"
+            : "the shared log lacks what this copy has, behind place \(most ?? 0)"
+        remember(.discard, DiscardedCopy(most: most, reason: reason).text)
+        giveUp(
+            StartFailure(
+                .inUse, "This member takes another copy of the bus when it is started again: \(reason)."))
+    }
+
+    private func end(_ stop: MemberStop) {
+        logger.critical("\(stop.message)", metadata: LogKind.diverged.metadata)
+        switch stop {
+        case .diverged(_, let isOdd):
+            if isOdd { remember(.discard, DiscardedCopy(most: nil, reason: "it differs from the others").text) }
+            giveUp(StartFailure(.diverged, stop.message))
+        case .newerRules: giveUp(StartFailure(.inUse, stop.message))
+        }
+    }
+
+    // MARK: - For operators
+
+    private func note(_ notice: MemberNotice) {
+        switch notice {
+        case .attached:
+            setCondition(attached: true, reason: nil)
+            logger.notice("attached to the bus \(settings.bus.value)", metadata: LogKind.attached.metadata)
+        case .detached(let reason):
+            setCondition(attached: false, reason: reason)
+            logger.warning(
+                "detached from the bus \(settings.bus.value): \(reason)", metadata: LogKind.detached.metadata)
+        case .joined(let incarnation):
+            logger.info("member \(settings.member), incarnation \(incarnation)", metadata: LogKind.joined.metadata)
+        case .ended(let incarnation):
+            logger.warning(
+                "incarnation \(incarnation) of this member has ended; it joins anew",
+                metadata: LogKind.memberEnded.metadata)
+        case .nameTaken:
+            giveUp(
+                StartFailure(
+                    .inUse,
+                    "Another member of the bus \(settings.bus.value) is called \(settings.member); give one of the two another name under member: of cluster:, or wait until its lease ends."
+                ))
+        case .logLost(let place):
+            logger.critical(
+                "the shared log lacks what this member has seen behind place \(place): it was restored from a backup, or replaced",
+                metadata: LogKind.logLost.metadata)
+        case .epoch(let epoch, let revision):
+            logger.critical(
+                "the shared log has lost commits that members have seen: the history \(epoch) begins at revision \(revision)",
+                metadata: LogKind.newEpoch.metadata)
+            // What clients here have seen may be of the history before.
+            guard engine != nil else { return }
+            giveUp(
+                StartFailure(
+                    .inUse, "The bus has a new history, \(epoch): this member begins with it when it is started again."))
+        case .clockAhead(let name, let milliseconds):
+            logger.warning(
+                "the clock of the member \(name) is \(milliseconds / 1000) s ahead of what counts; set it right",
+                metadata: LogKind.clockAhead.metadata)
+        case .differs(let name, let place):
+            logger.error(
+                "the member \(name) has made something else of the log before place \(place)",
+                metadata: LogKind.differs.metadata)
+        }
+    }
+
+    private func setCondition(attached: Bool, reason: String?) {
+        condition["attached"] = .bool(attached)
+        condition["since"] = DurationText.seconds(WallClock.now)
+        condition["reason"] = reason.map(JSON.string)
+        engine?.noteCondition(condition)
+        noteTrouble(reason.map { "detached since \(WallClock.timeOfDay(WallClock.now)): \($0)" })
+    }
+}

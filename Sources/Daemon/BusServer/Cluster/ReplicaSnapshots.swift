@@ -1,0 +1,83 @@
+import BusCluster
+import BusLog
+import BusLogic
+import Dispatch
+import Logging
+import Synchronization
+
+/// Takes snapshots of the replica beside the bus, from the copy itself: so starts need not read the log from its beginning.
+final class ReplicaSnapshots: Sendable {
+    private let queue = DispatchQueue(label: "fluxbus.replicas", qos: .utility)
+    private let writer: LogWriter
+    private let path: String
+    private let types: [any StateType]
+    private let hashSeed: UInt64
+    private let ending: Ending
+    private let logger: Logger
+    private let isTaking = Atomic(false)
+
+    private static let partSize = 1 << 20
+    /// One is due after so many bytes of entries: reading them again takes a second or two.
+    static let bytesBetween = 32 << 20
+    /// Or after so many entries.
+    static let entriesBetween = 50_000
+
+    init(
+        _ writer: LogWriter, path: String, types: [any StateType], hashSeed: UInt64, _ ending: Ending,
+        _ logger: Logger
+    ) {
+        self.writer = writer
+        self.path = path
+        self.types = types
+        self.hashSeed = hashSeed
+        self.ending = ending
+        self.logger = logger
+    }
+
+    /// Takes one of a place that is in the copy; false while another one is taken.
+    func take(at place: Int) -> Bool {
+        if isTaking.exchange(true, ordering: .relaxed) { return false }
+        queue.async { [self] in
+            defer { isTaking.store(false, ordering: .relaxed) }
+            if ending.hasBegun { return }
+            do throws(LogFailure) {
+                let replica = try LocalCopy.replica(
+                    in: path, through: place, knowing: types, hashSeed: hashSeed, isWhole: false)
+                guard let replica else { return }
+                try Self.write(replica.snapshot(), at: replica.link.place) { (body) throws(LogFailure) in
+                    try writer.withFile(body)
+                }
+            } catch {
+                logger.error("no snapshot: \(error.message)", metadata: LogKind.logTrouble.metadata)
+            }
+        }
+        return true
+    }
+
+    /// Writes a snapshot, part by part: batches are written between them.
+    static func write(
+        _ bytes: [UInt8], at place: Int,
+        _ withFile: ((LogFile) throws(LogFailure) -> Void) throws(LogFailure) -> Void
+    ) throws(LogFailure) {
+        do throws(LogFailure) {
+            try withFile { (file) throws(LogFailure) in try file.beginReplica(place: place) }
+            var start = 0
+            while start < bytes.count {
+                let end = min(bytes.count, start + partSize)
+                let part = bytes[start..<end]
+                try withFile { (file) throws(LogFailure) in
+                    try part.withUnsafeBytes { bytes in
+                        Result { () throws(LogFailure) in try file.addReplicaPart(bytes) }
+                    }.get()
+                }
+                start = end
+            }
+            try withFile { (file) throws(LogFailure) in try file.endReplica() }
+        } catch {
+            try? withFile { (file) throws(LogFailure) in try file.cancelReplica() }
+            throw error
+        }
+    }
+
+    func drain() { queue.sync {} }
+}

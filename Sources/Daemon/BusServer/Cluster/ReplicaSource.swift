@@ -1,0 +1,74 @@
+import BusCluster
+import BusEngine
+import BusJSON
+import BusLogic
+import BusMachine
+import EtcdLog
+import FluxBus
+
+/// Gets the replica of another member, from where that member says that others get it.
+struct ReplicaSource {
+    let settings: ClusterSettings
+    let types: [any StateType]
+    let hashSeed: UInt64
+
+    /// How long one member has for each part, and for the first one, which it has to make.
+    private static let patience = Duration.seconds(30)
+
+    /// A replica of a member that is present, at a place or behind it; what went wrong with those that were asked goes to
+    /// `tell`.
+    func replica(
+        from members: [OrderedLogMember], least: Int, tell: (String) -> Void
+    ) -> Replica? {
+        for member in members where member.name != settings.member {
+            guard let report = MemberReport(member.report), !report.about.address.isEmpty else {
+                tell("the member \(member.name) does not say where others get its snapshot; give it advertise: under cluster:")
+                continue
+            }
+            do {
+                let replica = try fetch(from: report.about.address)
+                if replica.link.place >= least { return replica }
+                tell("the snapshot of \(member.name) is too old")
+            } catch {
+                tell("no snapshot of the member \(member.name): \(error)")
+            }
+        }
+        return nil
+    }
+
+    private func fetch(from address: String) throws -> Replica {
+        let connection = try BusConnection(
+            to: try BusAddress(parsing: address),
+            tls: TLSOptions(
+                ca: settings.ca?.value, certificate: settings.certificate?.value, key: settings.key?.value),
+            until: Deadline(after: Self.patience))
+        var bytes: [UInt8] = []
+        var size = Int.max
+        var place: JSON?
+        while bytes.count < size {
+            let reply = try connection.request(
+                BusRequest("cluster", ["offset": .int(bytes.count)]), until: Deadline(after: Self.patience))
+            guard let total = reply["bytes"]?.int, let text = reply["data"]?.string,
+                let part = Base64.decode(text), !part.isEmpty, place == nil || place == reply["place"]
+            else { throw ClusterRefusalText("its parts do not fit together; ask again") }
+            place = reply["place"]
+            size = total
+            bytes += part
+        }
+        do throws(TransferFailure) {
+            return try bytes.withUnsafeBytes { bytes in
+                Result { () throws(TransferFailure) in
+                    try Replica(restoring: bytes, knowing: types, hashSeed: hashSeed) { SharedCommits($0) }
+                }
+            }.get()
+        } catch {
+            throw ClusterRefusalText(error.message)
+        }
+    }
+}
+
+/// A reason in words.
+struct ClusterRefusalText: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
