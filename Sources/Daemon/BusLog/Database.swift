@@ -75,6 +75,33 @@ final class Database {
         }
     }
 
+    /// Rows that the last statement has inserted, changed or deleted.
+    var changes: Int { Int(sqlite3_changes(handle)) }
+
+    /// Runs statements that all take effect, or none of them does.
+    func transaction(_ body: () throws(LogFailure) -> Void) throws(LogFailure) {
+        try execute("BEGIN IMMEDIATE")
+        do throws(LogFailure) {
+            try body()
+            try execute("COMMIT")
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+
+    /// Undoes what a transaction has done that could not be committed.
+    func rollBack() {
+        // After some failures SQLite has done so already.
+        if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+    }
+
+    func damaged(_ what: String) -> LogFailure {
+        LogFailure(
+            .damaged, path: path,
+            "The log \(path) is damaged: \(what); restart the daemon, which saves what is readable.")
+    }
+
     func check(_ code: Int32) throws(LogFailure) {
         if code != SQLITE_OK { throw failure(code) }
     }

@@ -10,6 +10,8 @@ final class LogContents {
     private let list: Statement
     private let part: Statement
     private var room: [UInt8] = []
+    /// Once it has turned out to be there.
+    private var shared: SharedCopyContents?
 
     /// Bytes of entries that are copied at once, unless one group alone has more.
     private static let batch = 1 << 20
@@ -221,6 +223,21 @@ final class LogContents {
         else { throw damaged("the snapshot of revision \(snapshot.revision) is not what was written") }
     }
 
+    // MARK: - The shared log
+
+    /// What it holds of a shared log; nil if it is no member's copy.
+    ///
+    /// - Throws: `damaged` if that is not even there.
+    func sharedCopy() throws(LogFailure) -> SharedCopyContents? {
+        if let shared { return shared }
+        guard try isCopy() else { return nil }
+        shared = try SharedCopyContents(database)
+        return shared
+    }
+
+    /// Whether it says to be a member's copy of a bus.
+    func isCopy() throws(LogFailure) -> Bool { try Meta.text(CopyName.bus, in: database) != nil }
+
     // MARK: - Failures
 
     func tooOld() -> LogFailure {
@@ -229,9 +246,5 @@ final class LogContents {
             "The log \(database.path) no longer reaches back that far; begin with its newest snapshot.")
     }
 
-    func damaged(_ what: String) -> LogFailure {
-        LogFailure(
-            .damaged, path: database.path,
-            "The log \(database.path) is damaged: \(what); restart the daemon, which saves what is readable.")
-    }
+    func damaged(_ what: String) -> LogFailure { database.damaged(what) }
 }

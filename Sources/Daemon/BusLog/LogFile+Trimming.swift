@@ -13,6 +13,7 @@ extension LogFile {
     /// - Returns: Whether there is more to do.
     package func trim(_ retention: Retention, now: Int, budget: Int) throws(LogFailure) -> Bool {
         try usable()
+        if try trimCopy(budget: budget) { return true }
         let snapshots = try contents.snapshots()
         let kept = try keep(snapshots, retention, now)
         let leaving = snapshots.filter { !kept.contains($0) }

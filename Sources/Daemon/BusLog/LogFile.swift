@@ -37,7 +37,9 @@ package final class LogFile {
     let checkpoints: Checkpoints
     let contents: LogContents
     private var isFull = false
-    private var isSynced = true
+    private var isSynced = true {
+        didSet { if isSynced { copy?.synced() } }
+    }
     /// Set when it can't be trusted any more until it is opened again.
     private var end: LogFailure?
     /// The number of the newest group; consecutive.
@@ -49,6 +51,8 @@ package final class LogFile {
     /// Snapshots that no longer count, and how many of their parts are left to remove.
     var orphans: [(revision: Int, parts: Int)] = []
     private var isSyncChosen = false
+    /// The copy of the shared log that it holds; nil for a local bus.
+    var copy: SharedCopy?
     /// The write-ahead log by its name; nil in another storage.
     private let ahead: WriteAheadName?
     /// Last, so that the connection is closed before another owner can get the lock.
@@ -79,6 +83,9 @@ package final class LogFile {
         insertion = try Statement(database, Group.insertion)
         checkpoints = Checkpoints(database)
         contents = try LogContents(database)
+        if let survey = opening.survey.copy {
+            copy = try SharedCopy(database, contents, place: survey.place)
+        }
     }
 
     /// Begins a run: records the history's name, and that the file is in use. Durable when it returns, whatever the
@@ -110,22 +117,37 @@ package final class LogFile {
     package func append(
         _ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int
     ) throws(LogFailure) {
+        let group = nextGroup(entries, first: first, last: last, time: time)
+        try append(group) { insertion throws(LogFailure) in try group.insert(with: insertion) }
+    }
+
+    /// The group that comes next.
+    func nextGroup(_ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int) -> Group {
         precondition(first == lastRevision + 1 && last >= lastRevision, "A group follows the one before.")
+        return Group(
+            number: number + 1, first: first, last: last, time: time, start: written, entries: entries)
+    }
+
+    /// Writes what comes next in one transaction.
+    ///
+    /// - Parameters:
+    ///   - group: The next group, if one is part of it.
+    ///   - write: Receives the statement that inserts groups.
+    func append(_ group: Group?, _ write: (Statement) throws(LogFailure) -> Void) throws(LogFailure) {
         try usable()
         try checkpoints.runIfDue()
         try setFull(mode == .always)
-        let group = Group(
-            number: number + 1, first: first, last: last, time: time, start: written, entries: entries)
-        do throws(LogFailure) { try group.insert(with: insertion) } catch {
+        do throws(LogFailure) { try write(insertion) } catch {
             overwriteFailed(error)
             throw error
         }
         // No client may be notified of commits in a file without a name.
         if let ahead, !ahead.isSame { throw saveWriteAheadLog(ahead) }
-        number += 1
-        written += entries.count
         isSynced = mode == .always
-        if last > lastRevision { reached(last) }
+        guard let group else { return }
+        number += 1
+        written += group.entries.count
+        if group.last > lastRevision { reached(group.last) }
     }
 
     /// Records how far the history has come.
@@ -214,6 +236,18 @@ package final class LogFile {
         try database.execute(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
         isFull = full
         isSyncChosen = true
+    }
+
+    /// Writes one transaction, which must change something: it is on disk when this returns, and so is everything before it.
+    func writeDurably(_ write: () throws(LogFailure) -> Void) throws(LogFailure) {
+        try checkpoints.runIfDue()
+        try setFull(true)
+        do throws(LogFailure) { try write() } catch {
+            overwriteFailed(error)
+            throw error
+        }
+        if let ahead, !ahead.isSame { throw saveWriteAheadLog(ahead) }
+        isSynced = true
     }
 
     /// Records that a transaction was committed without a sync.

@@ -188,6 +188,7 @@ struct LogOpening {
                 ? "commits after revision \(survey.lastRevision) are lost" : "no commit is lost"
             notices.append("The log \(path) was damaged; \(loss), and the damaged file lies in \(aside).")
             notices += survey.problems
+            if survey.copy?.isUsable == false { notices.append(Rescue.discarded(path)) }
         }
 
         /// What a file records about itself, with its write-ahead log or without it; nil if that can't be read whole.

@@ -6,7 +6,7 @@ package final class LogReader {
     /// The path as given, for failures.
     package let path: String
     private let database: Database
-    private let contents: LogContents
+    let contents: LogContents
 
     /// - Parameter vfs: Another storage than the file system's, by its name in SQLite.
     /// - Throws: `notALog` also when there is no file.

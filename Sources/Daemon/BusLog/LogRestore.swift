@@ -63,6 +63,8 @@ package enum LogRestore {
                 "VACUUM INTO '\(scratch.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
             )
             let database = try Database(path: scratch, .writing)
+            // A log of its own is no member's copy; the pages of one are free for what comes.
+            try database.execute(SharedCopySchema.remove)
             let survey = try LogSurvey(LogContents(database))
             guard survey.problems.isEmpty else {
                 throw LogFailure(.damaged, path: copy, survey.problems.joined(separator: " "))

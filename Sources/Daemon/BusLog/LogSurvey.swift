@@ -12,6 +12,8 @@ struct LogSurvey {
     private(set) var problems: [String] = []
     /// Whether commits at the end are damaged.
     private(set) var lostCommits = false
+    /// Of the member's copy that it is; nil if it is none, or if what says so can't be read.
+    private(set) var copy: SharedCopySurvey?
 
     /// - Throws: `damaged` if there is nothing to begin with; any other failure that keeps the file from being read.
     init(_ contents: LogContents) throws(LogFailure) {
@@ -19,6 +21,20 @@ struct LogSurvey {
         try followGroups(contents)
         oldestRevision = snapshots.last?.revision ?? 0
         if oldestRevision > 0, (try? Self.beginsAtOrigin(contents)) == true { oldestRevision = 0 }
+        try surveyCopy(contents)
+    }
+
+    private mutating func surveyCopy(_ contents: LogContents) throws(LogFailure) {
+        do throws(LogFailure) {
+            guard try contents.isCopy() else { return }
+        } catch {
+            // Then the facts can't be read, which is found where they are needed.
+            guard error.kind == .damaged else { throw error }
+            return
+        }
+        let copy = try SharedCopySurvey(contents)
+        problems += copy.problems
+        self.copy = copy
     }
 
     private mutating func findBase(_ contents: LogContents) throws(LogFailure) -> [SnapshotInfo] {

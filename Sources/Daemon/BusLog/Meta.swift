@@ -31,6 +31,16 @@ enum Meta {
             "INSERT OR REPLACE INTO meta(name, value) VALUES " + rows.joined(separator: ", "))
     }
 
+    /// Writes a value, whatever it holds, or removes it.
+    ///
+    /// - Parameter name: One of ours.
+    static func write(_ name: String, _ value: String?, in database: Database) throws(LogFailure) {
+        guard let value else { return try database.execute("DELETE FROM meta WHERE name = '\(name)'") }
+        let insertion = try Statement(
+            database, "INSERT OR REPLACE INTO meta(name, value) VALUES('\(name)', ?1)")
+        try insertion.run(1, value)
+    }
+
     /// Whether the previous run may have had commits that are not in the file.
     static func mayHaveLost(in database: Database, bootID: String) throws(LogFailure) -> Bool {
         guard let mode = try text("sync", in: database) else { return false }

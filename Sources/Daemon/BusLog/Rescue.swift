@@ -31,6 +31,7 @@ enum Rescue {
             try copySnapshot(snapshot, contents, into: copy)
         }
         try copyGroups(after: begin, contents, survey, into: copy)
+        if let shared = survey.copy { try copyShared(path, contents, shared, into: copy) }
         try copy.execute("COMMIT")
         return scratch
     }

@@ -32,6 +32,15 @@ final class Statement {
             UInt8(SQLITE_UTF8))
     }
 
+    /// Binds bytes that must stay in place until the statement has run.
+    func bind(_ parameter: Int32, blob: UnsafeRawBufferPointer) {
+        guard let start = blob.baseAddress, !blob.isEmpty else {
+            sqlite3_bind_zeroblob(handle, parameter, 0)
+            return
+        }
+        sqlite3_bind_blob64(handle, parameter, start, UInt64(blob.count), nil)
+    }
+
     /// Binds a text and runs the statement.
     func run(_ parameter: Int32, _ text: String) throws(LogFailure) {
         var text = text

@@ -1,0 +1,130 @@
+/// What the writer of a log knows of the member's copy in it.
+final class SharedCopy {
+    let bus: String
+    let member: String
+    /// The place up to which everything is written.
+    private(set) var reached: Int
+    /// The place up to which everything is on disk.
+    private(set) var durable: Int
+    /// The places of the replicas that count, newest first.
+    private(set) var replicas: [Int]
+    /// The replica that is being written.
+    var pending: PendingReplica?
+    /// Whether there is nothing left to remove.
+    var isTidy = false
+
+    private let database: Database
+    private let insertion: Statement
+    private let beginning: Statement
+    private let commit: Statement
+
+    /// - Parameters:
+    ///   - contents: Of a log that is a copy.
+    ///   - place: The place up to which it was found whole.
+    init(_ database: Database, _ contents: LogContents, place: Int) throws(LogFailure) {
+        bus = try Meta.text(CopyName.bus, in: database) ?? ""
+        member = try Meta.text(CopyName.member, in: database) ?? ""
+        self.database = database
+        (reached, durable) = (place, place)
+        replicas = try contents.sharedCopy()?.replicas().map(\.place) ?? []
+        insertion = try Statement(database, SharedBatch.insertion)
+        beginning = try Statement(database, "BEGIN IMMEDIATE")
+        commit = try Statement(database, "COMMIT")
+    }
+
+    // MARK: - Batches
+
+    /// Writes the next batch, in one transaction with what `others` writes.
+    func write(
+        place: Int, _ entries: UnsafeRawBufferPointer, with others: (() throws(LogFailure) -> Void)?
+    ) throws(LogFailure) {
+        let batch = SharedBatch(place: place, before: reached, entries: entries)
+        guard let others else { return try batch.insert(with: insertion) }
+        do throws(LogFailure) {
+            try beginning.run()
+            try others()
+            try batch.insert(with: insertion)
+            try commit.run()
+        } catch {
+            database.rollBack()
+            throw error
+        }
+    }
+
+    /// Records how far it has come.
+    func reached(_ place: Int, isDurable: Bool) {
+        reached = place
+        if isDurable { durable = place }
+    }
+
+    /// Records that everything is on disk.
+    func synced() { durable = reached }
+
+    // MARK: - Replicas
+
+    /// Makes the parts of a replica count, and those of all before the last two no longer.
+    func end(_ replica: ReplicaInfo) throws(LogFailure) {
+        let kept = [replica.place] + replicas.prefix(1)
+        try database.transaction { () throws(LogFailure) in
+            // Of an earlier attempt there may be more.
+            try database.execute(
+                "DELETE FROM replicas WHERE place = \(replica.place) AND part >= \(replica.parts)")
+            try database.execute(replica.insertion)
+            try database.execute(
+                "DELETE FROM replica_ends WHERE place NOT IN (\(kept.map(String.init).joined(separator: ", ")))"
+            )
+        }
+        replicas = kept
+        reached = max(reached, replica.place)
+        isTidy = false
+    }
+
+    /// Removes parts of replicas that do not count, and batches that all replicas are newer than.
+    ///
+    /// - Returns: How many rows; fewer than `most` only where nothing is left.
+    func removeOld(most: Int) throws(LogFailure) -> Int {
+        // SQLite takes a negative limit for none.
+        let most = max(0, most)
+        try database.execute(
+            """
+            DELETE FROM replicas WHERE (place, part) IN (SELECT place, part FROM replicas \
+            WHERE place NOT IN (SELECT place FROM replica_ends) AND place != \(pending?.place ?? -1) LIMIT \(most))
+            """)
+        var removed = database.changes
+        // With one replica all batches are kept, in case it turns out to be damaged.
+        guard removed < most, replicas.count > 1, let oldest = replicas.last else { return removed }
+        try database.execute(
+            """
+            DELETE FROM shared_entries WHERE place IN (SELECT place FROM shared_entries \
+            WHERE place <= \(oldest) ORDER BY place LIMIT \(most - removed))
+            """)
+        removed += database.changes
+        return removed
+    }
+}
+
+/// A replica that is being written.
+struct PendingReplica {
+    let place: Int
+    var digest: ReplicaDigest
+    /// Whether there is one of this place already, which is the same.
+    let isThere: Bool
+}
+
+/// What a log that is a member's copy says about itself in `meta`.
+enum CopyName {
+    static let bus = "bus"
+    static let member = "member"
+}
+
+/// What a member remembers beside its copy of the shared log.
+package enum CopyFact: String, Sendable, CaseIterable {
+    /// The shared log's name for itself.
+    case cluster
+    /// The member's last incarnation.
+    case incarnation
+    /// What the member has evidence of; bytes in hexadecimal digits.
+    case proof
+    /// Why this copy is not to be used any more, in one sentence.
+    case discard
+}
