@@ -76,8 +76,9 @@ let package = Package(
         .target(
             name: "BusServer",
             dependencies: [
-                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine",
-                "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "Systemd", logging,
+                "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
+                "BusMachine", "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "EtcdLog", "Systemd",
+                logging,
             ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
@@ -264,7 +265,8 @@ let package = Package(
             name: "BusServerTests",
             dependencies: [
                 "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusTLS", "CLinux", "CSQLite",
-                "TestCertificates", "TestFiles", "TestServer", "fluxbus-bench", "fluxbusd", logging,
+                "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "fluxbus-bench", "fluxbusd",
+                logging,
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -50,11 +50,17 @@ import Testing
         let page = try page("fluxbusd.yaml.5")
         let sample = try text("config/fluxbusd.yaml")
         let settings = sample.matches(of: /(?m)^(?:# )?([a-z]+):/).map { String($0.1) }
-        #expect(Set(settings) == ["listen", "tokens", "types", "stores", "log", "limits", "access"])
+        #expect(
+            Set(settings) == ["listen", "tokens", "types", "stores", "log", "cluster", "limits", "access"])
         for setting in settings { #expect(page.contains(".TP\n.B \(setting)\n"), "\(setting)") }
         for member in sample.matches(of: /#   (path|sync|retain):/) {
             #expect(page.contains("\(member.1):"), "log.\(member.1)")
         }
+        let cluster = try #require(sample.components(separatedBy: "\n# cluster:\n").dropFirst().first)
+            .components(separatedBy: "\n\n")[0]
+        let members = cluster.matches(of: /(?m)^#   ([a-z-]+): \S/).map { String($0.1) }
+        #expect(members.count == 10)
+        for member in members { #expect(page.contains("\(member):"), "cluster.\(member)") }
     }
 
     @Test func everyLimitOfTheSampleStandsInTheManual() throws {

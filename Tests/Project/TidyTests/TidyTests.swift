@@ -49,8 +49,8 @@ import Testing
         "BusYAML": ["BusJSON", "BusSource", "CYAML"],
         "BusDefinitions": ["BusJSON", "BusLogic", "BusSource", "BusYAML"],
         "BusServer": [
-            "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine",
-            "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "Systemd",
+            "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
+            "BusMachine", "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "EtcdLog", "Systemd",
         ],
         "Systemd": ["CSystemd"], "BusLog": ["CSQLite"], "BusTLS": ["COpenSSL"],
         "EtcdLog": ["BusCluster", "BusJSON", "CCurl", "CLinux"],

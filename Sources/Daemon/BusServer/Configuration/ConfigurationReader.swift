@@ -9,7 +9,9 @@ struct ConfigurationReader {
 
     init(file: String) { self.file = file }
 
-    private static let members = ["listen", "tokens", "types", "stores", "log", "limits", "access"]
+    private static let members = [
+        "listen", "tokens", "types", "stores", "log", "cluster", "limits", "access",
+    ]
 
     mutating func configuration(_ root: LocatedValue) -> ServerConfiguration {
         var configuration = ServerConfiguration()
@@ -34,6 +36,11 @@ struct ConfigurationReader {
         if let log = member(object, "log") {
             var reading = LogReading(file: file)
             configuration.log = reading.settings(log)
+            errors.addSorted(reading.errors)
+        }
+        if let cluster = object.member("cluster"), !cluster.value.isNull {
+            var reading = ClusterReading(file: file)
+            configuration.cluster = reading.settings(cluster)
             errors.addSorted(reading.errors)
         }
         return configuration

@@ -9,6 +9,17 @@ enum FileBytes {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 || errno != ENOENT }
 
+    /// Why a file may not hold a secret: others than root and the daemon could read it, or have written it.
+    static func refusalOfSecret(_ status: stat) -> String? {
+        if status.st_mode & 0o077 != 0 {
+            return "may be read by others than its owner; do chmod 600 on it."
+        }
+        if status.st_uid != 0, status.st_uid != geteuid() {
+            return "belongs to another user; it must belong to root or to the daemon's user."
+        }
+        return nil
+    }
+
     /// Reads a file; `what` names it in messages. `accept` may refuse it by its status.
     static func read(
         _ path: Located<String>, what: String, accept: (stat) -> String? = { _ in nil }

@@ -102,14 +102,16 @@ enum AgeText {
         ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
     ]
 
-    /// In milliseconds.
-    static func read(_ value: LocatedValue, _ name: String) throws(SourceError) -> Int {
+    /// In milliseconds; `such` shows some in messages.
+    static func read(
+        _ value: LocatedValue, _ name: String, such examples: String = "12h or 30d"
+    ) throws(SourceError) -> Int {
         guard case .scalar(.string(let text)) = value.content,
             let unit = units.first(where: { text.hasSuffix($0.name) }),
             let number = Int(text.dropLast()), number >= 0,
             case let (age, false) = number.multipliedReportingOverflow(by: unit.milliseconds)
         else {
-            throw value.failure("\(name) must be a length of time such as 12h or 30d, not \(value.kind).")
+            throw value.failure("\(name) must be a length of time such as \(examples), not \(value.kind).")
         }
         return age
     }

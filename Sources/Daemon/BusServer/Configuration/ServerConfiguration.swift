@@ -14,15 +14,19 @@ package struct ServerConfiguration: Sendable {
     package var stores: [Located<String>]
     /// The action log; nil: everything is in memory only.
     package var log: LogSettings?
+    /// The bus that this machine shares with others; nil: it is this machine's alone.
+    package var cluster: ClusterSettings?
     package var limits: Limits
     /// Who may do what, or the path of the file that says it; nil: everybody may do all but what is kept for operators.
     package var access: LocatedValue?
 
     package init(
         listen: [ListenAddress] = [], tokens: Located<String>? = nil, types: Located<String>? = nil,
-        stores: [Located<String>] = [], log: LogSettings? = nil, limits: Limits = Limits()
+        stores: [Located<String>] = [], log: LogSettings? = nil, cluster: ClusterSettings? = nil,
+        limits: Limits = Limits()
     ) {
         self.log = log
+        self.cluster = cluster
         self.listen = listen
         self.tokens = tokens
         self.types = types
@@ -48,7 +52,11 @@ package struct ServerConfiguration: Sendable {
         }
         environment.apply(to: &configuration, &errors)
         flags.apply(to: &configuration, &errors)
-        if purpose == .serving { configuration.checkAddresses(&errors) }
+        if purpose == .serving {
+            // A log that is wrong is told once.
+            if errors.isEmpty { configuration.checkLocalCopy(&errors) }
+            configuration.checkAddresses(&errors)
+        }
         return configuration
     }
 
@@ -72,6 +80,14 @@ package struct ServerConfiguration: Sendable {
         let configuration = reader.configuration(read)
         errors.addSorted(reader.errors)
         return configuration
+    }
+
+    /// A member without a copy of what it has seen could tell nobody when the shared log had lost something.
+    private func checkLocalCopy(_ errors: inout ConfigurationErrors) {
+        guard let cluster, log == nil else { return }
+        errors.add(
+            "cluster: needs log:, this machine's copy of what the bus shares; name its file there, such as "
+                + "path: /var/lib/fluxbus/bus.sqlite.", at: cluster.place)
     }
 
     /// Checks what can be wrong although each part is right. Silent where other errors may be the cause.

@@ -15,6 +15,8 @@ package struct ServerSetup: Sendable {
     /// Those of them that are defined in files.
     private let catalog: TypeCatalog?
     package let tokens: TokenTable
+    /// The password of `cluster.user`, as its file had it; empty without a user.
+    package let etcdPassword: String
     /// Who may do what.
     package let rules: AccessRules?
     /// The certificates of addresses with TLS, by their text in the configuration.
@@ -74,6 +76,8 @@ package struct ServerSetup: Sendable {
         self.configuration = configuration
         self.natives = natives
         let tokens = configuration.tokens.map { TokenTable.read($0, &errors) }
+        configuration.cluster?.checkFiles(&errors)
+        etcdPassword = configuration.cluster?.password(&errors) ?? ""
         contexts = Self.contexts(of: configuration.listen, &errors)
         catalog = configuration.types.flatMap {
             Self.catalog(in: $0, beside: natives, since: earlier?.catalog, &errors)
@@ -163,7 +167,8 @@ package struct ServerSetup: Sendable {
         let typeList = names.isEmpty ? "no types" : "types \(names.joined(separator: ", "))"
         let stores = configuration.stores.count
         let storeText = stores == 1 ? "1 configured store" : "\(stores) configured stores"
-        return "\(addresses.joined(separator: ", ")); \(typeList); \(storeText)"
+        let member = configuration.cluster.map { "; member \($0.member) of the bus \($0.bus.value)" } ?? ""
+        return "\(addresses.joined(separator: ", ")); \(typeList); \(storeText)\(member)"
     }
 }
 

@@ -14,15 +14,16 @@ package struct TLSFiles: Sendable, Equatable {
 
     /// Reads the files and checks that they fit together; nil after adding what is wrong.
     func context(at place: Place, _ errors: inout ConfigurationErrors) -> TLSContext? {
-        let chain = read(certificate, "the certificate", &errors) { (bytes) throws(TLSFailure) in
+        let chain = Self.read(certificate, "the certificate", &errors) { (bytes) throws(TLSFailure) in
             try TLSCertificate.all(inPEM: bytes)
         }
-        let secret = read(key, "the key", accept: Self.refusal, &errors) { (bytes) throws(TLSFailure) in
+        let secret = Self.read(key, "the key", accept: Self.refusalOfKey, &errors) {
+            (bytes) throws(TLSFailure) in
             try TLSKey(inPEM: bytes)
         }
         var authorities: [TLSCertificate]? = []
         if let clients {
-            authorities = read(clients, "the file of clients' authorities", &errors) {
+            authorities = Self.read(clients, "the file of clients' authorities", &errors) {
                 (bytes) throws(TLSFailure) in try TLSCertificate.all(inPEM: bytes)
             }
         }
@@ -33,9 +34,7 @@ package struct TLSFiles: Sendable, Equatable {
         }
         guard let chain, let secret, let authorities, errors.errors.count == before else { return nil }
         guard let first = chain.first, secret.fits(first) else {
-            errors.add(
-                "the key \(key.value) does not belong to the certificate \(certificate.value); name the two that were "
-                    + "made together.", at: key.place)
+            errors.add(Self.mismatch(of: key, certificate), at: key.place)
             return nil
         }
         do throws(TLSFailure) {
@@ -49,7 +48,12 @@ package struct TLSFiles: Sendable, Equatable {
         }
     }
 
-    private func read<Value>(
+    static func mismatch(of key: Located<String>, _ certificate: Located<String>) -> String {
+        "the key \(key.value) does not belong to the certificate \(certificate.value); name the two that were "
+            + "made together."
+    }
+
+    static func read<Value>(
         _ path: Located<String>, _ what: String, accept: (stat) -> String? = { _ in nil },
         _ errors: inout ConfigurationErrors, _ make: ([UInt8]) throws(TLSFailure) -> Value
     ) -> Value? {
@@ -65,7 +69,7 @@ package struct TLSFiles: Sendable, Equatable {
     }
 
     /// Groups such as `ssl-cert` share keys between services.
-    private static func refusal(_ status: stat) -> String? {
+    static func refusalOfKey(_ status: stat) -> String? {
         status.st_mode & 0o007 == 0 ? nil : "may be read by everybody; do chmod 600 on it."
     }
 

@@ -1,5 +1,4 @@
 import BusSource
-import Glibc
 
 /// The tokens that TCP clients send in `hello`, and the names they stand for.
 ///
@@ -46,7 +45,7 @@ package struct TokenTable: Sendable {
         var table = TokenTable()
         let before = errors.errors.count
         let bytes = errors.collect { () throws(SourceError) in
-            try FileBytes.read(path, what: "the token file", accept: refusal)
+            try FileBytes.read(path, what: "the token file", accept: FileBytes.refusalOfSecret)
         }
         guard let bytes else { return table }
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -61,16 +60,6 @@ package struct TokenTable: Sendable {
                 at: Place(file: path.value, line: 1, column: 1))
         }
         return table
-    }
-
-    private static func refusal(_ status: stat) -> String? {
-        if status.st_mode & 0o077 != 0 {
-            return "may be read by others than its owner; do chmod 600 on it."
-        }
-        if status.st_uid != 0, status.st_uid != geteuid() {
-            return "belongs to another user; it must belong to root or to the daemon's user."
-        }
-        return nil
     }
 
     private mutating func add(_ line: ArraySlice<UInt8>, file: String, line number: Int) throws(SourceError) {
