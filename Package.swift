@@ -72,20 +72,21 @@ let package = Package(
         .target(name: "BusDefinitions", dependencies: ["BusJSON", "BusLogic", "BusSource", "BusYAML"]),
         // Load on an engine without sockets, for benchmarks and for tests that count what it costs.
         .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
-        // Sockets and configuration: a bus in a process.
-        .target(
-            name: "BusServer",
-            dependencies: [
-                "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
-                "BusMachine", "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "EtcdLog", "Systemd",
-                logging,
-            ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
         .target(name: "FluxBus", dependencies: ["BusJSON", "BusTLS", "BusTypes", "CLinux", "Flux"]),
+        // Sockets and configuration: a bus in a process.
+        .target(
+            name: "BusServer",
+            dependencies: [
+                "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
+                "BusMachine", "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "EtcdLog", "FluxBus",
+                "Systemd",
+                logging,
+            ]),
         // A daemon for one's own main: the command line of fluxbusd, and compiled state types.
         .target(
             name: "FluxBusDaemon",

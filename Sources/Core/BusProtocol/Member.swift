@@ -1,9 +1,11 @@
 /// The members a request may have.
 public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
-    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, fresh, ifMissing, ifRevision,
+    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, fresh, ifMissing,
+        ifRevision,
         `in`, initial
-    case key, leave, limit, linger, match, offset, `protocol`, revision, select, session, since, state, sub, timer, token
+    case key, leave, limit, linger, match, offset, `protocol`, revision, select, session, since, state, sub,
+        timer, token
     case ttl, until, version
 
     package var name: String { "\(self)" }
@@ -52,7 +54,9 @@ package enum Operation: String, CaseIterable, Sendable {
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {
         switch self {
-        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers, .cluster: true
+        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers,
+            .cluster:
+            true
         case .dispatch, .hello, .create, .drop, .revert, .will, .reload, .cancel: false
         }
     }

@@ -211,6 +211,20 @@ package final class LogFile {
         if isWhole, let ahead, !ahead.isSame { ahead.remove() }
     }
 
+    /// Ends the run and gives the file another name, beside it: what is there is not gone on with. Returns that name.
+    package func closeAside() throws(LogFailure) -> String {
+        try close()
+        var number = 1
+        while access("\(path).aside-\(number)", F_OK) == 0 { number += 1 }
+        let aside = "\(path).aside-\(number)"
+        guard rename(path, aside) == 0 else {
+            throw LogPlace.failure("can't be renamed; look at its directory", path, errno)
+        }
+        // Both are empty once the run has ended.
+        for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+        return aside
+    }
+
     /// Pages of 4 KiB in the write-ahead log after which they are moved into the file. Tests set fewer, so that
     /// crashes happen during a checkpoint.
     package var checkpointPages: Int {

@@ -60,7 +60,7 @@ extension BusServer {
 
     private func serve(_ listeners: [Listener]) throws(StartFailure) {
         let log = ClientLog(logger)
-        let (engine, inheritance, start) = try makeEngine()
+        let (engine, inheritance, start, cluster) = try makeEngine()
         let loop: EventLoop
         do throws(SystemError) {
             loop = try EventLoop(
@@ -80,7 +80,7 @@ extension BusServer {
         loop.performOutputs()
         do throws(StartFailure) {
             if let start { keep(start, loop) }
-            try createStores(engine, setup)
+            if let cluster { try join(cluster, loop) } else { try createStores(engine, setup) }
             if let inheritance { takeOver(inheritance, loop) }
             // No client is accepted before what happened so far is in the log.
             loop.flush(all: true)
@@ -92,6 +92,7 @@ extension BusServer {
         } catch {
             loop.performOutputs()
             loop.coordinator?.close(leavingSnapshot: false)
+            loop.cluster?.close()
             self.loop = nil
             throw error
         }
@@ -116,7 +117,9 @@ extension BusServer {
     // MARK: - The hand-over of the previous daemon
 
     /// The engine, with the hand-over of the previous daemon, if there is one that can be taken over.
-    private func makeEngine() throws(StartFailure) -> (Engine, Inheritance?, LogStart.Outcome?) {
+    private func makeEngine() throws(StartFailure)
+        -> (Engine, Inheritance?, LogStart.Outcome?, ClusterStart.Outcome?)
+    {
         func letGo(_ reason: String) {
             logger.error(
                 "the clients of the daemon before are let go: \(reason)",
@@ -130,6 +133,16 @@ extension BusServer {
         }
         if inheritance != nil { service.tell(.extendTimeout(Self.timeToHandOver)) }
         let configuration = engineConfiguration()
+        if let settings = setup.configuration.cluster, let log = setup.configuration.log {
+            if inheritance != nil { letGo("a bus over several machines hands none over") }
+            inheritance?.drop()
+            let start = ClusterStart(
+                settings: settings, log: log, configuration: configuration, types: setup.types,
+                bringsHistory: bringsHistory, service: service, logger: logger, bell: bell,
+                isEnding: { [ending] in ending.hasBegun })
+            let outcome = try start.open()
+            return (outcome.start.engine, nil, outcome.start, outcome)
+        }
         if let settings = setup.configuration.log {
             let start = LogStart(
                 settings: settings, configuration: configuration, types: setup.types, service: service,
@@ -137,14 +150,14 @@ extension BusServer {
             do throws(StartFailure) {
                 let outcome = try start.open(inheritance)
                 if !outcome.hasTakenOver { inheritance?.drop() }
-                return (outcome.engine, outcome.hasTakenOver ? inheritance : nil, outcome)
+                return (outcome.engine, outcome.hasTakenOver ? inheritance : nil, outcome, nil)
             } catch {
                 inheritance?.drop()
                 throw error
             }
         }
         func fresh() -> Engine { Engine(configuration, types: setup.types) }
-        guard let inheritance else { return (fresh(), nil, nil) }
+        guard let inheritance else { return (fresh(), nil, nil, nil) }
         let engine = fresh()
         engine.beginTurn(at: WallClock.now)
         let outcome = inheritance.state.withUnsafeBytes { bytes in
@@ -153,9 +166,9 @@ extension BusServer {
         if case .failure(let failure) = outcome {
             inheritance.drop()
             letGo(failure.message)
-            return (fresh(), nil, nil)
+            return (fresh(), nil, nil, nil)
         }
-        return (engine, inheritance, nil)
+        return (engine, inheritance, nil, nil)
     }
 
     /// From here on the loop passes commits to the log.
@@ -216,7 +229,7 @@ extension BusServer {
     private func tellReady(_ loop: EventLoop, _ listeners: [Listener]) {
         let engine = loop.engine
         let pulse = WatchdogReporter(service) { [weak loop] in
-            "\(engine.storeCount) stores, \(loop?.connections.count ?? 0) clients, revision \(engine.revision)"
+            "\(loop?.cluster.map { $0.words + ", " } ?? "")\(engine.storeCount) stores, \(loop?.connections.count ?? 0) clients, revision \(engine.revision)"
         }
         loop.pulse = pulse
         service.tell(.ready)

@@ -33,6 +33,11 @@ package final class BusServer: @unchecked Sendable {
     /// Why the server ended by itself.
     package internal(set) var failure: StartFailure?
 
+    /// A bus over several machines is to begin with the history that this machine has.
+    package var bringsHistory = false
+    /// The start, which may wait for long, is to be given up.
+    let ending = Ending()
+
     /// Measures the process's memory, where the process is this server's alone.
     var meter: MemoryMeter?
 
@@ -85,6 +90,7 @@ package final class BusServer: @unchecked Sendable {
     /// everything; or hands the clients over, when a restart was announced. Returns at once;
     /// `waitUntilStopped` returns when that is done.
     package func stop() {
+        ending.begin()
         enter { [self] in
             if isToStop { return }
             isToStop = true
@@ -101,7 +107,8 @@ package final class BusServer: @unchecked Sendable {
     }
 
     private func leave(_ loop: EventLoop) -> Bool {
-        guard service.isHeard else { return false }
+        // The sessions of a shared bus end with this member's incarnation; its clients come back to the next one.
+        guard service.isHeard, loop.cluster == nil else { return false }
         // Writing a large state takes longer than ending does.
         service.tell(.extendTimeout(Self.timeToHandOver))
         guard loop.prepareToLeave() else {
@@ -149,6 +156,8 @@ package final class BusServer: @unchecked Sendable {
         loop.wallTimer = nil
         loop.coordinator?.close(leavingSnapshot: true)
         loop.coordinator = nil
+        loop.cluster?.close()
+        loop.cluster = nil
         loop.performOutputs()
         loop.releaseSpare()
         clientLog?.tellAllSuppressed()

@@ -39,9 +39,11 @@ struct DaemonCommand: ParsableCommand {
               0    stopped by a signal; with --check: everything is right
               64   the command line is wrong
               65   with --verify: the log is not what it should be; with --restore: the copy is not
+              70   this member of a bus has made something else of the shared log than the others
               71   the system refused a socket
               74   the action log can't be read or written
-              75   an address or the log is in use, by a daemon that answers; try again later
+              75   an address or the log is in use, by a daemon that answers, or a member of a bus has to begin with
+                   another copy; try again
               78   the configuration, a state type, a token file or a store is wrong
             """,
         version: ProgramName.text == ProgramName.standard
@@ -99,6 +101,12 @@ struct DaemonCommand: ParsableCommand {
             "Carry out the whole log again, compare the states with its snapshots, and exit; also beside a running daemon."
     )
     var verify = false
+
+    @Flag(
+        help:
+            "Begin the bus over several machines that cluster: names with the history of this machine's log, if it has not begun yet."
+    )
+    var clusterInit = false
 
     @Option(
         help: ArgumentHelp(
@@ -183,6 +191,7 @@ struct DaemonCommand: ParsableCommand {
         }
         let server = BusServer(setup, service: service, logger: logger)
         server.watchMemory()
+        server.bringsHistory = clusterInit
         let signals = Signals(server)
         defer { signals.end() }
         let addresses = try server.start()

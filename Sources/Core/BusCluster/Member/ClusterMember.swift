@@ -88,7 +88,8 @@ package final class ClusterMember {
     ///   - about: What it tells the others of itself.
     package init(
         name: String, replica: Replica, cluster: String? = nil, incarnation: Int = 0,
-        proof: Evidence? = nil, about: MemberReport.About = .init(), now: Int, omitting omitted: OmittedRules = []
+        proof: Evidence? = nil, about: MemberReport.About = .init(), now: Int,
+        omitting omitted: OmittedRules = []
     ) {
         self.name = name
         self.replica = replica
@@ -212,7 +213,9 @@ package final class ClusterMember {
 
     private func failLateBarriers() {
         let end = now - ClusterLimits.propose
-        let late = reached.filter { $0.since <= end }.map(\.ticket) + barriers.filter { $0.since <= end }.map(\.ticket)
+        let late =
+            reached.filter { $0.since <= end }.map(\.ticket)
+            + barriers.filter { $0.since <= end }.map(\.ticket)
         if late.isEmpty { return }
         reached.removeAll { $0.since <= end }
         barriers.removeAll { $0.since <= end }

@@ -14,7 +14,9 @@ extension StateMachine {
         case .none: return trace.truncate(to: mark)
         case .members: if appendMemberChanges(of: record, to: trace) { return }
         case .entries:
-            if ChangeEncoder.appendMerge(entries.elements[...], of: record.pointee.state, to: trace) { return }
+            if ChangeEncoder.appendMerge(entries.elements[...], of: record.pointee.state, to: trace) {
+                return
+            }
         }
         // A patch can't express it.
         trace.truncate(to: mark)

@@ -38,7 +38,8 @@ extension Engine {
         case .failed(let failure): reason = failure.message
         }
         outputs.report(
-            Diagnostic(kind: .reloadRefused, level: .error, message: "The bus does not take \(what): \(reason)"))
+            Diagnostic(
+                kind: .reloadRefused, level: .error, message: "The bus does not take \(what): \(reason)"))
     }
 
     /// Writes the answers that are known and have no other before them. They wait while changes before them are not written.
@@ -57,7 +58,9 @@ extension Engine {
     func mayPassEntries(_ connection: Connection) -> Bool {
         releaseAnswers(of: connection)
         if connection.entries.isEmpty { return true }
-        if connection.deferredLine != nil || connection.inputEnded || connection.isReadingFresh { return false }
+        if connection.deferredLine != nil || connection.inputEnded || connection.isReadingFresh {
+            return false
+        }
         return connection.entries.hasRoom
     }
 
@@ -137,7 +140,8 @@ extension Engine {
         connection.entries.add(
             PendingEntry(
                 ticket: 0, id: isKnown ? Array(request.id) : [], kind: .refused, bytes: 0,
-                outcome: .outcome(.refused(connection.grants == nil ? error : disclosed(error, to: connection)))))
+                outcome: .outcome(
+                    .refused(connection.grants == nil ? error : disclosed(error, to: connection)))))
     }
 
     /// The request is gone, so what it was about is not looked up in it.

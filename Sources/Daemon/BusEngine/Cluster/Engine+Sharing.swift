@@ -165,7 +165,8 @@ extension Engine {
     }
 
     /// Types, access rules and limits as an entry of the shared log has them.
-    static func configuration(_ loaded: LoadedDefinitions, beginning: BusBeginning? = nil) -> [UInt8] {
+    package static func configuration(_ loaded: LoadedDefinitions, beginning: BusBeginning? = nil) -> [UInt8]
+    {
         var members: JSONObject = [
             "types": .array(loaded.types.map(\.definition)), "access": loaded.access?.definition ?? .null,
             "limits": loaded.limits.effective.json,

@@ -36,7 +36,9 @@ final class SharedRequests {
 
     func own(_ ticket: Int, by connection: Connection) { owners[ticket] = connection.id }
     func takeOwner(of ticket: Int) -> ConnectionID? { owners.removeValue(forKey: ticket) }
-    func forget(_ connection: Connection) { for ticket in connection.entries.tickets { owners[ticket] = nil } }
+    func forget(_ connection: Connection) {
+        for ticket in connection.entries.tickets { owners[ticket] = nil }
+    }
 
     func awaitEnd(_ ticket: Int, _ entry: ClusterEntry) { ends[ticket] = entry }
     func takeEnd(_ ticket: Int) -> ClusterEntry? { ends.removeValue(forKey: ticket) }

@@ -132,7 +132,11 @@ extension Engine {
     }
 
     private func isOwn(_ timer: BusTimer, _ principal: Principal) -> Bool {
-        if case .action(_, _, let asker) = timer.purpose { asker.identity == principal.identity } else { false }
+        if case .action(_, _, let asker) = timer.purpose {
+            asker.identity == principal.identity
+        } else {
+            false
+        }
     }
 
     /// Whether a timer is listed for a client.

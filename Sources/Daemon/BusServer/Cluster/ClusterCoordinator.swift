@@ -27,6 +27,8 @@ final class ClusterCoordinator {
     private(set) var lack: (least: Int, most: Int?)?
     /// Those present as the log listed them last.
     private(set) var listed: [OrderedLogMember]?
+    /// Whether clients are served.
+    var isServing = false
     var snapshots: ReplicaSnapshots?
     private var bytesSince = 0
     private var entriesSince = 0
@@ -111,10 +113,15 @@ final class ClusterCoordinator {
         carryOut()
     }
 
+    /// Which member this is, for the status.
+    var words: String { "\(settings.member) of \(settings.bus.value)" }
+
     /// What a start waits for, for the status.
     var waitingFor: String {
         if lack != nil { return "waiting for a snapshot of another member" }
-        if condition["attached"] == true { return "reading the shared log: revision \(member.replica.machine.revision)" }
+        if condition["attached"] == true {
+            return "reading the shared log: revision \(member.replica.machine.revision)"
+        }
         return "waiting for the shared log: " + (condition["reason"]?.string ?? "connecting")
     }
 
@@ -224,7 +231,9 @@ final class ClusterCoordinator {
         logger.critical("\(stop.message)", metadata: LogKind.diverged.metadata)
         switch stop {
         case .diverged(_, let isOdd):
-            if isOdd { remember(.discard, DiscardedCopy(most: nil, reason: "it differs from the others").text) }
+            if isOdd {
+                remember(.discard, DiscardedCopy(most: nil, reason: "it differs from the others").text)
+            }
             giveUp(StartFailure(.diverged, stop.message))
         case .newerRules: giveUp(StartFailure(.inUse, stop.message))
         }
@@ -242,7 +251,8 @@ final class ClusterCoordinator {
             logger.warning(
                 "detached from the bus \(settings.bus.value): \(reason)", metadata: LogKind.detached.metadata)
         case .joined(let incarnation):
-            logger.info("member \(settings.member), incarnation \(incarnation)", metadata: LogKind.joined.metadata)
+            logger.info(
+                "member \(settings.member), incarnation \(incarnation)", metadata: LogKind.joined.metadata)
         case .ended(let incarnation):
             logger.warning(
                 "incarnation \(incarnation) of this member has ended; it joins anew",
@@ -262,10 +272,12 @@ final class ClusterCoordinator {
                 "the shared log has lost commits that members have seen: the history \(epoch) begins at revision \(revision)",
                 metadata: LogKind.newEpoch.metadata)
             // What clients here have seen may be of the history before.
-            guard engine != nil else { return }
+            guard isServing else { return }
             giveUp(
                 StartFailure(
-                    .inUse, "The bus has a new history, \(epoch): this member begins with it when it is started again."))
+                    .inUse,
+                    "The bus has a new history, \(epoch): this member begins with it when it is started again."
+                ))
         case .clockAhead(let name, let milliseconds):
             logger.warning(
                 "the clock of the member \(name) is \(milliseconds / 1000) s ahead of what counts; set it right",

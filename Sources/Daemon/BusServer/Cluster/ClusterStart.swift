@@ -109,9 +109,7 @@ struct ClusterStart {
     /// The file is no copy yet: it is new, or has the history of this machine alone.
     private func firstCopy(_ file: LogFile) throws(LogFailure) -> Copy {
         let path = log.path.value
-        let isNew = try file.epoch == nil
-            || (file.lastRevision == 0 && LogReader(path: path).snapshots().isEmpty)
-        if isNew {
+        if try LogStart.isNew(file) {
             try file.becomeCopy(ofBus: settings.bus.value, member: settings.member)
             return Copy(file: file, replica: nil, isNew: true)
         }
@@ -222,8 +220,10 @@ struct ClusterStart {
             writer, path: log.path.value, types: configuration.knownTypes, hashSeed: seed, ending, logger)
         var last = (revision: engine.revision, bytes: 0)
         if copy.isNew {
-            last.bytes = try Snapshots(writer, mailbox, log.retain).write(engine.snapshot(), at: engine.revision)
-            try ReplicaSnapshots.write(replica.snapshot(), at: replica.link.place) { (body) throws(LogFailure) in
+            last.bytes = try Snapshots(writer, mailbox, log.retain).write(
+                engine.snapshot(), at: engine.revision)
+            try ReplicaSnapshots.write(replica.snapshot(), at: replica.link.place) {
+                (body) throws(LogFailure) in
                 try writer.withFile(body)
             }
         } else if let newest = try LogReader(path: file.path).snapshots().first {

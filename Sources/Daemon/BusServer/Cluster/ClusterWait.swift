@@ -19,7 +19,8 @@ struct ClusterWait {
     private static let pause = 1000
 
     init(
-        _ coordinator: ClusterCoordinator, _ service: Service, _ bell: EventFD, _ isEnding: @escaping () -> Bool
+        _ coordinator: ClusterCoordinator, _ service: Service, _ bell: EventFD,
+        _ isEnding: @escaping () -> Bool
     ) {
         self.coordinator = coordinator
         self.service = service

@@ -39,7 +39,9 @@ enum LocalCopy {
     private static func apply(
         _ bytes: [UInt8], to replica: Replica, through most: Int, _ path: String
     ) throws(LogFailure) {
-        guard let entries = OrderedEntry.decode(all: bytes) else { throw damaged(path, "an entry can't be read") }
+        guard let entries = OrderedEntry.decode(all: bytes) else {
+            throw damaged(path, "an entry can't be read")
+        }
         for entry in entries where entry.place > replica.link.place && entry.place <= most {
             do throws(ReplicaStop) {
                 _ = try replica.apply(entry)

@@ -17,6 +17,7 @@ final class ReplicaSnapshots: Sendable {
     private let isTaking = Atomic(false)
 
     private static let partSize = 1 << 20
+    private static let rowsAtOnce = 64
     /// One is due after so many bytes of entries: reading them again takes a second or two.
     static let bytesBetween = 32 << 20
     /// Or after so many entries.
@@ -47,6 +48,9 @@ final class ReplicaSnapshots: Sendable {
                 try Self.write(replica.snapshot(), at: replica.link.place) { (body) throws(LogFailure) in
                     try writer.withFile(body)
                 }
+                while try writer.withFile({ (file) throws(LogFailure) in
+                    try file.trimCopy(budget: Self.rowsAtOnce)
+                }) {}
             } catch {
                 logger.error("no snapshot: \(error.message)", metadata: LogKind.logTrouble.metadata)
             }
@@ -74,7 +78,7 @@ final class ReplicaSnapshots: Sendable {
             }
             try withFile { (file) throws(LogFailure) in try file.endReplica() }
         } catch {
-            try? withFile { (file) throws(LogFailure) in try file.cancelReplica() }
+            try? withFile { (file) throws(LogFailure) in file.cancelReplica() }
             throw error
         }
     }

@@ -22,7 +22,9 @@ struct ReplicaSource {
     ) -> Replica? {
         for member in members where member.name != settings.member {
             guard let report = MemberReport(member.report), !report.about.address.isEmpty else {
-                tell("the member \(member.name) does not say where others get its snapshot; give it advertise: under cluster:")
+                tell(
+                    "the member \(member.name) does not say where others get its snapshot; give it advertise: under cluster:"
+                )
                 continue
             }
             do {

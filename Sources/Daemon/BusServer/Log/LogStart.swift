@@ -100,7 +100,7 @@ struct LogStart {
                     "an older snapshot is used: \(failure.message)", metadata: LogKind.logTrouble.metadata)
             },
             isWanted: { !ending.hasBegun })
-        let isNew = try isNew(file)
+        let isNew = try Self.isNew(file)
         let handedOver = take(inheritance, file, isNew: isNew)
         let engine: Engine
         if let handedOver {
@@ -120,7 +120,7 @@ struct LogStart {
 
     /// Whether the file has nothing to begin with: it was never used, or the first start was
     /// cut short before its snapshot.
-    private func isNew(_ file: LogFile) throws(LogFailure) -> Bool {
+    static func isNew(_ file: LogFile) throws(LogFailure) -> Bool {
         if file.epoch == nil { return true }
         guard file.lastRevision == 0 else { return false }
         return try LogReader(path: file.path).snapshots().isEmpty

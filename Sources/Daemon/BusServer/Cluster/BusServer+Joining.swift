@@ -1,0 +1,79 @@
+import BusCluster
+import BusEngine
+import BusJSON
+import BusLog
+import BusLogic
+import Logging
+
+/// A member of a bus over several machines goes on from its copy: it reads what the shared log has behind that, then serves.
+extension BusServer {
+    /// From here on the loop passes what clients ask for to the shared log.
+    func join(_ start: ClusterStart.Outcome, _ loop: EventLoop) throws(StartFailure) {
+        let coordinator = start.coordinator
+        loop.cluster = coordinator
+        coordinator.snapshots = start.snapshots
+        loop.coordinator?.noteStored = { [unowned coordinator] in coordinator.stored(through: $0, bytes: $1) }
+        let epoch = loop.engine.epoch
+        try catchUp(coordinator, loop)
+        if loop.engine.epoch != epoch { try rename(start.start.writer, loop.engine.epoch) }
+        coordinator.noteTrouble = { [weak loop] in loop?.pulse?.note(trouble: $0, now: MonotonicClock.read())
+        }
+        coordinator.giveUp = { [unowned self] in giveUp($0) }
+        coordinator.leave = { [unowned self] in stop() }
+        coordinator.isServing = true
+        createSharedStores(loop.engine)
+        tellDifferences(loop.engine)
+    }
+
+    /// Waits until what the log has is applied, or, where it can't be reached, for a while.
+    private func catchUp(_ coordinator: ClusterCoordinator, _ loop: EventLoop) throws(StartFailure) {
+        let wait = ClusterWait(coordinator, service, bell) { [ending] in ending.hasBegun }
+        let beginning = ClusterBeginning(coordinator, engineConfiguration(), setup.types)
+        let patience = MonotonicClock.read() + Self.patience
+        try wait.until { () throws(StartFailure) in
+            loop.coordinator?.hear()
+            loop.flush(all: true)
+            beginning.offerIfDue()
+            guard coordinator.member.replica.hasBegun else { return false }
+            return coordinator.member.isCaughtUp
+                || (!coordinator.member.isAttached && MonotonicClock.read() > patience)
+        }
+    }
+
+    /// How long a start waits for a shared log that can't be reached, before it serves what it has. In milliseconds.
+    private static let patience = 3000
+
+    private func rename(_ writer: LogWriter, _ epoch: String) throws(StartFailure) {
+        do throws(LogFailure) {
+            try writer.withFile { (file) throws(LogFailure) in try file.begin(epoch: epoch) }
+        } catch {
+            throw StartFailure(.log, error.message)
+        }
+    }
+
+    private func giveUp(_ reason: StartFailure) {
+        if failure != nil { return }
+        failure = reason
+        logger.critical("\(reason.description)", metadata: LogKind.otherCopy.metadata)
+        stop()
+    }
+
+    /// The stores of the configuration, which another member may have created before.
+    private func createSharedStores(_ engine: Engine) {
+        for store in setup.configuration.stores where engine.state(at: store.value) == nil {
+            let request: JSONObject = ["op": "create", "store": .string(store.value), "ifMissing": true]
+            engine.submitOwn(.request(Array(request.encoded.utf8)), "the store \(store.value)")
+        }
+    }
+
+    /// What decides outcomes stands in the log: files that differ are not in force.
+    private func tellDifferences(_ engine: Engine) {
+        let differing = engine.differences(
+            from: LoadedDefinitions(
+                types: setup.types, limits: setup.configuration.limits, access: setup.rules))
+        if differing.isEmpty { return }
+        logger.warning(
+            "this member's files differ from what is in force on the bus, in \(differing.joined(separator: ", ")): the bus's is in force here, too; fluxbus reload puts the files in force on all members",
+            metadata: LogKind.filesDiffer.metadata)
+    }
+}
