@@ -392,7 +392,8 @@ public final class RequestReader {
         ("cause", .cause), ("token", .token), ("client", .client), ("dryRun", .dryRun),
         ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),
         ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
-        ("ifMissing", .ifMissing), ("ifRevision", .ifRevision), ("in", .in), ("at", .at),
+        ("ifMissing", .ifMissing), ("ifRevision", .ifRevision), ("in", .in), ("at", .at), ("fresh", .fresh),
+        ("leave", .leave), ("offset", .offset),
         ("timer", .timer), ("ttl", .ttl), ("version", .version), ("session", .session),
         ("linger", .linger),
     ]

@@ -3,12 +3,16 @@ import BusJSON
 /// Proposals as bytes. The first two numbers are the form and the rules, in every version; the rest is of this form.
 ///
 /// Numbers have seven bits in each byte, lowest first; bytes and texts have their length before them. An entry that is
-/// asked for by the same principal as the one before it does not repeat who that is.
+/// asked for by the same principal as the one before it does not repeat who that is, and a request's line does not repeat
+/// what it begins and ends with like the line before: clients mostly send lines that are alike, and what a log keeps three
+/// times on disk and sends to every member costs by its length. Read, the entries are no longer than a proposal may be.
 extension ProposalContent {
     package static let form = 1
 
     private enum Kind: UInt8 {
         case request, revert, sessionNamed, sessionEnded, configure
+        /// A request whose line is written as what it does not share with that of the request before.
+        case alike
     }
 
     private static let sameBy: UInt8 = 0x80
@@ -25,19 +29,23 @@ extension ProposalContent {
         writer.add(evidence.link)
         writer.add(entries.count)
         var before: [UInt8]?
+        var line: [UInt8]?
         for entry in entries {
-            Self.add(entry, behind: before, to: &writer)
+            Self.add(entry, behind: before, like: line, to: &writer)
             before = entry.by
+            if case .request(let own) = entry.command { line = own }
         }
         return writer.bytes
     }
 
     private static func add(
-        _ entry: ClusterEntry, behind before: [UInt8]?, to writer: inout CompactWriter
+        _ entry: ClusterEntry, behind before: [UInt8]?, like line: [UInt8]?,
+        to writer: inout CompactWriter
     ) {
+        let alike = Alike(entry, like: line)
         let kind: Kind =
             switch entry.command {
-            case .request: .request
+            case .request: alike == nil ? .request : .alike
             case .revert: .revert
             case .sessionNamed: .sessionNamed
             case .sessionEnded: .sessionEnded
@@ -48,6 +56,11 @@ extension ProposalContent {
             byte: kind.rawValue | (isSame ? sameBy : 0) | (entry.isOperator ? byOperator : 0))
         writer.add(entry.session)
         if !isSame { writer.add(entry.by) }
+        if let alike {
+            writer.add(alike.first)
+            writer.add(alike.last)
+            return writer.add(alike.between)
+        }
         switch entry.command {
         case .request(let line), .configure(let line): writer.add(line)
         case .revert(let line, let past):
@@ -73,8 +86,17 @@ extension ProposalContent {
             count <= ClusterLimits.entries
         else { throw .malformed }
         var entries: [ClusterEntry] = []
+        var line: [UInt8]?
+        var bytes = 0
         for _ in 0..<count {
-            guard let entry = Self.entry(&reader, behind: entries.last?.by) else { throw .malformed }
+            guard let entry = Self.entry(&reader, behind: entries.last?.by, like: line) else {
+                throw .malformed
+            }
+            if case .request(let own) = entry.command {
+                line = own
+                bytes += own.count
+                guard bytes <= ClusterLimits.proposal else { throw .malformed }
+            }
             entries.append(entry)
         }
         guard reader.isAtEnd else { throw .malformed }
@@ -82,7 +104,9 @@ extension ProposalContent {
             rules: rules, clock: clock, evidence: Evidence(epoch: epoch, link: link), entries: entries)
     }
 
-    private static func entry(_ reader: inout CompactReader, behind before: [UInt8]?) -> ClusterEntry? {
+    private static func entry(
+        _ reader: inout CompactReader, behind before: [UInt8]?, like line: [UInt8]?
+    ) -> ClusterEntry? {
         guard let head = reader.byte(), let kind = Kind(rawValue: head & ~(sameBy | byOperator)),
             let session = reader.number()
         else { return nil }
@@ -95,23 +119,54 @@ extension ProposalContent {
             guard let before else { return nil }
             by = before
         }
-        guard let command = command(kind, &reader) else { return nil }
+        guard let command = command(kind, like: line, &reader) else { return nil }
         return ClusterEntry(session: session, by: by, isOperator: head & byOperator != 0, command)
     }
 
-    private static func command(_ kind: Kind, _ reader: inout CompactReader) -> ClusterEntry.Command? {
+    private static func command(
+        _ kind: Kind, like line: [UInt8]?, _ reader: inout CompactReader
+    ) -> ClusterEntry.Command? {
         switch kind {
-        case .request: reader.block(most: ClusterLimits.proposal).map { .request($0) }
+        case .alike:
+            guard let line, let first = reader.number(), let last = reader.number(), first <= line.count,
+                last <= line.count - first, let between = reader.block(most: ClusterLimits.proposal)
+            else { return nil }
+            return .request(Array(line[..<first]) + between + Array(line[(line.count - last)...]))
+        case .request: return reader.block(most: ClusterLimits.proposal).map { .request($0) }
         case .revert:
-            reader.block(most: ClusterLimits.proposal).flatMap { line in
+            return reader.block(most: ClusterLimits.proposal).flatMap { line in
                 reader.block(most: ClusterLimits.proposal).map { .revert(line, past: $0) }
             }
         case .sessionNamed:
-            reader.text(most: ClusterLimits.sessionName).flatMap { name in
+            return reader.text(most: ClusterLimits.sessionName).flatMap { name in
                 reader.number().map { .sessionNamed(name, linger: $0) }
             }
-        case .sessionEnded: .sessionEnded
-        case .configure: reader.block(most: ClusterLimits.proposal).map { .configure($0) }
+        case .sessionEnded: return .sessionEnded
+        case .configure: return reader.block(most: ClusterLimits.proposal).map { .configure($0) }
         }
+    }
+}
+
+/// What a request's line does not share with the one before.
+private struct Alike {
+    /// How many bytes of the line before it begins and ends with.
+    let first: Int
+    let last: Int
+    let between: [UInt8]
+
+    /// Fewer bytes in common are not worth the two numbers.
+    private static let least = 8
+
+    init?(_ entry: ClusterEntry, like before: [UInt8]?) {
+        guard let before, case .request(let line) = entry.command else { return nil }
+        let most = min(before.count, line.count)
+        var first = 0
+        while first < most, before[first] == line[first] { first += 1 }
+        var last = 0
+        while last < most - first, before[before.count - 1 - last] == line[line.count - 1 - last] { last += 1 }
+        guard first + last >= Self.least else { return nil }
+        self.first = first
+        self.last = last
+        between = Array(line[first..<line.count - last])
     }
 }
