@@ -37,9 +37,9 @@ struct ReplicaInfo: Equatable {
     let bytes: Int
     let digest: String
 
-    /// The statement that makes its parts count.
+    /// The statement that makes its parts count, also where a damaged row of the same place can't be read.
     var insertion: String {
-        "INSERT INTO replica_ends(place, parts, bytes, digest) VALUES(\(place), \(parts), \(bytes), '\(digest)')"
+        "INSERT OR REPLACE INTO replica_ends(place, parts, bytes, digest) VALUES(\(place), \(parts), \(bytes), '\(digest)')"
     }
 
     static let partInsertion = "INSERT OR REPLACE INTO replicas(place, part, bytes) VALUES(?1, ?2, ?3)"

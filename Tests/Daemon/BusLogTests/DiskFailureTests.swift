@@ -16,7 +16,7 @@ import Testing
     }
 
     /// Counts down from several threads.
-    private final class Countdown: Sendable {
+    final class Countdown: Sendable {
         private let left: Atomic<Int>
         init(_ count: Int) { left = Atomic(count) }
         func next() -> Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
