@@ -117,8 +117,6 @@ package final class SimulatedLog: OrderedLog {
         if !isAttached {
             isAttached = true
             inbox.append(.attached(cluster: shared.cluster))
-            // The owner reads anew before anything is delivered.
-            return
         }
         for answer in answers where answer.due <= shared.now { inbox.append(answer.event) }
         answers.removeAll { $0.due <= shared.now }

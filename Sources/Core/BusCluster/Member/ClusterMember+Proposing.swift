@@ -132,9 +132,10 @@ extension ClusterMember {
             return
         }
         let slowest = replica.members.keys.map { $0 == name ? stored : reports[$0]?.stored ?? 0 }.min() ?? 0
-        let end = logBytes > replica.history.log ? stored : min(stored, slowest)
+        let isLarge = logBytes > replica.history.log
+        let end = isLarge ? stored : min(stored, slowest)
         // What comes back has to find what it had last.
-        guard end - trimmed > replica.history.trim,
+        guard isLarge || end - trimmed > replica.history.trim,
             let link = replica.links.link(replica.history.left, before: end), link.place > trimmed
         else { return }
         (trimmed, logBytes) = (link.place, 0)

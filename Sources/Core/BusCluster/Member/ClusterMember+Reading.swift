@@ -5,8 +5,20 @@ extension ClusterMember {
     /// Takes what the log has told, in order.
     package func receive(_ events: [OrderedLogEvent], now: Int) {
         self.now = now
-        for event in events where phase != .stopped { receive(event) }
+        isReadingAnew = false
+        for event in events where phase != .stopped {
+            // What follows of the reading before comes again.
+            if isReadingAnew, Self.isOfReading(event) { continue }
+            receive(event)
+        }
         proceed()
+    }
+
+    private static func isOfReading(_ event: OrderedLogEvent) -> Bool {
+        switch event {
+        case .entry, .barrier, .barrierFailed, .trimmedAway, .replaced: true
+        default: false
+        }
     }
 
     private func receive(_ event: OrderedLogEvent) {
@@ -68,6 +80,7 @@ extension ClusterMember {
             ? last
             : replica.links.link(replica.history.overlap, before: last.place) ?? replica.links.kept.first!
         phase = .comparing(from)
+        isReadingAnew = true
         // What the log has acknowledged it may have lost since, before it came here.
         if queue.sent?.place != nil { (queue.sent!.place, queue.sent!.sentAt) = (nil, nil) }
         outputs.append(.read(behind: from.place, of: cluster))

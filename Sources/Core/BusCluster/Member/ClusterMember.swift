@@ -35,6 +35,8 @@ package final class ClusterMember {
     /// The barrier behind which everything that was in the log when reading began is here; 0: behind it.
     var readingBarrier = 0
     var lastBarrier = 0
+    /// Reading was begun anew among the events that are being gone through.
+    var isReadingAnew = false
     /// What waits for each barrier.
     var barriers: [(number: Int, ticket: Int, since: Int)] = []
     /// Barriers that were reached, and wait until what was applied before them is durable.

@@ -14,6 +14,7 @@ final class ClusterCoordinator {
     let logger: Logger
     private let log: any OrderedLog
     private let file: CopyFile
+    private let bell: EventFD
     /// Nil while there is no bus yet to serve.
     private(set) var engine: Engine?
 
@@ -46,8 +47,9 @@ final class ClusterCoordinator {
 
     init(
         _ member: ClusterMember, _ log: any OrderedLog, _ file: CopyFile, _ settings: ClusterSettings,
-        _ logger: Logger
+        _ bell: EventFD, _ logger: Logger
     ) {
+        self.bell = bell
         self.member = member
         self.log = log
         self.file = file
@@ -162,7 +164,7 @@ final class ClusterCoordinator {
             let end = MonotonicClock.read() + Self.timeToLeave
             waiting: while MonotonicClock.read() < end {
                 for case .leaseLost in log.take() { break waiting }
-                Pause.milliseconds(5)
+                bell.wait(milliseconds: 10)
             }
         }
         log.close()

@@ -37,7 +37,7 @@ struct ClusterStart {
             let replica = copy.replica ?? LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed)
             let file = CopyFile(copy.file)
             let member = try located { () throws(LogFailure) in try self.member(replica, copy.file) }
-            let coordinator = ClusterCoordinator(member, shared, file, settings, logger)
+            let coordinator = ClusterCoordinator(member, shared, file, settings, bell, logger)
             if copy.isNew { try begin(coordinator) }
             return try located { () throws(LogFailure) in try serve(coordinator, copy, file) }
         } catch {

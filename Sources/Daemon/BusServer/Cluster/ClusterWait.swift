@@ -2,7 +2,6 @@ import BusCluster
 import BusEngine
 import BusLogic
 import BusMachine
-import Glibc
 import Systemd
 
 /// Waits during a start for what the shared log delivers, and tells the service manager for what.
@@ -16,7 +15,7 @@ struct ClusterWait {
     private static let longest: Int32 = 100
     private static let statusInterval = 1000
     /// Between attempts to get what the others do not have.
-    private static let pause = 1000
+    private static let pause: Int32 = 1000
 
     init(
         _ coordinator: ClusterCoordinator, _ service: Service, _ bell: EventFD,
@@ -45,13 +44,12 @@ struct ClusterWait {
                 told = now
                 service.tell(.status(coordinator.waitingFor), .extendTimeout(.seconds(30)))
             }
-            var ready = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
-            if poll(&ready, 1, Self.longest) > 0 { _ = bell.heard() }
+            bell.wait(milliseconds: Self.longest)
         }
     }
 
     /// Before something is tried again.
-    func pause() { Pause.milliseconds(Self.pause) }
+    func pause() { bell.wait(milliseconds: Self.pause) }
 }
 
 /// The first member that finds no bus in the log begins it, with what it is configured with, or with its own history.

@@ -1,5 +1,4 @@
 import BusLog
-import Glibc
 
 /// The file of a member's copy, whoever writes it now: at the start nobody else does, later a thread of its own.
 final class CopyFile {
@@ -22,9 +21,4 @@ final class CopyFile {
             try file?.remember(fact, value)
         }
     }
-}
-
-/// Waiting where nothing tells when it is over.
-enum Pause {
-    static func milliseconds(_ count: Int) { usleep(UInt32(count * 1000)) }
 }

@@ -29,6 +29,12 @@ final class EventFD: Sendable {
         ring()
     }
 
+    /// Waits until it rings, for this long at most, and resets it: before there is a loop that waits.
+    func wait(milliseconds: Int32) {
+        var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&ready, 1, milliseconds) > 0 { _ = heard() }
+    }
+
     /// Resets it; true if the queue must be released.
     func heard() -> Bool {
         var count: UInt64 = 0
