@@ -11,11 +11,18 @@ import Testing
             }
         }
         func hash() -> ChainHash { ChainHash(first: generator.next(), second: generator.next()) }
+        // As clients send them: mostly alike.
+        func line() -> [UInt8] {
+            Array(
+                #"{"op":"dispatch","store":"counter/\#(generator.next() % 12)","action":"add","id":\#(generator.next() % 1000)}"#
+                    .utf8)
+        }
         let principals = [ClusterEntry.daemon, Array(#"{"uid":1000,"pid":1}"#.utf8), bytes(20)]
         let entries = (0..<Int.random(in: 0...6, using: &generator)).map { _ in
             let command: ClusterEntry.Command =
-                switch Int.random(in: 0..<5, using: &generator) {
+                switch Int.random(in: 0..<7, using: &generator) {
                 case 0: .request(bytes(200))
+                case 5, 6: .request(line())
                 case 1: .revert(bytes(40), past: bytes(40))
                 case 2: .sessionNamed("name-\(generator.next())", linger: Int(generator.next() >> 40))
                 case 3: .sessionEnded
@@ -52,6 +59,26 @@ import Testing
             #expect(proposal.encoded == bytes)
         }
         #expect(taken > 1000)
+    }
+
+    /// What does not repeat what it shares with the line before takes a fraction of the bytes, and still no more than a
+    /// proposal when it is read.
+    @Test func linesThatAreAlikeAreWrittenShort() throws {
+        let by = ClusterEntry.daemon
+        let entries = (0..<1000).map { number in
+            let line = #"{"op":"dispatch","store":"counter/main","action":"add","payload":{"by":1},"id":\#(number)}"#
+            return ClusterEntry(session: 1, by: by, .request(Array(line.utf8)))
+        }
+        let evidence = Evidence(epoch: "e", link: .beginning)
+        let proposal = ProposalContent(clock: 1, evidence: evidence, entries: entries)
+        #expect(proposal.encoded.count < 12_000)
+        #expect(try ProposalContent(proposal.encoded) == proposal)
+        // Lines that repeat a long one, byte for byte, would take far more room than they came with.
+        let long = ClusterEntry(
+            session: 1, by: by, .request([UInt8](repeating: 120, count: ClusterLimits.proposal / 2)))
+        let bomb = ProposalContent(clock: 1, evidence: evidence, entries: [long, long, long]).encoded
+        #expect(bomb.count < ClusterLimits.proposal)
+        #expect(throws: ProposalFailure.malformed) { try ProposalContent(bomb) }
     }
 
     @Test func everyTruncationIsRefused() {

@@ -56,6 +56,69 @@ import Testing
     private static let ben = #"{"token":"ben","address":"a"}"#
     private static let add = #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}"#
 
+    // MARK: - How a bus begins
+
+    /// A replica of a bus that has not begun, with the one member that is to begin it.
+    private func unbegun(_ machine: StateMachine) throws -> Replica {
+        let replica = Replica(machine, isNew: true)
+        _ = try replica.apply(OrderedEntry(place: 1, .joined(member: "m", report: [])))
+        return replica
+    }
+
+    private func beginning(_ beginning: BusBeginning, number: Int) -> OrderedEntry {
+        let text = "{\"begin\":\(beginning.json.encoded)}"
+        let content = ProposalContent(
+            clock: ClusterSimulation.begin, evidence: Evidence(epoch: "", link: .beginning),
+            entries: [
+                ClusterEntry(session: 0, by: ClusterEntry.daemon, .configure(Array(text.utf8)))
+            ])
+        return OrderedEntry(
+            place: 1 + number,
+            .proposal(ProposalName(member: "m", incarnation: 1, number: number), content.encoded))
+    }
+
+    @Test func newBusBeginsOnceForAll() throws {
+        let blank = StateMachine(types: [], epoch: "", hashSeed: 1)
+        let digest = blank.stateDigest
+        let replica = try unbegun(blank)
+        #expect(!replica.hasBegun)
+        _ = try replica.apply(beginning(BusBeginning(epoch: "e1", revision: 0, digest: digest), number: 1))
+        #expect(replica.hasBegun && replica.machine.epoch == "e1")
+        // Somebody else was later.
+        let second = try replica.apply(
+            beginning(BusBeginning(epoch: "e2", revision: 0, digest: digest), number: 2))
+        guard case .refused(let error) = try #require(second?.outcomes.first) else {
+            Issue.record("A bus begins once.")
+            return
+        }
+        #expect(error.code.rawValue == "conflict" && replica.machine.epoch == "e1")
+    }
+
+    /// Who has other states than those that the bus begins with stops before them, and needs a snapshot.
+    @Test func historyOfOneMachineIsBroughtAlong() throws {
+        let machine = try ClusterBuild.usual.machine()
+        let begun = BusBeginning(
+            epoch: machine.epoch, revision: machine.revision, digest: machine.stateDigest)
+        let bringer = try unbegun(machine)
+        let restored = try bringer.snapshot().withUnsafeBytes {
+            try Replica(restoring: $0, hashSeed: 1)
+        }
+        #expect(!restored.hasBegun)
+        _ = try bringer.apply(beginning(begun, number: 1))
+        #expect(bringer.hasBegun)
+        for other in [
+            StateMachine(types: [], epoch: "", hashSeed: 1), StateMachine(types: [], epoch: "e9", hashSeed: 1),
+        ] {
+            let replica = try unbegun(other)
+            #expect(throws: ReplicaStop.otherBeginning(place: 2)) {
+                _ = try replica.apply(beginning(begun, number: 1))
+            }
+        }
+        // A snapshot of the one that brought it goes on for the others.
+        let other = try bringer.snapshot().withUnsafeBytes { try Replica(restoring: $0, hashSeed: 1) }
+        #expect(other.hasBegun && other.digest == bringer.digest)
+    }
+
     @Test func requestsAreCarriedOutAsOnOneMachine() throws {
         let bus = try Bus()
         #expect(try bus.ask(Self.add + "}").reply?.changed == 1)

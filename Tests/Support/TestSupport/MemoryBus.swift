@@ -214,6 +214,8 @@ package final class MemoryBus {
                     loaded = .failure(ReloadFailure(message: "\(error)"))
                 }
                 _ = engine.finishReload(request, loaded)
+            case .entry, .barrier, .cluster:
+                preconditionFailure("This bus is shared with nobody.")
             }
         }
         return !outputs.isEmpty

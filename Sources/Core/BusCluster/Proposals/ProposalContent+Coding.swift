@@ -119,19 +119,27 @@ extension ProposalContent {
             guard let before else { return nil }
             by = before
         }
-        guard let command = command(kind, like: line, &reader) else { return nil }
-        return ClusterEntry(session: session, by: by, isOperator: head & byOperator != 0, command)
+        guard let (command, written) = command(kind, like: line, &reader) else { return nil }
+        let entry = ClusterEntry(session: session, by: by, isOperator: head & byOperator != 0, command)
+        return Alike(entry, like: line) == written ? entry : nil
     }
 
     private static func command(
         _ kind: Kind, like line: [UInt8]?, _ reader: inout CompactReader
-    ) -> ClusterEntry.Command? {
+    ) -> (ClusterEntry.Command, Alike?)? {
+        if kind != .alike { return command(kind, &reader).map { ($0, nil) } }
+        guard let line, let first = reader.number(), let last = reader.number(), first <= line.count,
+            last <= line.count - first, let between = reader.block(most: ClusterLimits.proposal)
+        else { return nil }
+        return (
+            .request(Array(line[..<first]) + between + Array(line[(line.count - last)...])),
+            Alike(first: first, last: last, between: between)
+        )
+    }
+
+    private static func command(_ kind: Kind, _ reader: inout CompactReader) -> ClusterEntry.Command? {
         switch kind {
-        case .alike:
-            guard let line, let first = reader.number(), let last = reader.number(), first <= line.count,
-                last <= line.count - first, let between = reader.block(most: ClusterLimits.proposal)
-            else { return nil }
-            return .request(Array(line[..<first]) + between + Array(line[(line.count - last)...]))
+        case .alike: return nil
         case .request: return reader.block(most: ClusterLimits.proposal).map { .request($0) }
         case .revert:
             return reader.block(most: ClusterLimits.proposal).flatMap { line in
@@ -148,7 +156,7 @@ extension ProposalContent {
 }
 
 /// What a request's line does not share with the one before.
-private struct Alike {
+private struct Alike: Equatable {
     /// How many bytes of the line before it begins and ends with.
     let first: Int
     let last: Int
@@ -156,6 +164,12 @@ private struct Alike {
 
     /// Fewer bytes in common are not worth the two numbers.
     private static let least = 8
+
+    init(first: Int, last: Int, between: [UInt8]) {
+        self.first = first
+        self.last = last
+        self.between = between
+    }
 
     init?(_ entry: ClusterEntry, like before: [UInt8]?) {
         guard let before, case .request(let line) = entry.command else { return nil }

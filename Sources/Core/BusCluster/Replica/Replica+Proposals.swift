@@ -130,6 +130,13 @@ extension Replica {
 
     /// Who asks: a user is one of the member's machine, tokens and certificates are the same everywhere.
     private func principal(_ text: [UInt8], of member: String) throws(RequestError) -> Principal {
+        if let last = lastAsker, last.text == text, last.member == member { return last.principal }
+        let principal = try named(text, of: member)
+        lastAsker = (text, member, principal)
+        return principal
+    }
+
+    private func named(_ text: [UInt8], of member: String) throws(RequestError) -> Principal {
         var by = (try? JSON(parsing: text))?.object ?? [:]
         if by["uid"] != nil, !omitted.contains(.machineOfUser) { by["member"] = .string(member) }
         guard let principal = machine.principal(by: by) else {

@@ -20,6 +20,8 @@ package final class Replica {
     /// The epochs before this one, oldest first.
     package internal(set) var earlierEpochs: [String] = []
     var sessions = ReplicaSessions()
+    /// Who has asked for the last entry: mostly the next one's, too.
+    var lastAsker: (text: [UInt8], member: String, principal: Principal)?
     /// Whether the bus has its states: a new one has none before somebody says in the log how it begins.
     package internal(set) var hasBegun: Bool
 
