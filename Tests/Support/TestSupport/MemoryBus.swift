@@ -214,6 +214,8 @@ package final class MemoryBus {
                     loaded = .failure(ReloadFailure(message: "\(error)"))
                 }
                 _ = engine.finishReload(request, loaded)
+            case .entry, .barrier, .cluster:
+                preconditionFailure("This bus is one machine's; nothing of it goes through a shared log.")
             }
         }
         return !outputs.isEmpty
