@@ -43,9 +43,14 @@ import Testing
         try ScriptedBus { [ScriptedBus.reply(to: $0, ["cluster": cluster])] }
     }
 
+    /// A run on a terminal without colours.
+    private func seen(_ arguments: [String], _ bus: ScriptedBus) throws -> CommandRun {
+        try CommandRun(arguments + ["--color", "never"], bus: bus.address, terminal: true)
+    }
+
     @Test func membersAreATable() throws {
         let bus = try bus()
-        let run = try CommandRun(["cluster"], bus: bus.address, terminal: true)
+        let run = try seen(["cluster"], bus)
         bus.stop()
         #expect(run.status == .success)
         #expect(run.messages.isEmpty)
@@ -61,12 +66,20 @@ import Testing
 
     @Test func aDetachedMemberSaysSinceWhenAndWhy() throws {
         let bus = try bus(Self.cluster(attached: false))
-        let run = try CommandRun(["cluster"], bus: bus.address, terminal: true)
+        let run = try seen(["cluster"], bus)
         bus.stop()
         #expect(
             run.lines.first
                 == "bus home, kitchen detached since \(Self.time(Self.now - 60)) (No etcd answers), "
                 + "epoch \(Self.epoch), revision 1234")
+    }
+
+    @Test func whatIsWrongStandsOut() throws {
+        let bus = try bus(Self.cluster(attached: false))
+        let lines = try CommandRun(["cluster"], bus: bus.address, terminal: true).lines
+        bus.stop()
+        #expect(lines.first?.hasPrefix("\u{1b}[1;31mbus home, kitchen detached") == true)
+        #expect(lines.filter { $0.contains("\u{1b}[1;31mno\u{1b}[0m") }.count == 1)
     }
 
     @Test func aPipeGetsTheClusterAsOneObject() throws {
@@ -87,7 +100,7 @@ import Testing
     ])
     func whateverIsMissingIsLeftOut(_ text: String) throws {
         let bus = try bus(try JSON(parsing: text))
-        let run = try CommandRun(["cluster"], bus: bus.address, terminal: true)
+        let run = try seen(["cluster"], bus)
         bus.stop()
         #expect(run.status == .success)
         #expect(run.lines.first?.hasPrefix("bus ") == true)
@@ -96,7 +109,7 @@ import Testing
 
     @Test func namesCanNotMoveTheCursor() throws {
         let bus = try bus(["bus": "\u{1b}[2J", "member": "m", "members": [["name": "\u{1b}[2J"]]])
-        let run = try CommandRun(["cluster"], bus: bus.address, terminal: true)
+        let run = try seen(["cluster"], bus)
         bus.stop()
         #expect(run.output.contains("bus \\u001b[2J, m"))
         #expect(!run.output.contains("\u{1b}[2J"))
@@ -167,7 +180,7 @@ import Testing
             return [ScriptedBus.reply(to: line, reply)]
         }
         defer { bus.stop() }
-        return try CommandRun(["ping"], bus: bus.address, terminal: terminal)
+        return terminal ? try seen(["ping"], bus) : try CommandRun(["ping"], bus: bus.address)
     }
 
     private func told(_ run: CommandRun) -> String? {
