@@ -54,9 +54,9 @@ package enum Operation: String, CaseIterable, Sendable {
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {
         switch self {
-        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers,
-            .cluster:
-            true
+        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers: true
+        // Of these one may ask the daemon to leave.
+        case .cluster: false
         case .dispatch, .hello, .create, .drop, .revert, .will, .reload, .cancel: false
         }
     }

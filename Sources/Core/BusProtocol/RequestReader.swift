@@ -395,6 +395,6 @@ public final class RequestReader {
         ("ifMissing", .ifMissing), ("ifRevision", .ifRevision), ("in", .in), ("at", .at), ("fresh", .fresh),
         ("leave", .leave), ("offset", .offset),
         ("timer", .timer), ("ttl", .ttl), ("version", .version), ("session", .session),
-        ("linger", .linger),
+        ("linger", .linger), ("leave", .leave), ("fresh", .fresh), ("offset", .offset),
     ]
 }

@@ -42,8 +42,8 @@ package struct RootCommand: ParsableCommand {
             CommandGroup(
                 name: "Bus",
                 subcommands: [
-                    TypesCommand.self, StatsCommand.self, PingCommand.self, ReloadCommand.self,
-                    WhoAmICommand.self, AccessCommand.self,
+                    TypesCommand.self, StatsCommand.self, PingCommand.self, ClusterCommand.self,
+                    ReloadCommand.self, WhoAmICommand.self, AccessCommand.self,
                 ]),
         ])
 

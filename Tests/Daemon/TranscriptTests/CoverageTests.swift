@@ -47,9 +47,33 @@ import Testing
         #expect(named.sorted() == members.map(\.name).sorted())
     }
 
-    /// What the transcripts show in the replies to an operation, beside what all replies have.
-    private func members(ofRepliesTo operation: Operation) throws -> Set<String> {
+    /// Requests and replies that the page only illustrates, because the bus of the transcripts is one machine's. A line that
+    /// begins with a space goes on with the one before.
+    private static func illustrations() throws -> [[JSON]] {
+        try page.get().components(separatedBy: "\n```json\n").dropFirst().map { rest in
+            let block = try #require(rest.components(separatedBy: "\n```").first)
+            return try block.replacing("\n ", with: "").split(separator: "\n").map {
+                try JSON(parsing: String($0))
+            }
+        }
+    }
+
+    /// What the illustrations show in the replies to an operation, by the request that stands above.
+    private func illustrated(inRepliesTo operation: Operation) throws -> Set<String> {
         var shown: Set<String> = []
+        for lines in try Self.illustrations() {
+            for (request, reply) in zip(lines, lines.dropFirst())
+            where request["op"]?.string == operation.rawValue && reply["ok"] == true {
+                #expect(reply["id"] == request["id"])
+                shown.formUnion(reply.object?.keys ?? [])
+            }
+        }
+        return shown
+    }
+
+    /// What the page shows in the replies to an operation, beside what all replies have.
+    private func members(ofRepliesTo operation: Operation) throws -> Set<String> {
+        var shown = try illustrated(inRepliesTo: operation)
         for transcript in try Self.transcripts.get() {
             // By client and id, the newest request; those without an id are told apart by none.
             var operations: [String: String] = [:]

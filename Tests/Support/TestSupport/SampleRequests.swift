@@ -22,6 +22,7 @@ package enum SampleRequests {
         #"{"op":"create","id":21,"store":"note/c","ttl":"90s"}"#,
         #"{"op":"timers","id":22,"match":"note/*","limit":2,"after":"1795000000500 note/a t"}"#,
         #"{"op":"cancel","id":23,"store":"note/a","timer":"t"}"#,
+        #"{"op":"cluster","id":24,"leave":false}"#,
         #"{"op":"stats","id":16}"#, #"{"op":"ping","id":17}"#, #"{"op":"reload","id":18}"#,
     ]
 }

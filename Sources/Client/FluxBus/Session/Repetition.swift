@@ -17,6 +17,8 @@ package enum Repetition: Sendable, Equatable {
         case "dispatch": self = request["dryRun"] == true ? .free : usesKey ? .keyed : .never
         // An ephemeral store is dropped with its session, so on another one creating it again is right.
         case "create": self = usesKey ? .keyed : request["ephemeral"] == true ? .free : .never
+        // The daemon that comes back may be a member again.
+        case "cluster": self = request["leave"] == true ? .never : .free
         case "drop", "cancel": self = usesKey ? .keyed : .never
         default: self = .never
         }

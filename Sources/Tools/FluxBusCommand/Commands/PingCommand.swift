@@ -23,9 +23,11 @@ package struct PingCommand: BusCommand {
         var reply =
             try connection.greeting ?? connection.hello(client: "fluxbus", until: session.replyDeadline)
         let start = ContinuousClock.now
-        try connection.request(BusRequest("ping"), until: session.replyDeadline)
+        let pong = try connection.request(BusRequest("ping"), until: session.replyDeadline)
         let microseconds = Self.microseconds(ContinuousClock.now - start)
         reply["id"] = nil
+        // The newer of the two: the greeting may have waited.
+        if let cluster = pong["cluster"] { reply["cluster"] = cluster }
         guard session.console.form == .text else {
             reply["address"] = .string(address.description)
             reply["microseconds"] = .int(microseconds)
@@ -38,6 +40,10 @@ package struct PingCommand: BusCommand {
         table.add(.init("server", .faint), .init((reply["server"]?.string ?? "") + version))
         table.add(.init("epoch", .faint), .init(reply["epoch"]?.string ?? ""))
         table.add(.init("revision", .faint), .init(reply["revision"]?.encoded ?? ""))
+        if let cluster = reply["cluster"] {
+            let standing = ClusterStanding(cluster, now: session.context.now())
+            table.add(.init("cluster", .faint), .init(standing.text, standing.isAttached ? .plain : .failure))
+        }
         if let identity = reply["identity"] {
             table.add(.init("you are", .faint), .init(ChangeText.identity(identity)))
         }

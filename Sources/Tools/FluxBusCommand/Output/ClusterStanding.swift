@@ -1,0 +1,67 @@
+import BusJSON
+
+/// How a daemon stands to the bus that it shares with others, as `cluster` of its replies tells it.
+struct ClusterStanding {
+    let bus: String
+    let member: String
+    let isAttached: Bool
+    private let since: Int?
+    private let reason: String?
+    private let now: Int
+
+    /// - Parameter now: In milliseconds since 1970.
+    init(_ cluster: JSON, now: Int) {
+        bus = cluster["bus"]?.string ?? ""
+        member = cluster["member"]?.string ?? ""
+        isAttached = cluster["attached"]?.bool ?? false
+        since = Self.milliseconds(cluster["since"])
+        reason = cluster["reason"]?.string
+        self.now = now
+    }
+
+    /// `attached to home as kitchen`, `detached since 14:03:07 (No etcd answers)`
+    var text: String { isAttached ? "attached to \(bus) as \(member)" : "detached\(sinceText)\(reasonText)" }
+
+    /// `bus home, kitchen attached since 14:03:07`, `bus home, kitchen detached since 14:03:07 (No etcd answers)`
+    var headline: String {
+        "bus \(bus), \(member) "
+            + (isAttached ? "attached\(sinceText)" : "detached\(sinceText)\(reasonText)")
+    }
+
+    /// A day ago or longer, the time of day alone would say too little.
+    private var sinceText: String {
+        guard let since else { return "" }
+        let isOfToday = (0..<86_400_000).contains(now - since)
+        let time = ClockText.second(milliseconds: since)
+        return " since \(isOfToday ? time : "\(ClockText.date(milliseconds: since)) \(time)")"
+    }
+
+    private var reasonText: String {
+        guard let reason, !reason.isEmpty else { return "" }
+        return " (\(reason.hasSuffix(".") ? String(reason.dropLast()) : reason))"
+    }
+
+    /// How long ago the bus says something was: `now`, `3s ago`, `2h ago`; `3s ahead` by a clock that is ahead of ours.
+    static func age(of seconds: JSON?, now: Int) -> String {
+        guard let time = milliseconds(seconds) else { return "" }
+        let length = abs(now - time) / 1000
+        let text =
+            switch length {
+            case 0: "now"
+            case ..<60: "\(length)s"
+            case ..<3600: "\(length / 60)m"
+            case ..<86_400: "\(length / 3600)h"
+            default: "\(length / 86_400)d"
+            }
+        return length == 0 ? text : text + (time > now ? " ahead" : " ago")
+    }
+
+    /// Up to the end of the year 9999: what is beyond is no time.
+    private static let latest = 253_402_300_800.0
+
+    /// A time of the bus, which is in seconds; nil for none.
+    private static func milliseconds(_ seconds: JSON?) -> Int? {
+        guard let seconds = seconds?.double, (0..<latest).contains(seconds) else { return nil }
+        return Int((seconds * 1000).rounded())
+    }
+}
