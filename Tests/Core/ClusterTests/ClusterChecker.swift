@@ -23,10 +23,14 @@ struct ClusterChecker {
 
     func check() throws {
         if simulation.setup.hasNewerRules {
-            for node in simulation.nodes {
+            // Who lacks a replica applies nothing, and all who could give one have stopped.
+            for node in simulation.nodes where node.lack == nil {
                 guard case .newerRules? = node.stops.first else {
                     throw SimulationFailure("\(node.name) went on by rules that it does not know.")
                 }
+            }
+            guard simulation.nodes.contains(where: \.isStopped) else {
+                throw SimulationFailure("Nobody has met the later rules.")
             }
             return
         }
