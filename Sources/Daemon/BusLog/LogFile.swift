@@ -56,7 +56,7 @@ package final class LogFile {
     /// The write-ahead log by its name; nil in another storage.
     private let ahead: WriteAheadName?
     /// Last, so that the connection is closed before another owner can get the lock.
-    private let lock: LogLock?
+    var lock: LogLock?
 
     /// Opens the file for writing, and creates it, for its owner only, if there is none. A damaged file is moved aside,
     /// and what can be read of it is kept; `notices` says so.
@@ -209,20 +209,6 @@ package final class LogFile {
         end = LogFailure(.lost, path: path, "The log \(path) was closed; open it again.")
         let isWhole = checkpoints.runAll()
         if isWhole, let ahead, !ahead.isSame { ahead.remove() }
-    }
-
-    /// Ends the run and gives the file another name, beside it: what is there is not gone on with. Returns that name.
-    package func closeAside() throws(LogFailure) -> String {
-        try close()
-        var number = 1
-        while access("\(path).aside-\(number)", F_OK) == 0 { number += 1 }
-        let aside = "\(path).aside-\(number)"
-        guard rename(path, aside) == 0 else {
-            throw LogPlace.failure("can't be renamed; look at its directory", path, errno)
-        }
-        // Both are empty once the run has ended.
-        for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
-        return aside
     }
 
     /// Pages of 4 KiB in the write-ahead log after which they are moved into the file. Tests set fewer, so that

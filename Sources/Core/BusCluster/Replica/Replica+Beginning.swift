@@ -55,5 +55,7 @@ extension Replica {
         }
         hasBegun = true
         machine.epoch = beginning.epoch
+        // Whoever had left something on the machine whose history it is has gone.
+        for session in machine.sessionsInOrder { application.end(session) }
     }
 }

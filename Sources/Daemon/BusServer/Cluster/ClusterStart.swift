@@ -5,6 +5,7 @@ import BusJSON
 import BusLog
 import BusLogic
 import BusMachine
+import BusSource
 import EtcdLog
 import Logging
 import Systemd
@@ -63,24 +64,25 @@ struct ClusterStart {
         do throws(LogFailure) {
             return try body()
         } catch {
-            throw StartFailure(LogStart.code(of: error), "\(log.path.place): \(error.message)")
+            throw StartFailure(
+                LogStart.code(of: error), SourceError(error.message, at: log.path.place).description)
         }
     }
 
     // MARK: - The copy
 
     private struct Copy {
-        var file: LogFile
+        let file: LogFile
         /// Nil: nothing is here yet.
-        var replica: Replica?
+        let replica: Replica?
         /// What the file is to hold is not known before the shared log has been read.
-        var isNew: Bool
-        var cluster: String?
+        let isNew: Bool
     }
 
     private func openCopy() throws(LogFailure) -> Copy {
         let path = log.path.value
-        var file = try LogFile(path: path, sync: log.sync, bootID: BootID.read())
+        try LogFile.finishGivingWay(at: path)
+        let file = try LogFile(path: path, sync: log.sync, bootID: BootID.read())
         for notice in file.notices { logger.error("\(notice)", metadata: LogKind.logTrouble.metadata) }
         guard let owner = file.copyOf else { return try firstCopy(file) }
         guard owner.bus == settings.bus.value, owner.member == settings.member else {
@@ -90,13 +92,11 @@ struct ClusterStart {
             )
         }
         if let text = try file.recall(.discard), let discarded = DiscardedCopy(text) {
-            let (replaced, replica) = try setAside(file, discarded)
-            file = replaced
-            return Copy(file: file, replica: replica, isNew: true)
+            return try setAside(file, discarded)
         }
-        if file.epoch == nil { return Copy(file: file, replica: nil, isNew: true) }
         let replica = try LocalCopy.replica(
             in: path, knowing: configuration.knownTypes, hashSeed: seed, isWhole: false)
+        if file.epoch == nil { return Copy(file: file, replica: replica, isNew: true) }
         guard let replica, replica.machine.revision == file.lastRevision else {
             throw LogFailure(
                 .damaged, path: path,
@@ -137,27 +137,31 @@ struct ClusterStart {
     }
 
     /// Another file takes the place of a copy that can't go on. What is known of this member, and of what was lost, goes
-    /// along.
-    private func setAside(
-        _ file: LogFile, _ discarded: DiscardedCopy
-    ) throws(LogFailure) -> (LogFile, Replica?) {
+    /// along; so does what the copy has of the time before.
+    private func setAside(_ file: LogFile, _ discarded: DiscardedCopy) throws(LogFailure) -> Copy {
         let path = log.path.value
-        let facts = try [CopyFact.incarnation, .proof].map { (fact) throws(LogFailure) in
-            (fact, try file.recall(fact))
-        }
         var own: Replica?
         if let most = discarded.most {
             own = try LocalCopy.replica(
                 in: path, through: most, knowing: configuration.knownTypes, hashSeed: seed, isWhole: false)
         }
-        let aside = try file.closeAside()
+        let next = try LogFile(path: LogFile.next(of: path), sync: log.sync, bootID: BootID.read())
+        try next.becomeCopy(ofBus: settings.bus.value, member: settings.member)
+        for fact in [CopyFact.incarnation, .proof, .cluster] {
+            try next.remember(fact, try file.recall(fact))
+        }
+        if let own {
+            try ReplicaSnapshots.write(own.snapshot(), at: own.link.place) { (body) throws(LogFailure) in
+                try body(next)
+            }
+        }
+        try next.close()
+        let aside = try file.giveWay()
         logger.error(
             "this member takes another copy of the bus, because \(discarded.reason); what it had lies in \(aside)",
             metadata: LogKind.otherCopy.metadata)
-        let next = try LogFile(path: path, sync: log.sync, bootID: BootID.read())
-        try next.becomeCopy(ofBus: settings.bus.value, member: settings.member)
-        for (fact, value) in facts { try next.remember(fact, value) }
-        return (next, own)
+        return Copy(
+            file: try LogFile(path: path, sync: log.sync, bootID: BootID.read()), replica: own, isNew: true)
     }
 
     private func member(_ replica: Replica, _ file: LogFile) throws(LogFailure) -> ClusterMember {
@@ -176,28 +180,47 @@ struct ClusterStart {
         let wait = ClusterWait(coordinator, service, bell, isEnding)
         let beginning = ClusterBeginning(coordinator, configuration, types)
         let source = ReplicaSource(settings: settings, types: configuration.knownTypes, hashSeed: seed)
+        let had = LogFile.aside(of: log.path.value)
+        var told: Set<String> = []
         var isAsking = false
         try wait.until { () throws(StartFailure) in
             if let lack = coordinator.lack {
-                if !isAsking {
+                guard isAsking else {
                     coordinator.askMembers()
                     isAsking = true
-                } else if let members = coordinator.listed {
-                    isAsking = false
-                    let replica = source.replica(from: members, least: lack.least) { [logger] in
-                        logger.warning("\($0)", metadata: LogKind.otherCopy.metadata)
-                    }
-                    if let replica, replica.link.place <= lack.most ?? .max {
-                        coordinator.begin(with: replica)
-                    } else {
-                        wait.pause()
-                    }
+                    return false
+                }
+                guard let members = coordinator.listed else { return false }
+                isAsking = false
+                let replica = source.replica(from: members, least: lack.least) { [logger] reason in
+                    guard told.insert(reason).inserted else { return }
+                    logger.warning("\(reason)", metadata: LogKind.otherCopy.metadata)
+                }
+                if let replica, replica.link.place <= lack.most ?? .max {
+                    coordinator.begin(with: replica)
+                } else if lack.most != nil {
+                    // What the log still has may do from its beginning.
+                    coordinator.begin(with: LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed))
+                } else {
+                    wait.pause()
                 }
                 return false
             }
+            let (member, replica) = (coordinator.member, coordinator.member.replica)
+            if let had, member.isCaughtUp, !replica.hasBegun { throw emptyLog(had) }
             beginning.offerIfDue()
-            return coordinator.member.isCaughtUp && coordinator.member.replica.hasBegun
+            return member.isCaughtUp && replica.hasBegun
         }
+    }
+
+    /// Nobody wants an empty bus in the place of one that this member has had.
+    private func emptyLog(_ had: String) -> StartFailure {
+        StartFailure(
+            .configuration,
+            SourceError(
+                "The shared log of the bus \(settings.bus.value) is empty, and this member has had the bus: it lies in \(had). Restore etcd from a backup, or name the right one; or make that file a bus of its own with --restore \(had), and begin the bus with it by --cluster-init; or move it away, to begin an empty bus.",
+                at: settings.place
+            ).description)
     }
 
     // MARK: - Serving

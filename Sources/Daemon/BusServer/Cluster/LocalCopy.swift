@@ -111,11 +111,11 @@ struct DiscardedCopy: Equatable {
         self.reason = reason
     }
 
-    var text: String { "\(most ?? -1) \(reason)" }
+    var text: String { "\(most.map(String.init) ?? "-") \(reason)" }
 
     init?(_ text: String) {
         let parts = text.split(separator: " ", maxSplits: 1)
-        guard let first = parts.first, let most = Int(first) else { return nil }
-        self.init(most: most < 0 ? nil : most, reason: parts.count > 1 ? String(parts[1]) : "")
+        guard let first = parts.first else { return nil }
+        self.init(most: Int(first), reason: parts.count > 1 ? String(parts[1]) : "")
     }
 }

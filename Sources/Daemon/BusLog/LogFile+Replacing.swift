@@ -1,0 +1,50 @@
+import Glibc
+
+/// Another file takes the place of one that is not gone on with, which is kept beside it. At any moment there is one of
+/// them that knows what has to be known.
+extension LogFile {
+    /// Where the next file is made, before it takes the place.
+    package static func next(of path: String) -> String { path + ".next" }
+
+    private static func aside(of path: String, _ number: Int) -> String { "\(path).aside-\(number)" }
+
+    /// Where the last file lies that was moved aside; nil: none was.
+    package static func aside(of path: String) -> String? {
+        var number = 0
+        while access(aside(of: path, number + 1), F_OK) == 0 { number += 1 }
+        return number == 0 ? nil : aside(of: path, number)
+    }
+
+    /// Ends the run, moves the file aside and gives its name to the next one, which is complete and closed. It must not be
+    /// used afterwards. Returns where what was there lies.
+    package func giveWay() throws(LogFailure) -> String {
+        try close()
+        var number = 1
+        while access(Self.aside(of: path, number), F_OK) == 0 { number += 1 }
+        let aside = Self.aside(of: path, number)
+        try Self.rename(path, aside)
+        // Both are empty once the run has ended.
+        for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+        try Self.rename(Self.next(of: path), path)
+        unlink(Self.next(of: path) + "-lock")
+        lock = nil
+        return aside
+    }
+
+    /// Before a file is opened: completes what a crash has cut short, or forgets what had not got far enough.
+    package static func finishGivingWay(at path: String) throws(LogFailure) {
+        let next = next(of: path)
+        guard access(next, F_OK) == 0 else { return }
+        if access(path, F_OK) == 0 {
+            for suffix in ["", "-wal", "-shm", "-lock"] { unlink(next + suffix) }
+        } else {
+            try rename(next, path)
+        }
+    }
+
+    private static func rename(_ from: String, _ to: String) throws(LogFailure) {
+        guard Glibc.rename(from, to) == 0 else {
+            throw LogPlace.failure("can't be renamed; look at its directory", from, errno)
+        }
+    }
+}
