@@ -392,8 +392,7 @@ public final class RequestReader {
         ("cause", .cause), ("token", .token), ("client", .client), ("dryRun", .dryRun),
         ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),
         ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
-        ("ifMissing", .ifMissing), ("ifRevision", .ifRevision), ("in", .in), ("at", .at), ("fresh", .fresh),
-        ("leave", .leave), ("offset", .offset),
+        ("ifMissing", .ifMissing), ("ifRevision", .ifRevision), ("in", .in), ("at", .at),
         ("timer", .timer), ("ttl", .ttl), ("version", .version), ("session", .session),
         ("linger", .linger), ("leave", .leave), ("fresh", .fresh), ("offset", .offset),
     ]
