@@ -207,6 +207,12 @@ let package = Package(
             dependencies: [
                 "BusCluster", "BusJSON", "CCurl", "EtcdLog", "TestCertificates", "TestEtcd", "TestSupport",
             ]),
+        // Daemons that share one bus, on an etcd of three servers: all are killed, stopped and cut off.
+        .testTarget(
+            name: "ClusterDaemonTests",
+            dependencies: [
+                "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
+            ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
         .testTarget(
             name: "BusTypesTests",
@@ -294,9 +300,8 @@ let floors = [
     "Tests/Daemon": [
         "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "AccessTests", "HostileClientTests",
         "SimulationTests",
-        "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "DurabilityTests", "SystemdTests",
-        "BusServerTests",
-        "FluxBusDaemonTests",
+        "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
+        "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
     "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
     "Tests/Tools": ["TypeCodeTests", "FluxBusCommandTests"],

@@ -9,10 +9,15 @@ package final class Relay: Sendable {
         /// What streams of changes bring.
         case watches
         case everything
+        /// Everything, until it is mended: then it comes.
+        case late
     }
 
     private struct Contents {
         var held = Held.nothing
+        /// So many milliseconds later everything comes back.
+        var delay: Int32 = 0
+        var isCut = false
         var descriptors: Set<Int32> = []
         var isEnded = false
     }
@@ -74,6 +79,29 @@ package final class Relay: Sendable {
 
     package func hold(_ held: Held) { contents.withLock { $0.held = held } }
 
+    /// Everything comes back so much later.
+    package func delay(milliseconds: Int32) { contents.withLock { $0.delay = milliseconds } }
+
+    /// Cuts all connections, and ends further ones at once until it is mended.
+    package func cut() {
+        contents.withLock { contents in
+            contents.isCut = true
+            for descriptor in contents.descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        }
+    }
+
+    /// Lets everything through again. Connections that lack something end: no network leaves out a part.
+    package func mend() {
+        contents.withLock { contents in
+            switch contents.held {
+            case .watches, .everything:
+                for descriptor in contents.descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) }
+            case .nothing, .late: break
+            }
+            (contents.held, contents.isCut) = (.nothing, false)
+        }
+    }
+
     /// Cuts all connections, and takes no further ones.
     package func end() {
         contents.withLock { contents in
@@ -87,7 +115,7 @@ package final class Relay: Sendable {
     private func take(_ client: Int32) {
         let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         let isReady = contents.withLock { contents in
-            guard !contents.isEnded else { return false }
+            guard !contents.isEnded, !contents.isCut else { return false }
             contents.descriptors.formUnion([client, server])
             return true
         }
@@ -109,14 +137,24 @@ package final class Relay: Sendable {
             connection.endDirection { self?.forget($0) }
         }
         Thread.detachNewThread { [weak self] in
-            Self.pump(server, client) { [weak self] _ in
-                switch self?.contents.withLock({ $0.held }) {
-                case .nothing?: true
-                case .watches?: !connection.isWatch.withLock { $0 }
-                case .everything?, nil: false
-                }
-            }
+            Self.pump(server, client) { [weak self] _ in self?.passes(connection) ?? false }
             connection.endDirection { self?.forget($0) }
+        }
+    }
+
+    /// Whether what has come from the server goes on to the client; it may wait for that.
+    private func passes(_ connection: Connection) -> Bool {
+        let delay = contents.withLock { $0.delay }
+        if delay > 0 { poll(nil, 0, delay) }
+        while true {
+            let (held, isEnded) = contents.withLock { ($0.held, $0.isEnded) }
+            switch held {
+            case .nothing: return true
+            case .watches: return !connection.isWatch.withLock { $0 }
+            case .everything: return false
+            case .late: if isEnded { return false }
+            }
+            poll(nil, 0, 5)
         }
     }
 

@@ -2,20 +2,22 @@ import CLinux
 import Glibc
 
 /// A client as simple as `nc`: it sends lines and waits for lines, and gives up after twenty seconds without any, which is
-/// more than a busy machine needs.
+/// more than a busy machine needs, if nothing else is said.
 package final class LineClient {
     package typealias Failure = Sockets.Failure
 
-    private static let patience = 20
+    private let patience: Int
     private let stream: LineStream
     private let isResetAnEnd: Bool
 
     /// - Parameters:
     ///   - address: `unix:/path` or `tcp:127.0.0.1:port`, as a bus tells its addresses.
     ///   - isResetAnEnd: A reset counts as an end: the other side may be killed with bytes unread.
-    package init(_ address: String, isResetAnEnd: Bool = false) throws {
+    ///   - patience: It gives up after so many seconds in which nothing comes.
+    package init(_ address: String, isResetAnEnd: Bool = false, patience: Int = 20) throws {
+        self.patience = patience
         stream = LineStream(try Sockets.connect(to: address))
-        stream.limitWaiting(toSeconds: Self.patience)
+        stream.limitWaiting(toSeconds: patience)
         self.isResetAnEnd = isResetAnEnd
     }
 
@@ -47,7 +49,7 @@ package final class LineClient {
         switch receive() {
         case .line(let line): return line
         case .end: return nil
-        case .nothing: throw Failure("No line came within \(Self.patience) seconds.")
+        case .nothing: throw Failure("No line came within \(patience) seconds.")
         case .broken(ECONNRESET) where isResetAnEnd: return nil
         case .broken(let code): throw Failure("recv: \(String(cString: strerror(code)))")
         }
@@ -81,7 +83,7 @@ package final class LineClient {
     package func read(_ most: Int) throws -> Bool {
         switch stream.read(most) {
         case .broken(let code): throw Failure("recv: \(String(cString: strerror(code)))")
-        case .nothing: throw Failure("Nothing came within \(Self.patience) seconds.")
+        case .nothing: throw Failure("Nothing came within \(patience) seconds.")
         case .end: return false
         case .line, nil: return true
         }

@@ -1,24 +1,24 @@
 import BusJSON
 
 /// A client's copy of the states, kept by the protocol page's one rule and by nothing of the bus's own code.
-struct ContractMirror {
-    struct Broken: Error { let line: JSON }
+package struct ContractMirror {
+    package struct Broken: Error { package let line: JSON }
 
-    private(set) var states: [String: JSON] = [:]
-    private(set) var revision: Int?
+    package private(set) var states: [String: JSON] = [:]
+    package private(set) var revision: Int?
     private var isOpen = false
 
     /// Goes on from a revision seen before, or from the reply of a subscription without a first state.
-    init(states: [String: JSON] = [:], revision: Int? = nil) {
+    package init(states: [String: JSON] = [:], revision: Int? = nil) {
         self.states = states
         self.revision = revision
     }
 
-    mutating func take(_ lines: [JSON]) throws {
+    package mutating func take(_ lines: [JSON]) throws {
         for line in lines { try take(line) }
     }
 
-    mutating func take(_ line: JSON) throws {
+    package mutating func take(_ line: JSON) throws {
         guard let event = line["event"]?.string else { return }
         if event == "bookmark" { revision = line["revision"]?.int }
         guard event == "change" else { return }

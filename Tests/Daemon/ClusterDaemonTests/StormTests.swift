@@ -1,0 +1,106 @@
+import BusJSON
+import Foundation
+import TestEtcd
+import TestSupport
+import Testing
+
+/// A bus over three machines under load, while what it stands on fails: whatever was acknowledged is there once, on all members
+/// and in all copies, in an order that agrees with time.
+@Suite(.serialized, .enabled(if: TestEtcd.isInstalled, "\(TestEtcd.isMissing)"))
+struct StormTests {
+    /// `FLUXBUS_STORM_SECONDS` has the length of the long one.
+    private static let long = ProcessInfo.processInfo.environment["FLUXBUS_STORM_SECONDS"].flatMap(
+        Double.init)
+    private static let seed =
+        ProcessInfo.processInfo.environment["FLUXBUS_STORM_SEED"].flatMap { UInt64($0) }
+        ?? UInt64.random(in: 1...999_999)
+
+    @Test func shortStormLosesAndDoublesNothing() throws {
+        try run(seconds: 8, clients: 9)
+    }
+
+    @Test(.enabled(if: long != nil, "FLUXBUS_STORM_SECONDS=60 runs it."))
+    func longStormLosesAndDoublesNothing() throws {
+        try run(seconds: Self.long ?? 60, clients: 30)
+    }
+
+    private func run(seconds: Double, clients: Int) throws {
+        let seed = Self.seed
+        let cluster = try TestCluster(["a", "b", "c"])
+        let load = ClusterLoad(cluster, clients: clients, seed: seed)
+        let mirrors = (0..<4).map { RoamingMirror(cluster, number: 50 + $0, seed: seed &+ 100 &+ UInt64($0)) }
+        var storm = ClusterStorm(cluster, load, seed: seed &+ 1)
+        let began = Date()
+        do {
+            try storm.rage(seconds: seconds)
+            let raged = Date().timeIntervalSince(began)
+            let operations = try load.finish()
+            let wills = operations.filter { $0.kind == .will && !$0.answers.isEmpty }.map(\.mark)
+            let rest = try cluster.settle(wills: Set(wills))
+            try check(cluster, load, operations, rest, mirrors, seed)
+            report(cluster, load, operations, rest, mirrors, storm, raged, seed)
+        } catch {
+            try? keepEvidence(cluster)
+            throw TestCluster.Failure(description: "Seed \(seed): \(error)")
+        }
+    }
+
+    private func check(
+        _ cluster: TestCluster, _ load: ClusterLoad, _ operations: [BusOperation],
+        _ rest: TestCluster.Rest, _ mirrors: [RoamingMirror], _ seed: UInt64
+    ) throws {
+        let checker = HistoryChecker(operations, .init(rest.ledgers, revision: rest.revision))
+        #expect(checker.lost == 0, "seed \(seed)")
+        #expect(checker.doubled == 0, "seed \(seed)")
+        #expect(checker.problems.prefix(10) == [], "\(checker.problems.count) problems, seed \(seed)")
+        #expect(load.epochs == [rest.epoch], "seed \(seed)")
+        for mirror in mirrors {
+            let states = try mirror.finish(at: rest.revision)
+            #expect(states == rest.ledgers, "a mirror differs, seed \(seed)")
+            #expect(mirror.problems == [], "seed \(seed)")
+        }
+        let histories = try cluster.members.map { try $0.history(last: 2000, of: rest.revision) }
+        #expect(Set(histories).count == 1, "seed \(seed)")
+        for member in cluster.members {
+            // Killed by this test, or started again by itself.
+            let odd = member.daemon.exits.filter { $0 != -SIGKILL && $0 != 75 }
+            #expect(odd == [], "member \(member.name), seed \(seed):\n\(member.messages.suffix(2000))")
+            #expect(!member.messages.contains("Fatal error"), "seed \(seed)")
+        }
+        if load.figures.answered < 50 || !checker.problems.isEmpty { try keepEvidence(cluster) }
+        #expect(load.figures.answered > 50)
+    }
+
+    private func report(
+        _ cluster: TestCluster, _ load: ClusterLoad, _ operations: [BusOperation],
+        _ rest: TestCluster.Rest, _ mirrors: [RoamingMirror], _ storm: ClusterStorm, _ seconds: Double,
+        _ seed: UInt64
+    ) {
+        let figures = load.figures
+        let checker = HistoryChecker(operations, .init(rest.ledgers, revision: rest.revision))
+        let outages = storm.happened.sorted { $0.key < $1.key }.map { name, what in
+            "  \(what.count) × \(name): at most \(String(format: "%.1f", what.outage)) s without an answer"
+        }
+        let exits = cluster.members.map { "\($0.name) \($0.daemon.exits.filter { $0 != -SIGKILL })" }
+        print(
+            """
+            Storm of \(Int(seconds)) s, seed \(seed): \(figures.answered) answered, \
+            \(operations.count(where: \.commits)) to commit, revision \(rest.revision); lost \(checker.lost), \
+            doubled \(checker.doubled), unknown and there \(checker.unknown.there), not there \
+            \(checker.unknown.absent); unavailable \(figures.unavailable), connections lost \
+            \(figures.connectionsLost), duplicates \(figures.duplicates), mirrors resumed \
+            \(mirrors.map(\.resumptions).reduce(0, +)), reset \(mirrors.map(\.resets).reduce(0, +)); \
+            exits \(exits)
+            \(outages.joined(separator: "\n"))
+            """)
+    }
+
+    /// What the members said, for who looks for the reason: in the directory that `FLUXBUS_STORM_EVIDENCE` names.
+    private func keepEvidence(_ cluster: TestCluster) throws {
+        guard let folder = ProcessInfo.processInfo.environment["FLUXBUS_STORM_EVIDENCE"] else { return }
+        for member in cluster.members {
+            try member.messages.write(
+                toFile: "\(folder)/\(member.name).messages", atomically: true, encoding: .utf8)
+        }
+    }
+}

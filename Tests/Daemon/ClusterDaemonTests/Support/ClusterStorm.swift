@@ -1,0 +1,94 @@
+import Foundation
+import TestEtcd
+import TestSupport
+
+/// What befalls a bus over several machines: members and servers that are killed, stopped and cut off, one or two at a time, so
+/// that most servers are there.
+struct ClusterStorm {
+    private let cluster: TestCluster
+    private let load: ClusterLoad
+    private var random: SeededGenerator
+    private var round = 0
+    /// How often what has happened, and for how long nobody was answered then at most, in seconds.
+    private(set) var happened: [String: (count: Int, outage: Double)] = [:]
+
+    init(_ cluster: TestCluster, _ load: ClusterLoad, seed: UInt64) {
+        self.cluster = cluster
+        self.load = load
+        random = SeededGenerator(seed: seed)
+    }
+
+    private enum Fault: String, CaseIterable {
+        case memberKilled = "member killed"
+        case memberStopped = "member stopped"
+        case memberCut = "member cut off"
+        case memberStalled = "member's answers held back"
+        case memberBlind = "member's watch silent"
+        case memberDeaf = "member half cut off"
+        case memberSlow = "member far away"
+        case serverKilled = "server killed"
+        case serverStopped = "server stopped"
+    }
+
+    private static let pairs: [(Fault, Fault)] = [
+        (.memberKilled, .serverKilled), (.memberCut, .serverStopped), (.memberStopped, .serverKilled),
+    ]
+
+    /// Lets things happen for so many seconds; then everything is as it should be.
+    mutating func rage(seconds: Double) throws {
+        let end = Date().addingTimeInterval(seconds)
+        _ = load.takeLongestGap()
+        while Date() < end {
+            // Each once before one comes again.
+            let all = Fault.allCases.count + Self.pairs.count
+            let choice = round % all
+            round += 1
+            let faults =
+                choice < Fault.allCases.count
+                ? [Fault.allCases[(choice * 4) % Fault.allCases.count]]
+                : { [$0.0, $0.1] }(Self.pairs[choice - Fault.allCases.count])
+            let name = faults.map(\.rawValue).joined(separator: " and ")
+            let member = Int.random(in: 0..<cluster.members.count, using: &random)
+            let server = Int.random(in: 0..<cluster.etcd.endpoints.count, using: &random)
+            for fault in faults { begin(fault, member, server) }
+            // Shorter than a lease or longer.
+            pass(seconds: Bool.random(using: &random) ? 0.4 : Double.random(in: 0.4..<4, using: &random), end)
+            for fault in faults { try self.end(fault, member, server) }
+            pass(seconds: Double.random(in: 0.2..<1, using: &random), end)
+            let (count, outage) = happened[name] ?? (0, 0)
+            happened[name] = (count + 1, max(outage, load.takeLongestGap()))
+        }
+    }
+
+    private func pass(seconds: Double, _ end: Date) {
+        let until = min(end, Date().addingTimeInterval(seconds))
+        while Date() < until { poll(nil, 0, 10) }
+    }
+
+    private func begin(_ fault: Fault, _ member: Int, _ server: Int) {
+        let member = cluster.members[member]
+        switch fault {
+        case .memberKilled: member.daemon.kill()
+        case .memberStopped: member.daemon.signal(SIGSTOP)
+        case .memberCut: member.cut()
+        case .memberStalled: member.hold(.late)
+        case .memberBlind: member.hold(.watches)
+        case .memberDeaf: member.hold(.everything)
+        case .memberSlow: member.delay(milliseconds: 40)
+        case .serverKilled: cluster.etcd.kill(server)
+        case .serverStopped: cluster.etcd.signal(server, SIGSTOP)
+        }
+    }
+
+    private func end(_ fault: Fault, _ member: Int, _ server: Int) throws {
+        let member = cluster.members[member]
+        switch fault {
+        case .memberKilled: try member.start()
+        case .memberStopped: member.daemon.signal(SIGCONT)
+        case .memberCut, .memberStalled, .memberBlind, .memberDeaf: member.mend()
+        case .memberSlow: member.delay(milliseconds: 0)
+        case .serverKilled: try cluster.etcd.start(server)
+        case .serverStopped: cluster.etcd.signal(server, SIGCONT)
+        }
+    }
+}

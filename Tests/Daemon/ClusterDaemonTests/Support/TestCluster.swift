@@ -1,0 +1,140 @@
+import BusJSON
+import Foundation
+import TestEtcd
+import TestFiles
+import TestServer
+
+/// One bus over several machines, all of them this one: etcd servers, and a daemon for each member, between which relays
+/// stand that can be cut.
+final class TestCluster: Sendable {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let etcd: TestEtcd
+    let members: [TestMember]
+    /// Tokens of clients over TCP: `c0`, `c1` and so on.
+    static let tokens = 64
+
+    /// Starts the servers and the members, and returns once the bus serves on each of them.
+    init(_ names: [String], servers: Int = 3, lease: String = "2s", bus: String = "home") throws {
+        let etcd = try TestEtcd(servers: servers)
+        self.etcd = etcd
+        members = try names.map { try TestMember($0, etcd, bus: bus, lease: lease) }
+        for member in members { try member.start() }
+        for member in members { try member.waitUntilAttached() }
+    }
+
+    subscript(name: String) -> TestMember { members.first { $0.name == name }! }
+
+    /// Tries until there is something; fails with what stands behind `what` after a time.
+    static func wait<Found>(
+        _ what: @autoclosure () -> String, seconds: Double = 30, _ find: () throws -> Found?
+    ) throws -> Found {
+        let deadline = Date().addingTimeInterval(seconds)
+        while true {
+            if let found = try find() { return found }
+            if Date() > deadline { throw Failure(description: "There is no \(what()) in \(seconds) s.") }
+            poll(nil, 0, 10)
+        }
+    }
+
+    static func wait(
+        until what: @autoclosure () -> String, seconds: Double = 30, _ holds: () throws -> Bool
+    ) throws {
+        let _: Bool = try wait(what(), seconds: seconds) { try holds() ? true : nil }
+    }
+}
+
+/// A member of a bus over several machines: a daemon with its own directory and its own way to each etcd server.
+final class TestMember: Sendable {
+    let name: String
+    let directory = TemporaryDirectory()
+    /// To each server of the etcd.
+    let relays: [Relay]
+    let daemon: SupervisedProgram
+    private let port: UInt16
+
+    /// As which a daemon wants to be started again: it takes another copy of the bus, or begins with a new history.
+    private static let again: Set<Int32> = [70, 75]
+
+    init(
+        _ name: String, _ etcd: TestEtcd, bus: String, lease: String = "2s", arguments: [String] = []
+    ) throws {
+        self.name = name
+        relays = try etcd.endpoints.map { try Relay(to: $0) }
+        port = try FreePorts.take(1)[0]
+        try directory.write(
+            "tokens", (0..<TestCluster.tokens).map { "c\($0) \(Self.token($0))\n" }.joined())
+        for (file, text) in ClusterTypes.files { try directory.write("types/\(file)", text) }
+        try directory.write(
+            "fluxbusd.yaml",
+            """
+            listen:
+              - unix: s
+              - tcp: 127.0.0.1:\(port)
+            tokens: tokens
+            types: types
+            stores: [\(ClusterTypes.stores.joined(separator: ", "))]
+            log: { path: bus.sqlite }
+            cluster:
+              bus: \(bus)
+              etcd: [\(relays.map(\.endpoint).joined(separator: ", "))]
+              member: \(name)
+              advertise: "unix:\(directory.path)/s"
+              lease: \(lease)
+            """)
+        daemon = SupervisedProgram(
+            [RunningProgram.path(of: "fluxbusd"), "--config", "\(directory.path)/fluxbusd.yaml"] + arguments,
+            messages: "\(directory.path)/messages", again: Self.again)
+    }
+
+    static func token(_ number: Int) -> String { "0123456789abcdef-\(number)" }
+
+    /// For users of this machine: root, and the daemon's own user.
+    var address: String { "unix:\(directory.path)/s" }
+    /// For clients that may go to another member with the same identity.
+    var remote: String { "tcp:127.0.0.1:\(port)" }
+
+    func start() throws { try daemon.start() }
+
+    /// What it has said so far.
+    var messages: String {
+        (try? String(contentsOfFile: "\(directory.path)/messages", encoding: .utf8)) ?? ""
+    }
+
+    /// An operator's connection.
+    func client() throws -> LineClient { try LineClient(address, isResetAnEnd: true) }
+
+    /// A connection with a token, once there is one.
+    func client(token number: Int, patience: Int = 20) throws -> LineClient {
+        let client = try LineClient(remote, isResetAnEnd: true, patience: patience)
+        let reply = try client.ask(#"{"op":"hello","token":"\#(Self.token(number))"}"#)
+        guard reply.contains(#""ok":true"#) else { throw TestCluster.Failure(description: reply) }
+        return client
+    }
+
+    /// What a ping says of the member; nil while nobody answers.
+    var condition: JSON? {
+        guard let client = try? LineClient(address, isResetAnEnd: true, patience: 3),
+            let reply = try? client.ask(#"{"op":"ping"}"#)
+        else { return nil }
+        return (try? JSON(parsing: reply))?["cluster"]
+    }
+
+    var isAttached: Bool { condition?["attached"] == true }
+
+    func waitUntilAttached(seconds: Double = 30) throws {
+        try TestCluster.wait(
+            until: "member \(name) that is attached; exits \(daemon.exits), messages:\n\(messages)",
+            seconds: seconds
+        ) { isAttached }
+    }
+
+    // MARK: - The ways to the shared log
+
+    func cut() { for relay in relays { relay.cut() } }
+    func mend() { for relay in relays { relay.mend() } }
+    func hold(_ held: Relay.Held) { for relay in relays { relay.hold(held) } }
+    func delay(milliseconds: Int32) { for relay in relays { relay.delay(milliseconds: milliseconds) } }
+}

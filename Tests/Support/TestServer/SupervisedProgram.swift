@@ -1,0 +1,138 @@
+import Foundation
+import Synchronization
+
+/// A program that is started again when it exits with certain codes, as a service manager does. What it says goes to a file.
+/// It is killed when it is let go, and with the process at the latest.
+package final class SupervisedProgram: Sendable {
+    private let runs: Runs
+
+    /// - Parameters:
+    ///   - words: Its path and its arguments.
+    ///   - messages: The file to whose end its messages go.
+    ///   - again: Exit codes after which it is started again.
+    package init(_ words: [String], messages: String, again: Set<Int32>) {
+        runs = Runs(words, messages, again)
+    }
+
+    deinit { kill() }
+
+    /// With what it has exited, in order; the number of the signal, negative, where one has ended it.
+    package var exits: [Int32] { runs.contents.withLock { $0.exits } }
+    package var isRunning: Bool { runs.contents.withLock { $0.process != nil } }
+
+    /// Starts it, unless it runs.
+    package func start() throws {
+        try runs.contents.withLock { contents in
+            contents.isWanted = true
+            guard !contents.isWatched else { return }
+            contents.process = try runs.spawn()
+            contents.isWatched = true
+            Thread.detachNewThread { [runs] in runs.watch() }
+        }
+    }
+
+    package func signal(_ number: Int32) { runs.signal(number) }
+
+    /// Ends it as a crash does, and returns when it is gone. It is not started again.
+    package func kill() { runs.end(SIGKILL) }
+
+    /// Ends it as a service manager does; its exit code. It is not started again.
+    @discardableResult
+    package func stop() -> Int32? {
+        runs.end(SIGTERM)
+        return exits.last
+    }
+}
+
+/// The runs of one program: what its owner and the thread that waits for its exits share.
+private final class Runs: Sendable {
+    struct Contents {
+        var process: pid_t?
+        /// Whether it is to be started again.
+        var isWanted = false
+        /// Whether a thread waits for its exit.
+        var isWatched = false
+        var exits: [Int32] = []
+    }
+
+    let contents = Mutex(Contents())
+    private let words: [String]
+    private let messages: String
+    private let again: Set<Int32>
+
+    /// Between an exit and the next start, in milliseconds.
+    private static let pause: Int32 = 100
+
+    /// Those that run, so that none outlives the process.
+    private static let running: Mutex<Set<pid_t>> = {
+        atexit { for process in Runs.running.withLock({ $0 }) { Glibc.kill(process, SIGKILL) } }
+        return Mutex([])
+    }()
+
+    init(_ words: [String], _ messages: String, _ again: Set<Int32>) {
+        self.words = words
+        self.messages = messages
+        self.again = again
+    }
+
+    func signal(_ number: Int32) {
+        contents.withLock { if let process = $0.process { Glibc.kill(process, number) } }
+    }
+
+    func end(_ number: Int32) {
+        contents.withLock { contents in
+            contents.isWanted = false
+            if let process = contents.process { Glibc.kill(process, number) }
+        }
+        while contents.withLock({ $0.isWatched }) { poll(nil, 0, 5) }
+    }
+
+    func watch() {
+        while let process = contents.withLock({ $0.process }) {
+            var information = siginfo_t()
+            // It stays until it is known here that it is gone, so that nobody else's process is signalled.
+            while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            let code = noteExit(of: process)
+            if again.contains(code) { poll(nil, 0, Self.pause) }
+            let goesOn = contents.withLock { contents in
+                contents.process = contents.isWanted && again.contains(code) ? try? spawn() : nil
+                contents.isWatched = contents.process != nil
+                return contents.isWatched
+            }
+            if !goesOn { return }
+        }
+    }
+
+    private func noteExit(of process: pid_t) -> Int32 {
+        defer { Self.running.withLock { _ = $0.remove(process) } }
+        return contents.withLock { contents in
+            var status: Int32 = 0
+            while waitpid(process, &status, 0) < 0, errno == EINTR {}
+            contents.process = nil
+            let code = status & 0x7f == 0 ? (status >> 8) & 0xff : -(status & 0x7f)
+            contents.exits.append(code)
+            return code
+        }
+    }
+
+    func spawn() throws -> pid_t {
+        var arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+        var files = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&files)
+        defer { posix_spawn_file_actions_destroy(&files) }
+        for descriptor in 0...1 as ClosedRange<Int32> {
+            posix_spawn_file_actions_addopen(&files, descriptor, "/dev/null", O_RDWR, 0)
+        }
+        posix_spawn_file_actions_addopen(&files, 2, messages, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        // A pipe of another test, held open by it, would never end.
+        for descriptor in 3..<1024 as Range<Int32> { posix_spawn_file_actions_addclose(&files, descriptor) }
+        var process: pid_t = 0
+        guard posix_spawn(&process, words[0], &files, nil, &arguments, &environment) == 0 else {
+            throw Sockets.Failure("\(words[0]) can't be started.")
+        }
+        Self.running.withLock { _ = $0.insert(process) }
+        return process
+    }
+}
