@@ -59,7 +59,8 @@ let package = Package(
             dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState", "COpenSSL"]),
         // Who is notified: connections, subscriptions, what waits for the log. Pure and synchronous.
         .target(
-            name: "BusEngine", dependencies: ["BusCluster", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
+            name: "BusEngine",
+            dependencies: ["BusCluster", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
         // libcurl, which carries requests to etcd: connections kept open, streams, TLS with certificates, on one thread.

@@ -66,7 +66,8 @@ import Testing
     @Test func linesThatAreAlikeAreWrittenShort() throws {
         let by = ClusterEntry.daemon
         let entries = (0..<1000).map { number in
-            let line = #"{"op":"dispatch","store":"counter/main","action":"add","payload":{"by":1},"id":\#(number)}"#
+            let line =
+                #"{"op":"dispatch","store":"counter/main","action":"add","payload":{"by":1},"id":\#(number)}"#
             return ClusterEntry(session: 1, by: by, .request(Array(line.utf8)))
         }
         let evidence = Evidence(epoch: "e", link: .beginning)

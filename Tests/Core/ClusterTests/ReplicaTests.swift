@@ -104,10 +104,20 @@ import Testing
             try Replica(restoring: $0, hashSeed: 1)
         }
         #expect(!restored.hasBegun)
-        _ = try bringer.apply(beginning(begun, number: 1))
+        // What comes before it is the same for all, whatever they have.
+        let quiet = ProposalContent(
+            clock: ClusterSimulation.begin, evidence: Evidence(epoch: "", link: .beginning), entries: [])
+        let first = OrderedEntry(
+            place: 2, .proposal(ProposalName(member: "m", incarnation: 1, number: 1), quiet.encoded))
+        _ = try bringer.apply(first)
+        let early = try unbegun(StateMachine(types: [], epoch: "", hashSeed: 1))
+        _ = try early.apply(first)
+        #expect(early.link == bringer.link)
+        _ = try bringer.apply(beginning(begun, number: 2))
         #expect(bringer.hasBegun)
         for other in [
-            StateMachine(types: [], epoch: "", hashSeed: 1), StateMachine(types: [], epoch: "e9", hashSeed: 1),
+            StateMachine(types: [], epoch: "", hashSeed: 1),
+            StateMachine(types: [], epoch: "e9", hashSeed: 1),
         ] {
             let replica = try unbegun(other)
             #expect(throws: ReplicaStop.otherBeginning(place: 2)) {

@@ -177,7 +177,9 @@ private struct Alike: Equatable {
         var first = 0
         while first < most, before[first] == line[first] { first += 1 }
         var last = 0
-        while last < most - first, before[before.count - 1 - last] == line[line.count - 1 - last] { last += 1 }
+        while last < most - first, before[before.count - 1 - last] == line[line.count - 1 - last] {
+            last += 1
+        }
         guard first + last >= Self.least else { return nil }
         self.first = first
         self.last = last

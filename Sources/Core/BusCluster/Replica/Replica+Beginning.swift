@@ -47,6 +47,14 @@ extension Replica {
         }
     }
 
+    /// Whether the bus begins with a proposal.
+    func begins(with content: ProposalContent) -> Bool {
+        !hasBegun
+            && content.entries.contains {
+                if case .configure(let text) = $0.command { BusBeginning(text) != nil } else { false }
+            }
+    }
+
     /// The bus begins, if an entry says so. Of several that say it the first one counts.
     func begin(asSaidBy text: [UInt8]) throws(RequestError) {
         guard let beginning = BusBeginning(text) else { return }

@@ -28,7 +28,10 @@ extension Replica {
             beginEpoch(input, after: content.evidence, by: name.member, &effects)
             if !omitted.contains(.voidAfterLoss) { return effects.void = .lostLog }
         }
-        effects.clockAhead = advance(to: content.clock, of: name.member)
+        // Before the bus has begun, replicas agree on nothing but that.
+        if hasBegun || begins(with: content) {
+            effects.clockAhead = advance(to: content.clock, of: name.member)
+        }
         if !omitted.contains(.dueBeforeEntries) { carryOutDue() }
         for entry in content.entries { effects.outcomes.append(carryOut(entry, of: name.member)) }
         if omitted.contains(.dueBeforeEntries) { carryOutDue() }
@@ -85,6 +88,7 @@ extension Replica {
 
     /// Carries out what is due, as much as one turn may.
     private func carryOutDue() {
+        guard hasBegun else { return }
         var left = ClusterLimits.due
         while left > 0, let session = sessions.takeDue(at: machine.time) {
             if let session = machine.session(session) { application.end(session) }

@@ -108,7 +108,9 @@ package final class Replica {
     }
 
     private func output(behind before: ChainHash, _ effects: Effects) -> ChainHash {
-        before.next { digest in
+        // What a machine brings along is compared when the bus begins with it.
+        if !hasBegun { return before.next { $0.add(0) } }
+        return before.next { digest in
             sink.takeOutput { output in
                 digest.add(output.count)
                 digest.add(output)

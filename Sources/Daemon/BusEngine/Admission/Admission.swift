@@ -64,9 +64,11 @@ final class Admission {
         return uid == 0 || uid == ownUID
     }
 
-    func requireOperator(_ principal: Principal) throws(RequestError) {
+    func requireOperator(
+        _ principal: Principal, to verb: String = "reload definitions"
+    ) throws(RequestError) {
         guard isOperator(principal) else {
-            throw RequestError(.forbidden, "Only root and the daemon's own user may reload definitions.")
+            throw RequestError(.forbidden, "Only root and the daemon's own user may \(verb).")
         }
     }
 

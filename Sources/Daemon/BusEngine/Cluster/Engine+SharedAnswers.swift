@@ -171,7 +171,8 @@ extension Engine {
             if let grants = connection.grants {
                 guard grants.mayManage else { throw Self.forbidden("manage", "the bus") }
             } else {
-                try admission.requireOperator(connection.principal!)
+                try admission.requireOperator(
+                    connection.principal!, to: leaves ? "make a member leave" : "take a snapshot of the bus")
             }
         }
         let subject: ClusterQuery.Subject =

@@ -200,7 +200,8 @@ struct ClusterStart {
                     coordinator.begin(with: replica)
                 } else if lack.most != nil {
                     // What the log still has may do from its beginning.
-                    coordinator.begin(with: LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed))
+                    coordinator.begin(
+                        with: LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed))
                 } else {
                     wait.pause()
                 }

@@ -80,6 +80,12 @@ struct LogStart {
     private func prepare(_ inheritance: Inheritance?) throws(LogFailure) -> (Engine, Preparation) {
         let path = settings.path.value
         let file = try LogFile(path: path, sync: settings.sync, bootID: BootID.read())
+        if let owner = file.copyOf {
+            throw LogFailure(
+                .notALog, path: path,
+                "The log \(path) is the copy that the member \(owner.member) has of the bus \(owner.bus); set cluster: as it was, or make a bus of this machine alone from a copy of the file with --restore."
+            )
+        }
         for notice in file.notices {
             logger.error("\(notice)", metadata: LogKind.logTrouble.metadata)
         }

@@ -53,7 +53,8 @@ package struct EtcdFault: Error, Equatable, Sendable {
                 .server, mayHappen: true, .unreachable,
                 "\(endpoint) answers with HTTP status \(status): see how etcd does there.")
         } else {
-            self = .unexpected(endpoint, "HTTP status \(status)")
+            let said = String(decoding: body.prefix(EtcdLimits.answer), as: UTF8.self)
+            self = .unexpected(endpoint, "HTTP status \(status) (\(Self.shown(said)))")
         }
     }
 
