@@ -46,6 +46,9 @@ package enum ClusterLimits {
     package static let propose = 5000
     /// What the log has acknowledged is delivered in so many milliseconds, or is read anew.
     package static let delivery = 2000
+    /// A log that has not taken a proposal for so many milliseconds takes none; a server that loses its leader finds another
+    /// one sooner.
+    package static let stall = 4000
     /// Bytes of entries that wait to be proposed: several proposals' worth.
     package static let waiting = 16 << 20
 }

@@ -132,14 +132,15 @@ final class ClusterNode {
             }
             throw SimulationFailure("A damaged snapshot was taken: \(damaged.digest)")
         }
-        try begin(member, try ClusterDisk.restored(bytes, build: build, omitting: omitted))
+        try begin(
+            member, try ClusterDisk.restored(bytes, build: build, omitting: omitted), isFromMember: true)
     }
 
-    private func begin(_ member: ClusterMember, _ replica: Replica) throws {
+    private func begin(_ member: ClusterMember, _ replica: Replica, isFromMember: Bool = false) throws {
         lack = nil
         pending = []
         disk.replace(by: replica)
-        member.begin(with: replica, now: now)
+        member.begin(with: replica, isFromMember: isFromMember, now: now)
         try carryOut()
     }
 }

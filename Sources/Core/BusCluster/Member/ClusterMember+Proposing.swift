@@ -42,7 +42,8 @@ extension ClusterMember {
         ).encoded
         isEvidenceWanted = false
         lastProposal = now
-        queue.sent = .init(name: name, content: content, entries: entries, isProof: proof != nil, sentAt: now)
+        queue.sent = .init(
+            name: name, content: content, entries: entries, isProof: proof != nil, since: now, sentAt: now)
         outputs.append(.propose(name, content))
     }
 

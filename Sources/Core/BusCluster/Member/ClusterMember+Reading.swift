@@ -27,7 +27,14 @@ extension ClusterMember {
         case .barrier(let number): reach(number)
         case .barrierFailed(let number, _): failBarrier(number)
         // Where less is left than has to be compared, what is here may be of a log that was lost before it was trimmed.
-        case .trimmedAway(let through): lackReplica(least: through, most: nil)
+        case .trimmedAway(let through):
+            // A member that is present has just given what is here: it has compared that.
+            if isFromMember, through <= replica.link.place, case .comparing(let link) = phase,
+                link != replica.link
+            {
+                return beginReading(behind: replica.link)
+            }
+            lackReplica(least: through, most: nil)
         case .replaced(let other):
             if other == cluster, case .comparing(let link) = phase {
                 // It ends before the place behind which it was to be read.
@@ -57,7 +64,7 @@ extension ClusterMember {
         case .attached(let name):
             let isNew = !isAttached
             (isAttached, detachedSince) = (true, nil)
-            if isNew { outputs.append(.notice(.attached)) }
+            if isNew, !isStalled { outputs.append(.notice(.attached)) }
             if cluster == nil { cluster = name }
             // While it was out of reach the log may have lost something, and may have grown since.
             if isNew, phase != .waiting { beginReading() }
@@ -75,10 +82,14 @@ extension ClusterMember {
     /// Reads again what was read last, so that a log that has lost something is recognised.
     func beginReading() {
         let last = replica.link
-        let from =
-            omitted.contains(.overlap)
-            ? last
-            : replica.links.link(replica.history.overlap, before: last.place) ?? replica.links.kept.first!
+        beginReading(
+            behind: omitted.contains(.overlap)
+                ? last
+                : replica.links.link(replica.history.overlap, before: last.place) ?? replica.links.kept.first!
+        )
+    }
+
+    private func beginReading(behind from: ChainLink) {
         phase = .comparing(from)
         isReadingAnew = true
         // What the log has acknowledged it may have lost since, before it came here.
@@ -101,7 +112,9 @@ extension ClusterMember {
     }
 
     /// Goes on with another replica, which is durable: a snapshot of another member, or an earlier one of its own.
-    package func begin(with other: Replica, now: Int) {
+    ///
+    /// - Parameter isFromMember: A member that is present has it, and applies what comes behind it.
+    package func begin(with other: Replica, isFromMember: Bool = false, now: Int) {
         self.now = now
         guard phase == .waiting else { return }
         // What was seen here and is not there has to be shown to all, unless it is only old.
@@ -109,6 +122,7 @@ extension ClusterMember {
         discardAnswers()
         isLost = false
         replica = other
+        self.isFromMember = isFromMember
         stored = other.link.place
         comparisons = MemberComparisons()
         beginReading()
@@ -184,6 +198,7 @@ extension ClusterMember {
             if case .otherBeginning(let place) = error { return lackReplica(least: place, most: nil) }
             return stop(.newerRules(error))
         }
+        isFromMember = false
         guard let applied else { return }
         progress.note(applied.link.place, revision: replica.machine.revision)
         outputs.append(.applied(entry, applied))
@@ -251,6 +266,7 @@ extension ClusterMember {
         // Its numbers are out of step: under the next incarnation they are not.
         if applied.void == .number { return leave() }
         queue.sent = nil
+        noteProgress()
         if sent.isProof {
             proof = nil
             answerStored()

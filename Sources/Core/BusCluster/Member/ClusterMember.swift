@@ -32,6 +32,10 @@ package final class ClusterMember {
     package internal(set) var isAttached = false
     /// Since when the log can't be reached.
     package internal(set) var detachedSince: Int?
+    /// The log takes no proposals, although it can be reached.
+    var isStalled = false
+    /// The replica is a present member's, and nothing was applied to it yet.
+    var isFromMember = false
     /// The barrier behind which everything that was in the log when reading began is here; 0: behind it.
     var readingBarrier = 0
     var lastBarrier = 0
@@ -209,8 +213,31 @@ package final class ClusterMember {
         fail(late.unknown, omitted.contains(.unknownOutcome) ? .none : .unknown)
         fail(late.none, .none)
         failLateBarriers()
+        noteStall()
         readAgainIfStale()
         proceed()
+    }
+
+    /// A server may deliver what there is without a majority behind it: then nothing new gets into the log.
+    private func noteStall() {
+        guard !isStalled, isAttached, let since = queue.sent?.since, now - since >= ClusterLimits.stall else {
+            return
+        }
+        isStalled = true
+        detachedSince = now
+        outputs.append(
+            .notice(
+                .detached(
+                    "the log has not taken a proposal for \(ClusterLimits.stall / 1000) seconds: its servers may have no majority"
+                )))
+    }
+
+    /// A proposal has come through.
+    func noteProgress() {
+        guard isStalled else { return }
+        isStalled = false
+        detachedSince = nil
+        if isAttached { outputs.append(.notice(.attached)) }
     }
 
     private func failLateBarriers() {

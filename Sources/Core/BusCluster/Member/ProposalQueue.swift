@@ -13,6 +13,8 @@ struct ProposalQueue {
         var entries: [Waiting]
         /// It shows what a lost log had.
         let isProof: Bool
+        /// When it was sent first.
+        let since: Int
         /// When it was sent last; nil while it is to be sent again.
         var sentAt: Int?
         /// Whether its call has been answered.

@@ -149,9 +149,9 @@ final class ClusterCoordinator {
     }
 
     /// Goes on with another replica, before there is an engine.
-    func begin(with replica: Replica) {
+    func begin(with replica: Replica, isFromMember: Bool) {
         lack = nil
-        member.begin(with: replica, now: WallClock.now)
+        member.begin(with: replica, isFromMember: isFromMember, now: WallClock.now)
         carryOut()
     }
 
@@ -219,6 +219,13 @@ final class ClusterCoordinator {
     private func noteLack(least: Int, most: Int?) {
         lack = (least, most)
         guard engine != nil else { return }
+        guard member.replica.hasBegun else {
+            return giveUp(
+                StartFailure(
+                    .configuration,
+                    "The etcd of the bus \(settings.bus.value) has removed what it had before place \(least), so no bus can begin there: give it an etcd of its own, new and without auto-compaction."
+                ))
+        }
         let reason =
             most == nil
             ? "the shared log no longer has what lies behind this copy"

@@ -197,11 +197,12 @@ struct ClusterStart {
                     logger.warning("\(reason)", metadata: LogKind.otherCopy.metadata)
                 }
                 if let replica, replica.link.place <= lack.most ?? .max {
-                    coordinator.begin(with: replica)
+                    coordinator.begin(with: replica, isFromMember: true)
                 } else if lack.most != nil {
                     // What the log still has may do from its beginning.
                     coordinator.begin(
-                        with: LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed))
+                        with: LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed),
+                        isFromMember: false)
                 } else {
                     wait.pause()
                 }

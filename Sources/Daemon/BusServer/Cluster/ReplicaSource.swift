@@ -20,7 +20,13 @@ struct ReplicaSource {
     func replica(
         from members: [OrderedLogMember], least: Int, tell: (String) -> Void
     ) -> Replica? {
-        for member in members where member.name != settings.member {
+        let others = members.filter { $0.name != settings.member }
+        if others.isEmpty {
+            tell(
+                "the shared log no longer has what lies before place \(least), and no other member is present to give its snapshot: start one that has the bus, or, for a new bus, use an etcd that was never compacted"
+            )
+        }
+        for member in others {
             guard let report = MemberReport(member.report), !report.about.address.isEmpty else {
                 tell(
                     "the member \(member.name) does not say where others get its snapshot; give it advertise: under cluster:"
