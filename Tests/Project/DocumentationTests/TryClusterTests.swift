@@ -36,7 +36,7 @@ struct TryClusterTests {
             process in
             // One that ends meanwhile has neither.
             let words = ["cmdline", "environ"].map { name in
-                String(decoding: (try? fileBytes("/proc/\(process)/\(name)")) ?? [], as: UTF8.self)
+                String(decoding: (try? fileBytes("/proc/\(process)/\(name)")) ?? Data(), as: UTF8.self)
             }
             return words.contains { $0.contains(directory.path) } ? words[0] : nil
         }
