@@ -1,3 +1,4 @@
+import BusServer
 import Foundation
 import Testing
 
@@ -76,5 +77,7 @@ import Testing
             .map { String($0.1) }
         #expect(identifiers.count >= 9)
         #expect(Set(identifiers).count == identifiers.count)
+        let unexplained = Set(LogKind.allCases.map(\.rawValue)).subtracting(identifiers)
+        #expect(unexplained.isEmpty, "the catalog explains everything that has an ID")
     }
 }

@@ -85,6 +85,22 @@ struct DocumentationTests {
         #expect(blame.contains("(default: now)"))
     }
 
+    /// What the scripts install before they begin, `deploy/prepare` knows, and the README names.
+    @Test func scriptsWishForPackagesThatAreKnown() throws {
+        let (readme, prepare) = (try Repository.text("README.md"), try Repository.text("deploy/prepare"))
+        var wished: Set<String> = []
+        for script in ["deploy/try", "deploy/try-cluster", "Tests/run"] {
+            let lines = try Repository.text(script).matches(of: /(?m)^ *deploy\/prepare (.+)$/)
+            #expect(!lines.isEmpty, "\(script)")
+            wished.formUnion(lines.flatMap { $0.1.split(separator: " ").map(String.init) })
+        }
+        #expect(wished.isSuperset(of: ["jq", "etcd-server", "etcd-client"]))
+        for package in wished {
+            #expect(prepare.contains("\n        \(package)) "), "\(package)")
+            #expect(readme.contains("`\(package)`"), "\(package)")
+        }
+    }
+
     /// The watcher of the README: a state first, and only then changes.
     @Test func watchingWithNothingButNetcatBeginsWithTheStates() throws {
         let bus = try FreshBus()
