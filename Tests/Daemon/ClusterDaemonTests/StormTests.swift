@@ -59,8 +59,11 @@ struct StormTests {
             #expect(states == rest.ledgers, "a mirror differs, seed \(seed)")
             #expect(mirror.problems == [], "seed \(seed)")
         }
-        let histories = try cluster.members.map { try $0.history(last: 2000, of: rest.revision) }
+        let oldest = try cluster.members.map { try $0.oldestRevision() }.max() ?? 0
+        let since = max(oldest, rest.revision - 2000)
+        let histories = try cluster.members.map { try $0.history(since: since, until: rest.revision) }
         #expect(Set(histories).count == 1, "seed \(seed)")
+        #expect(histories[0].count == rest.revision - since, "seed \(seed)")
         for member in cluster.members {
             // Killed by this test, or started again by itself.
             let odd = member.daemon.exits.filter { $0 != -SIGKILL && $0 != 75 }

@@ -72,20 +72,27 @@ extension TestMember {
         return states
     }
 
-    /// The commits of this member's history, line by line, of the last revisions.
-    func history(last count: Int, of revision: Int) throws -> [String] {
+    /// The revision to which this member's history goes back at most.
+    func oldestRevision() throws -> Int {
+        let reply = try JSON(parsing: client().ask(#"{"op":"history","since":0,"limit":1}"#))
+        return reply["ok"] == true ? 0 : reply["error"]?["oldest"]?.int ?? .max
+    }
+
+    /// The commits of this member's history behind a revision, line by line.
+    func history(since first: Int, until last: Int) throws -> [String] {
         let client = try client()
         var lines: [String] = []
-        var since = max(0, revision - count)
-        while since < revision {
+        var since = first
+        while since < last {
             let reply = try JSON(
-                parsing: client.ask(#"{"op":"history","since":\#(since),"until":\#(revision),"limit":200}"#))
-            guard let commits = reply["commits"]?.array, let last = commits.last?["revision"]?.int else {
+                parsing: client.ask(
+                    #"{"op":"history","since":\#(since),"until":\#(last),"limit":200}"#))
+            guard let commits = reply["commits"]?.array, let end = commits.last?["revision"]?.int else {
                 throw TestCluster.Failure(
                     description: "\(name) has no history behind \(since): \(reply.encoded.prefix(200))")
             }
             lines += commits.map(\.encoded)
-            since = last
+            since = end
         }
         return lines
     }
