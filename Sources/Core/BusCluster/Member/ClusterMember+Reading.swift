@@ -28,11 +28,11 @@ extension ClusterMember {
         case .barrierFailed(let number, _): failBarrier(number)
         // Where less is left than has to be compared, what is here may be of a log that was lost before it was trimmed.
         case .trimmedAway(let through):
-            // A member that is present has just given what is here: it has compared that.
-            if isFromMember, through <= replica.link.place, case .comparing(let link) = phase,
-                link != replica.link
+            // What lies before was compared by the member that has given it.
+            if let vouched, through <= vouched.place, case .comparing(let link) = phase,
+                link.place < vouched.place
             {
-                return beginReading(behind: replica.link)
+                return beginReading(behind: vouched)
             }
             lackReplica(least: through, most: nil)
         case .replaced(let other):
@@ -122,7 +122,7 @@ extension ClusterMember {
         discardAnswers()
         isLost = false
         replica = other
-        self.isFromMember = isFromMember
+        vouched = isFromMember ? other.link : nil
         stored = other.link.place
         comparisons = MemberComparisons()
         beginReading()
@@ -198,7 +198,6 @@ extension ClusterMember {
             if case .otherBeginning(let place) = error { return lackReplica(least: place, most: nil) }
             return stop(.newerRules(error))
         }
-        isFromMember = false
         guard let applied else { return }
         progress.note(applied.link.place, revision: replica.machine.revision)
         outputs.append(.applied(entry, applied))

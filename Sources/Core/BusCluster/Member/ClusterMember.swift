@@ -34,8 +34,8 @@ package final class ClusterMember {
     package internal(set) var detachedSince: Int?
     /// The log takes no proposals, although it can be reached.
     var isStalled = false
-    /// The replica is a present member's, and nothing was applied to it yet.
-    var isFromMember = false
+    /// Where the replica stood when a member that was present gave it; nil: it is this member's own.
+    var vouched: ChainLink?
     /// The barrier behind which everything that was in the log when reading began is here; 0: behind it.
     var readingBarrier = 0
     var lastBarrier = 0
