@@ -60,7 +60,9 @@ package struct EtcdSettings: Sendable {
 package struct EtcdTimes: Sendable {
     /// To connect to a server, TLS included.
     package var connecting = Duration.seconds(1)
-    /// For an answer. A server that has just lost its leader finds another in some two seconds.
+    /// For an answer. A server that has just lost its leader finds another in one to two seconds, and forgets what it was
+    /// asked meanwhile: so the first attempt is shorter than that, and each further one twice as long, up to the last.
+    package var firstAnswer = Duration.milliseconds(1200)
     package var answer = Duration.seconds(3)
     /// For the watch to deliver what is known to be in the log: beyond it, the watch is stale.
     package var delivery = Duration.seconds(2)

@@ -32,6 +32,8 @@ final class EtcdLink {
     private var current = 0
     /// Counts searches: what an earlier one brings is not heard.
     private var search = 0
+    /// How many answers in a row did not come in time.
+    private var timeouts = 0
     private var failures = 0
     private var lastFault = EtcdFault(.server, mayHappen: false, .unreachable, "No etcd was asked yet.")
     /// What the owner was told last.
@@ -122,7 +124,8 @@ final class EtcdLink {
 
     private func exchange(_ request: EtcdRequest, _ answer: @escaping Answer) {
         let endpoint = endpoint
-        transfers.start(request, at: endpoint, token: token, timeout: settings.times.answer) { outcome in
+        transfers.start(request, at: endpoint, token: token, timeout: patience) { [weak self] outcome in
+            self?.notePatience(after: outcome)
             do throws(EtcdFault) {
                 guard case .answered(status: 200, let body) = outcome else {
                     throw Self.fault(endpoint, outcome)
@@ -131,6 +134,19 @@ final class EtcdLink {
             } catch {
                 answer(.failure(error))
             }
+        }
+    }
+
+    /// How long an answer is waited for now.
+    private var patience: Duration {
+        min(settings.times.answer, settings.times.firstAnswer * (1 << timeouts))
+    }
+
+    private func notePatience(after outcome: Transfer.Outcome) {
+        switch outcome {
+        case .answered: timeouts = 0
+        case .failed(CURLE_OPERATION_TIMEDOUT, _, _): timeouts = min(timeouts + 1, 8)
+        case .failed: break
         }
     }
 
