@@ -256,8 +256,8 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "CSQLite", "FluxBusCommand", "TestEtcd", "TestFiles", "TestServer", "fluxbus", "fluxbusd",
-                arguments,
+                "CSQLite", "FluxBusCommand", "TestCertificates", "TestEtcd", "TestFiles", "TestServer",
+                "fluxbus", "fluxbusd", arguments,
             ]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
