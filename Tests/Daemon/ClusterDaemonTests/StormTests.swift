@@ -92,7 +92,8 @@ struct StormTests {
             doubled \(checker.doubled), unknown and there \(checker.unknown.there), not there \
             \(checker.unknown.absent); unavailable \(figures.unavailable), connections lost \
             \(figures.connectionsLost), duplicates \(figures.duplicates), mirrors resumed \
-            \(mirrors.map(\.resumptions).reduce(0, +)), reset \(mirrors.map(\.resets).reduce(0, +)); \
+            \(mirrors.map(\.resumptions).reduce(0, +)), reset \(mirrors.map(\.resets).reduce(0, +)), to an earlier \
+            state \(mirrors.map(\.stepsBack).reduce(0, +)); stood still \(Int(storm.stillness)) s; \
             exits \(exits)
             \(outages.joined(separator: "\n"))
             """)

@@ -16,16 +16,20 @@ extension Engine {
             connections.markReady(connection)
         } else if let end = shared.takeEnd(ticket) {
             // Where it is not known whether it came through, once more does no harm.
-            if case .failed = outcome { submitAgain(end) }
+            if case .failed = outcome { shared.keep(failed: end) }
         } else if let what = shared.takeOwn(ticket) {
             noteOwn(what, outcome)
         }
     }
 
-    private func submitAgain(_ end: ClusterEntry) {
-        let ticket = shared.nextTicket()
-        shared.awaitEnd(ticket, end)
-        outputs.add(.entry(end, ticket: ticket))
+    /// Asks again for ends of sessions that have not come through. Not at once: while the shared log takes nothing, they
+    /// would fail again in the same turn, for ever.
+    package func submitFailedEnds() {
+        for end in shared.takeFailedEnds() {
+            let ticket = shared.nextTicket()
+            shared.awaitEnd(ticket, end)
+            outputs.add(.entry(end, ticket: ticket))
+        }
     }
 
     private func noteOwn(_ what: String, _ outcome: EntryResolution) {

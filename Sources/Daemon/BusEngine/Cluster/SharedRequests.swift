@@ -17,6 +17,8 @@ final class SharedRequests {
     private var owners: [Int: ConnectionID] = [:]
     /// Ends of sessions that are on their way, by ticket: they are tried until they have come through.
     private var ends: [Int: ClusterEntry] = [:]
+    /// Those that are to be asked for again.
+    private var failedEnds: [ClusterEntry] = []
     /// What the daemon itself has asked for, by ticket.
     private var own: [Int: String] = [:]
     private var queries: [Int: ConnectionID] = [:]
@@ -42,6 +44,11 @@ final class SharedRequests {
 
     func awaitEnd(_ ticket: Int, _ entry: ClusterEntry) { ends[ticket] = entry }
     func takeEnd(_ ticket: Int) -> ClusterEntry? { ends.removeValue(forKey: ticket) }
+    func keep(failed end: ClusterEntry) { failedEnds.append(end) }
+    func takeFailedEnds() -> [ClusterEntry] {
+        defer { failedEnds = [] }
+        return failedEnds
+    }
 
     func awaitOwn(_ ticket: Int, _ what: String) { own[ticket] = what }
     func takeOwn(_ ticket: Int) -> String? { own.removeValue(forKey: ticket) }

@@ -15,13 +15,13 @@ extension BusServer {
         loop.coordinator?.noteStored = { [unowned coordinator] in coordinator.stored(through: $0, bytes: $1) }
         let epoch = loop.engine.epoch
         try catchUp(coordinator, loop)
+        try createSharedStores(coordinator, loop)
         if loop.engine.epoch != epoch { try rename(start.start.writer, loop.engine.epoch) }
         coordinator.noteTrouble = { [weak loop] in loop?.pulse?.note(trouble: $0, now: MonotonicClock.read())
         }
         coordinator.giveUp = { [unowned self] in giveUp($0) }
         coordinator.leave = { [unowned self] in stop() }
         coordinator.isServing = true
-        createSharedStores(loop.engine)
         tellDifferences(loop.engine)
         if let address = coordinator.settings.advertise, !address.hasPrefix("unix:"), setup.rules == nil {
             logger.warning(
@@ -63,11 +63,21 @@ extension BusServer {
         stop()
     }
 
-    /// The stores of the configuration, which another member may have created before.
-    private func createSharedStores(_ engine: Engine) {
+    /// The stores of the configuration, which another member may have created before: they are there when the first client
+    /// is, unless the shared log takes nothing now.
+    private func createSharedStores(
+        _ coordinator: ClusterCoordinator, _ loop: EventLoop
+    ) throws(StartFailure) {
+        let engine = loop.engine
         for store in setup.configuration.stores where engine.state(at: store.value) == nil {
             let request: JSONObject = ["op": "create", "store": .string(store.value), "ifMissing": true]
             engine.submitOwn(.request(Array(request.encoded.utf8)), "the store \(store.value)")
+        }
+        let patience = MonotonicClock.read() + Self.patience
+        try ClusterWait(coordinator, service, bell) { [ending] in ending.hasBegun }.until {
+            loop.coordinator?.hear()
+            loop.flush(all: true)
+            return !engine.awaitsOwnEntries || MonotonicClock.read() > patience
         }
     }
 

@@ -84,6 +84,7 @@ final class ClusterCoordinator {
         guard now >= nextTick else { return }
         member.tick(now: WallClock.now)
         carryOut()
+        engine?.submitFailedEnds()
         // A timer of the bus that is due is pointed out within a tenth of a second.
         let wait = min(1000, max(10, member.replica.nextDue - WallClock.now))
         nextTick = now + (member.isWaiting ? min(wait, 100) : wait)

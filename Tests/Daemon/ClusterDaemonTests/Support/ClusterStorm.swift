@@ -9,6 +9,9 @@ struct ClusterStorm {
     private let load: ClusterLoad
     private var random: SeededGenerator
     private var round = 0
+    /// When this was looked at last, and for how long it was not: the machine, or this process, stood still then.
+    private var looked = Date()
+    private(set) var stillness = 0.0
     /// How often what has happened, and for how long nobody was answered then at most, in seconds.
     private(set) var happened: [String: (count: Int, outage: Double)] = [:]
 
@@ -38,7 +41,9 @@ struct ClusterStorm {
     mutating func rage(seconds: Double) throws {
         let end = Date().addingTimeInterval(seconds)
         _ = load.takeLongestGap()
+        looked = Date()
         while Date() < end {
+            let still = stillness
             // Each once before one comes again.
             let all = Fault.allCases.count + Self.pairs.count
             let choice = round % all
@@ -51,18 +56,27 @@ struct ClusterStorm {
             let member = Int.random(in: 0..<cluster.members.count, using: &random)
             let server = Int.random(in: 0..<cluster.etcd.endpoints.count, using: &random)
             for fault in faults { begin(fault, member, server) }
+            looked = Date()
             // Shorter than a lease or longer.
             pass(seconds: Bool.random(using: &random) ? 0.4 : Double.random(in: 0.4..<4, using: &random), end)
             for fault in faults { try self.end(fault, member, server) }
+            looked = Date()
             pass(seconds: Double.random(in: 0.2..<1, using: &random), end)
             let (count, outage) = happened[name] ?? (0, 0)
-            happened[name] = (count + 1, max(outage, load.takeLongestGap()))
+            let gap = load.takeLongestGap()
+            happened[name] = (count + 1, stillness > still ? outage : max(outage, gap))
         }
     }
 
-    private func pass(seconds: Double, _ end: Date) {
+    private mutating func pass(seconds: Double, _ end: Date) {
         let until = min(end, Date().addingTimeInterval(seconds))
-        while Date() < until { poll(nil, 0, 10) }
+        while Date() < until {
+            poll(nil, 0, 10)
+            let now = Date()
+            let passed = now.timeIntervalSince(looked)
+            if passed > 1.5 { stillness += passed }
+            looked = now
+        }
     }
 
     private func begin(_ fault: Fault, _ member: Int, _ server: Int) {

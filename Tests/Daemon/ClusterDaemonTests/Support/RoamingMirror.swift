@@ -10,6 +10,8 @@ final class RoamingMirror: Sendable {
     private struct Contents {
         var problems: [String] = []
         var resets = 0
+        /// Of these, to an earlier revision than it was at: the member had not come that far.
+        var stepsBack = 0
         var resumptions = 0
         /// Up to which revision it is to come.
         var goal: Int?
@@ -27,6 +29,7 @@ final class RoamingMirror: Sendable {
 
     var problems: [String] { contents.withLock { $0.problems } }
     var resets: Int { contents.withLock { $0.resets } }
+    var stepsBack: Int { contents.withLock { $0.stepsBack } }
     var resumptions: Int { contents.withLock { $0.resumptions } }
 
     /// The copy, once it is at a revision.
@@ -41,7 +44,12 @@ final class RoamingMirror: Sendable {
 
     fileprivate var goal: Int? { contents.withLock { $0.goal } }
     fileprivate func note(problem: String) { contents.withLock { $0.problems.append(problem) } }
-    fileprivate func noteReset() { contents.withLock { $0.resets += 1 } }
+    fileprivate func noteReset(isBack: Bool) {
+        contents.withLock { contents in
+            contents.resets += 1
+            if isBack { contents.stepsBack += 1 }
+        }
+    }
     fileprivate func noteResumption() { contents.withLock { $0.resumptions += 1 } }
     fileprivate func end(_ states: [String: JSON]) { contents.withLock { $0.result = states } }
 }
@@ -126,7 +134,9 @@ private final class MirrorReader {
                 if event["error"]?["code"] != "unavailable" { owner.note(problem: line) }
                 return nil
             }
-            if event["reset"] == true, mirror.revision != nil { owner.noteReset() }
+            if event["reset"] == true, let known = mirror.revision {
+                owner.noteReset(isBack: event["revision"]?.int ?? 0 < known)
+            }
             try mirror.take(event)
             return false
         } catch {

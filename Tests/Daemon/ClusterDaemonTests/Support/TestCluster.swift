@@ -126,7 +126,8 @@ final class TestMember: Sendable {
 
     func waitUntilAttached(seconds: Double = 30) throws {
         try TestCluster.wait(
-            until: "member \(name) that is attached; exits \(daemon.exits), messages:\n\(messages)",
+            until:
+                "member \(name) that is attached; exits \(daemon.exits), messages:\n\(messages.suffix(1500))",
             seconds: seconds
         ) { isAttached }
     }
