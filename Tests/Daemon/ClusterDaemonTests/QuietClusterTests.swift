@@ -232,6 +232,35 @@ struct QuietClusterTests {
         for name in ["a", "b", "c"] { #expect(try count("counter/detached", at: name) == start + 2) }
     }
 
+    @Test func subscriptionGoesOnAtAMemberThatIsBehind() throws {
+        let behind = cluster["b"]
+        _ = try cluster.settle()
+        let client = try behind.client()
+        let epoch = try client.epoch()
+        // Nothing comes from the log any more, for now.
+        behind.hold(.late)
+        let reply = try ok(
+            try cluster["a"].client(), #"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
+        let revision = try #require(reply["revision"]?.int)
+        let before = try ok(client, #"{"op":"get","store":"counter/main"}"#)
+        #expect(try #require(before["revision"]?.int) < revision)
+        try client.send(
+            #"{"id":1,"op":"subscribe","type":"counter","since":\#(revision),"epoch":"\#(epoch)"}"#)
+        try client.send(#"{"id":2,"op":"ping"}"#)
+        behind.mend()
+        let subscribed = try JSON(parsing: try #require(try client.line()))
+        #expect(subscribed["id"] == 1)
+        #expect(try #require(subscribed["revision"]?.int) >= revision, "\(subscribed)")
+        let event = try JSON(parsing: try #require(try client.line()))
+        #expect(event["from"]?.int == revision && event["reset"] == nil, "\(event)")
+        // A revision that nobody has seen is told as ever.
+        let other = try behind.client()
+        try other.send(
+            #"{"op":"subscribe","type":"counter","since":\#(revision + 1000),"epoch":"\#(epoch)"}"#)
+        #expect(try other.line()?.contains(#""ok":true"#) == true)
+        #expect(try other.line()?.contains(#""reset":true"#) == true)
+    }
+
     @Test func newMemberBeginsWithASnapshotWhereTheLogWasTrimmed() throws {
         let reply = try ok(try cluster["a"].client(), #"{"op":"cluster"}"#)
         let place = try #require(reply["cluster"]?["place"]?.int)

@@ -75,21 +75,27 @@ extension Engine {
         case .outcome(.done(let reply)): answer(entry.kind, reply, id, connection)
         case .outcome(.refused(let error)): refuseEntry(error, id, connection)
         case .failed(let failure):
+            // A subscription that can't go on from where its client was begins anew.
+            if case .resumption(let line) = entry.kind { return passBarrier(line, connection) }
             if case .read = entry.kind { connection.isReadingFresh = false }
             refuseEntry(
                 RequestError(.unavailable, failure.message)
                     .with("outcome", .string(failure.outcome.rawValue)), id, connection)
         case .synced:
             switch entry.kind {
-            case .read(let line):
-                connection.isReadingFresh = false
-                connection.isBarrierPassed = true
-                line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
-                connection.isBarrierPassed = false
+            case .read(let line), .resumption(let line): passBarrier(line, connection)
             default: answer(connection, id: id) { $0.append(revision: machine.revision) }
             }
         case nil: break
         }
+    }
+
+    /// Carries out a request that has waited for a barrier.
+    private func passBarrier(_ line: [UInt8], _ connection: Connection) {
+        connection.isReadingFresh = false
+        connection.isBarrierPassed = true
+        line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
+        connection.isBarrierPassed = false
     }
 
     private func answer(
@@ -124,7 +130,7 @@ extension Engine {
                 writer.append(created: reply.created)
                 if reply.isDuplicate { writer.appendDuplicate() }
             }
-        case .commit, .sync, .read:
+        case .commit, .sync, .read, .resumption:
             answer(connection, id: id) { writer in
                 writer.append(revision: reply.revision)
                 if reply.isDuplicate { writer.appendDuplicate() }

@@ -51,9 +51,21 @@ extension Engine {
             awaitBarrier(.read(line: Array(currentLine)), connection)
             (connection.isBlocked, connection.isReadingFresh) = (true, true)
             return true
+        case .subscribe where try goesOnFromLater():
+            awaitBarrier(.resumption(line: Array(currentLine)), connection)
+            (connection.isBlocked, connection.isReadingFresh) = (true, true)
+            return true
         default: break
         }
         return waitsForEntries(connection)
+    }
+
+    /// Whether a client has come from a member that is further than this one: what it has seen is on its way here.
+    private func goesOnFromLater() throws(RequestError) -> Bool {
+        guard let since = try request.integer(.since), since > machine.revision,
+            let epoch = try request.string(.epoch)
+        else { return false }
+        return UTF8Order.equal(epoch, machine.epoch)
     }
 
     /// Whether a request has to wait for those before it; then its line is kept.

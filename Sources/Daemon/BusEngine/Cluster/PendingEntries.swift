@@ -62,6 +62,8 @@ struct PendingEntry {
         case sync
         /// A read behind a barrier.
         case read(line: [UInt8])
+        /// A subscription that goes on from what another member has told.
+        case resumption(line: [UInt8])
         /// It was refused at once, behind others that are on their way.
         case refused
     }

@@ -7,6 +7,8 @@ import TestSupport
 struct ClusterStorm {
     private let cluster: TestCluster
     private let load: ClusterLoad
+    /// What happens lasts so many seconds at most.
+    private let longest: Double
     private var random: SeededGenerator
     private var round = 0
     /// When this was looked at last, and for how long it was not: the machine, or this process, stood still then.
@@ -15,9 +17,10 @@ struct ClusterStorm {
     /// How often what has happened, and for how long nobody was answered then at most, in seconds.
     private(set) var happened: [String: (count: Int, outage: Double)] = [:]
 
-    init(_ cluster: TestCluster, _ load: ClusterLoad, seed: UInt64) {
+    init(_ cluster: TestCluster, _ load: ClusterLoad, longest: Double, seed: UInt64) {
         self.cluster = cluster
         self.load = load
+        self.longest = longest
         random = SeededGenerator(seed: seed)
     }
 
@@ -58,7 +61,9 @@ struct ClusterStorm {
             for fault in faults { begin(fault, member, server) }
             looked = Date()
             // Shorter than a lease or longer.
-            pass(seconds: Bool.random(using: &random) ? 0.4 : Double.random(in: 0.4..<4, using: &random), end)
+            pass(
+                seconds: Bool.random(using: &random) ? 0.4 : Double.random(in: 0.4..<longest, using: &random),
+                end)
             for fault in faults { try self.end(fault, member, server) }
             looked = Date()
             pass(seconds: Double.random(in: 0.2..<1, using: &random), end)
