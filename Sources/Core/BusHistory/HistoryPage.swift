@@ -125,12 +125,17 @@ final class HistoryPage {
         return Array(writer.bytes)
     }
 
-    func members(oldest: Int) -> [UInt8] {
+    /// - Parameter since: The revision after which it begins, where that was found for a time.
+    func members(oldest: Int, since: Int?) -> [UInt8] {
         let reply = ByteWriter()
         reply.append(",\"commits\":[")
         reply.append(writer.bytes)
         reply.append("],\"oldest\":")
         reply.append(decimal: oldest)
+        if let since {
+            reply.append(",\"since\":")
+            reply.append(decimal: since)
+        }
         if isFull {
             reply.append(",\"next\":")
             reply.append(decimal: last)

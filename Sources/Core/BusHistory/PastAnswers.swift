@@ -32,10 +32,12 @@ package final class PastAnswers<Source: PastSource> {
                     since: since, until: until, limit: limit,
                     HistoryFilter(type: type, store: store, view: view),
                     room: query.room)
-            case .stores(let revision, let selection):
-                return try stores(selection, at: revision, room: query.room)
-            case .types(let revision, let name, let view):
-                return try types(name, seenBy: view, at: revision, room: query.room)
+            case .stores(let point, let selection):
+                return try stores(
+                    selection, at: try revision(of: point, within: query.needed), room: query.room)
+            case .types(let point, let name, let view):
+                return try types(
+                    name, seenBy: view, at: try revision(of: point, within: query.needed), room: query.room)
             case .state(let revision, let store):
                 return try state(revision, store)
             case .entries(let after):
@@ -69,9 +71,11 @@ package final class PastAnswers<Source: PastSource> {
     // MARK: - Commits
 
     private func history(
-        since: Int?, until: Int, limit: Int, _ filter: HistoryFilter, room: Int
+        since point: PastPoint?, until: Int, limit: Int, _ filter: HistoryFilter, room: Int
     ) throws(PastFailure) -> LogAnswer {
         let oldest = try oldest()
+        var since: Int?
+        if let point { since = try revision(of: point, within: until) }
         if let since, since < oldest {
             throw PastFailure(
                 .gone, "The log goes back to revision \(oldest) only; ask for what came after it.")
@@ -83,7 +87,43 @@ package final class PastAnswers<Source: PastSource> {
                 return !page.isFull && group.last < until
             }
         }
-        return .members(page.members(oldest: oldest))
+        var found: Int?
+        if case .time = point { found = since }
+        return .members(page.members(oldest: oldest, since: found))
+    }
+
+    /// The revision that a point of the history is, or was then.
+    private func revision(of point: PastPoint, within last: Int) throws(PastFailure) -> Int {
+        switch point {
+        case .revision(let revision): return revision
+        case .time(let time):
+            return min(try revision(at: time), last)
+        }
+    }
+
+    /// The last revision that was committed at or before a time.
+    private func revision(at time: Int) throws(PastFailure) -> Int {
+        let oldest = try oldest()
+        var found = max(oldest, try source.lastRevision(by: time))
+        var isLater = false
+        try source.forEachGroup(after: found) { (group) throws(PastFailure) in
+            try LogLines.forEach(in: group.entries) { (line) throws(PastFailure) in
+                guard !isLater, let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object,
+                    let revisions = LogLines.revisions(of: entry)
+                else { return }
+                guard let seconds = entry["time"]?.double else {
+                    throw PastFailure(.damaged, "The log's commit \(revisions.first) has no time.")
+                }
+                isLater = Int((seconds * 1000).rounded()) > time
+                if !isLater { found = max(found, revisions.last) }
+            }
+            return !isLater
+        }
+        if found == oldest, oldest > 0, try replayer.restored(oldest, from: source).time > time {
+            throw PastFailure(
+                .gone, "The log does not go back to that time; ask for a later one, or for a revision.")
+        }
+        return found
     }
 
     private func entries(after: Int) throws(PastFailure) -> LogAnswer {

@@ -12,6 +12,10 @@ package protocol PastSource {
     func forEachGroup(
         after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure)
+
+    /// A revision at which all commits were made at or before a time, in milliseconds since 1970: the later, the less has to
+    /// be read to find the last such commit.
+    func lastRevision(by time: Int) throws(PastFailure) -> Int
 }
 
 /// A group of commits as stored in the log.

@@ -3,6 +3,11 @@ package struct AddressPattern: Sendable, Hashable {
     package let type: Glob
     package let name: Glob
 
+    /// As it is written: `type/name`.
+    package var text: String {
+        String(decoding: type.pattern + [UInt8(ascii: "/")] + name.pattern, as: UTF8.self)
+    }
+
     /// All stores of one type.
     package init(type: String) {
         self.type = Glob(Array(type.utf8))

@@ -7,6 +7,7 @@ package enum ErrorCode: String, CaseIterable, Sendable {
     case unknownStore = "unknown_store"
     case unknownAction = "unknown_action"
     case unknownTimer = "unknown_timer"
+    case unknownClient = "unknown_client"
     case invalidPayload = "invalid_payload"
     case rejected
     case conflict

@@ -4,8 +4,8 @@ public enum Member: UInt8, CaseIterable, Sendable {
     case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, fresh, ifMissing,
         ifRevision,
         `in`, initial
-    case key, leave, limit, linger, match, offset, `protocol`, revision, select, session, since, state, sub,
-        timer, token
+    case key, leave, limit, linger, match, offset, `protocol`, reason, revision, select, session, since,
+        state, sub, time, timer, token
     case ttl, until, version
 
     package var name: String { "\(self)" }
@@ -41,7 +41,7 @@ public struct MemberSet: Sendable {
 package enum Operation: String, CaseIterable, Sendable {
     case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history,
         revert
-    case will, stats, reload, timers, cancel, cluster
+    case will, stats, reload, timers, cancel, cluster, clients, kick
 
     private static let all = allCases
 
@@ -54,10 +54,11 @@ package enum Operation: String, CaseIterable, Sendable {
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {
         switch self {
-        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers: true
+        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers, .clients:
+            true
         // Of these one may ask the daemon to leave.
         case .cluster: false
-        case .dispatch, .hello, .create, .drop, .revert, .will, .reload, .cancel: false
+        case .dispatch, .hello, .create, .drop, .revert, .will, .reload, .cancel, .kick: false
         }
     }
 
@@ -73,20 +74,23 @@ package enum Operation: String, CaseIterable, Sendable {
             MemberSet(
                 .op, .id, .store, .state, .version, .ephemeral, .ifMissing, .ttl, .key, .after, .epoch)
         case .drop: MemberSet(.op, .id, .store, .key, .after, .epoch)
-        case .get: MemberSet(.op, .id, .store, .type, .match, .select, .revision, .limit, .after, .fresh)
+        case .get:
+            MemberSet(.op, .id, .store, .type, .match, .select, .revision, .time, .limit, .after, .fresh)
         case .stores: MemberSet(.op, .id, .match, .limit, .after)
-        case .types: MemberSet(.op, .id, .type, .revision)
+        case .types: MemberSet(.op, .id, .type, .revision, .time)
         case .subscribe:
             MemberSet(
                 .op, .id, .store, .type, .match, .select, .format, .initial, .since, .epoch, .cause, .actions)
         case .unsubscribe: MemberSet(.op, .id, .sub)
-        case .history: MemberSet(.op, .id, .since, .until, .limit, .type, .store)
+        case .history: MemberSet(.op, .id, .since, .time, .until, .limit, .type, .store)
         case .revert: MemberSet(.op, .id, .store, .revision, .ifRevision)
         case .will: MemberSet(.op, .id, .actions)
         case .timers: MemberSet(.op, .id, .match, .limit, .after)
         case .cancel: MemberSet(.op, .id, .store, .type, .timer, .key, .after, .epoch)
         case .reload: MemberSet(.op, .id, .dryRun)
         case .cluster: MemberSet(.op, .id, .leave, .offset)
+        case .clients: MemberSet(.op, .id, .limit, .after)
+        case .kick: MemberSet(.op, .id, .client, .reason)
         case .sync, .stats, .ping: MemberSet(.op, .id)
         }
     }

@@ -27,6 +27,19 @@ extension RequestReader {
         return number
     }
 
+    /// A time in seconds since 1970, in milliseconds.
+    package func time(_ member: Member) throws(RequestError) -> Int? {
+        guard let value = value(member) else { return nil }
+        guard let seconds = value.double, seconds >= 0, seconds <= Self.lastTime else {
+            throw .invalid(
+                member.name, "`\(member.name)` must be a time in seconds since 1970, such as 1763877000.5.")
+        }
+        return Int((seconds * 1000).rounded())
+    }
+
+    /// The end of the year 9999, in seconds since 1970.
+    private static let lastTime = 253_402_300_799.0
+
     package func array(_ member: Member) throws(RequestError) -> [JSON]? {
         guard let value = value(member) else { return nil }
         guard case .array(let elements) = value else {

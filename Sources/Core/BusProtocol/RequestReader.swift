@@ -395,5 +395,6 @@ public final class RequestReader {
         ("ifMissing", .ifMissing), ("ifRevision", .ifRevision), ("in", .in), ("at", .at),
         ("timer", .timer), ("ttl", .ttl), ("version", .version), ("session", .session),
         ("linger", .linger), ("leave", .leave), ("fresh", .fresh), ("offset", .offset),
+        ("time", .time), ("reason", .reason),
     ]
 }

@@ -30,6 +30,7 @@ extension Engine {
         let connection = connections[id]
         guard !connection.isClosing else { return }
         connections.noteReceived(bytes.count)
+        connection.heardAt = clock.now
         scheduler.noteActivity(of: connection)
         let start = scheduler.beginSlice()
         if mustWait(connection) {
@@ -247,6 +248,12 @@ extension Engine {
 
     /// The bytes that wait to be sent, without those still shared with other subscribers of a multicast group.
     package func waitingOutput(of id: ConnectionID) -> Int { connections[id].outbox.count }
+
+    /// How many bytes were ever written for it, and how many of them were sent.
+    package func outputProgress(of id: ConnectionID) -> (written: Int, sent: Int) {
+        let outbox = connections[id].outbox
+        return (outbox.total, outbox.total - outbox.count)
+    }
 
     /// Whether there is something to send now.
     package func hasOutput(_ id: ConnectionID) -> Bool {

@@ -39,6 +39,10 @@ package final class Engine {
     /// The requests on their way through the log that several machines share, where they do.
     let shared = SharedRequests()
     let outputs: Outputs
+    /// How long things take, as the owner measures it.
+    package let timings = Timings()
+    /// What only the owner knows of the process and its files, for `stats`.
+    package var ownersStatistics: () -> JSONObject = { [:] }
 
     // The request being executed.
     let request: RequestReader
@@ -137,6 +141,7 @@ package final class Engine {
     ) {
         machine.beginCommit()
         totals.commits &+= 1
+        if actions { machine.countActions() }
         if let details { noteStores(of: details) }
         hub.publish(by: principal, actions: actions, details)
         if log.isOn { log.append(machine, by: principal, actions: actions, key: key, details) }

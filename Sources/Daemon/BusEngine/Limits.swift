@@ -115,6 +115,14 @@ package struct DaemonLimits: Sendable, Equatable {
     /// While memory is over its limit, a connection with more unfinished input than this is closed.
     package static let heldUnderPressure = 64 << 10
 
+    /// How much of a client's name, of the reason for a kick, and how many patterns of a client's subscriptions are told.
+    static let clientName = 128
+    static let kickReason = 1024
+    static let watches = 8
+    /// The most clients that one reply lists, and the most counts of actions.
+    package static let clientsListed = 1000
+    static let actionsListed = 2000
+
     /// The length of a message to a client, and of one detail in it: they may quote what the client sent.
     package static let message = 2048
     package static let detail = 512

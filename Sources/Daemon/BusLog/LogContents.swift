@@ -99,6 +99,37 @@ final class LogContents {
         return after
     }
 
+    /// The last revision of the newest group that was written at or before a time; 0 if there is none. Groups that are
+    /// missing or can't be read count as later.
+    func lastRevision(by time: Int) throws(LogFailure) -> Int {
+        guard let numbers = try numbers() else { return 0 }
+        var (before, after) = (numbers.lowerBound, numbers.upperBound + 1)
+        var found = 0
+        while before < after {
+            let middle = before + (after - before) / 2
+            if let last = try lastRevision(of: middle, by: time) {
+                found = max(found, last)
+                before = middle + 1
+            } else {
+                after = middle
+            }
+        }
+        return found
+    }
+
+    /// The last revision of a group; nil if it was written later, is missing or can't be read.
+    private func lastRevision(of number: Int, by time: Int) throws(LogFailure) -> Int? {
+        rows.bind(1, number)
+        defer { rows.reset() }
+        do throws(LogFailure) {
+            guard try rows.next(), rows.integer(0) == number, rows.integer(3) <= time else { return nil }
+            return rows.integer(2)
+        } catch {
+            if error.kind == .damaged { return nil }
+            throw error
+        }
+    }
+
     /// Whether a group comes after a revision, at least in part; nil if it is missing or can't be read.
     private func comes(_ number: Int, after revision: Int) throws(LogFailure) -> Bool? {
         rows.bind(1, number)

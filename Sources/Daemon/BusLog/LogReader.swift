@@ -52,4 +52,9 @@ package final class LogReader {
             return try body(group)
         }
     }
+
+    /// The last revision of the groups that were written at or before a time, in milliseconds since 1970; 0 if there is none.
+    package func lastRevision(by time: Int) throws(LogFailure) -> Int {
+        try contents.lastRevision(by: time)
+    }
 }

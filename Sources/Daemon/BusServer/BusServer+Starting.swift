@@ -76,6 +76,7 @@ extension BusServer {
         loop.reload = { [unowned self, unowned loop] in reload($0, loop) }
         loop.beginTurn()
         self.loop = loop
+        measure(loop)
         // Outputs of the start itself, also if it fails.
         loop.performOutputs()
         do throws(StartFailure) {

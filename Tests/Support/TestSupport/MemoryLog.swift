@@ -73,6 +73,9 @@ package final class MemoryLog: PastSource {
         return bytes
     }
 
+    /// It keeps no times beside its groups.
+    package func lastRevision(by time: Int) throws(PastFailure) -> Int { 0 }
+
     package func forEachGroup(
         after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure) {

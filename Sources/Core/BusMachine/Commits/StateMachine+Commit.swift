@@ -25,6 +25,19 @@ extension StateMachine {
         place.pointee.changed = 0
     }
 
+    /// Counts the actions of the plan, which are being committed.
+    @inlinable @inline(__always)
+    public func countActions() {
+        let steps = plan.steps.elements
+        for place in 0..<steps.count {
+            // The plan does not change meanwhile.
+            let step = steps.baseAddress! + place
+            Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef {
+                $0.countCommit(of: step.pointee.action)
+            }
+        }
+    }
+
     /// Commits the store at a place of the write set, and returns how it differs.
     package func commitWrite(at place: Int) -> StoreChange {
         let store = writeSet[place].store

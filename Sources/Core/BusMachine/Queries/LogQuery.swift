@@ -5,11 +5,11 @@ import BusLogic
 package struct LogQuery: Sendable {
     package enum Subject: Sendable {
         /// Commits after `since` up to `until`, those that concern a type or a store, as far as `view` shows them; nil: all.
-        case history(since: Int?, until: Int, limit: Int, type: String?, store: String?, view: Grants?)
-        /// The answer that a `get` would have had at a revision.
-        case stores(revision: Int, StoreSelection)
-        /// The definitions of a revision: of one type, or of all.
-        case types(revision: Int, String?, view: Grants?)
+        case history(since: PastPoint?, until: Int, limit: Int, type: String?, store: String?, view: Grants?)
+        /// The answer that a `get` would have had at that point.
+        case stores(PastPoint, StoreSelection)
+        /// The definitions at that point: of one type, or of all.
+        case types(PastPoint, String?, view: Grants?)
         /// The state of a store at a revision.
         case state(revision: Int, store: String)
         /// The entries after a revision, whatever they are.
@@ -41,6 +41,13 @@ package struct LogQuery: Sendable {
         self.needed = needed
         self.room = room
     }
+}
+
+/// A point of a bus's history.
+package enum PastPoint: Sendable, Equatable {
+    case revision(Int)
+    /// What the last commit at or before this time left, in milliseconds since 1970.
+    case time(Int)
 }
 
 /// The answer of the log.

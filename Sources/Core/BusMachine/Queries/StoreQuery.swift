@@ -312,6 +312,6 @@ extension AddressPattern {
     /// The one address it names; nil when it has wildcards.
     package var literalAddress: String? {
         guard type.isLiteral, name.isLiteral else { return nil }
-        return String(decoding: type.pattern + [UInt8(ascii: "/")] + name.pattern, as: UTF8.self)
+        return text
     }
 }

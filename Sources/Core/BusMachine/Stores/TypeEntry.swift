@@ -38,6 +38,11 @@ public final class TypeEntry {
     /// The definition as JSON, once it was requested.
     @exclusivity(unchecked) private var encoded: ByteWriter?
 
+    /// How often each action was committed since the daemon's start, as `index` numbers them, and under the names of actions
+    /// that an earlier definition had.
+    @exclusivity(unchecked) @usableFromInline private(set) var committed: ContiguousArray<Int> = []
+    @exclusivity(unchecked) private var committedBefore: [String: Int] = [:]
+
     /// What each action cost per store lately, where that was much.
     @exclusivity(unchecked) private var workPerStore: [Int] = []
 
@@ -62,7 +67,9 @@ public final class TypeEntry {
     }
 
     private func remember() {
+        committedBefore = commits
         actionNames = type.actionNames
+        committed = ContiguousArray(repeating: 0, count: actionNames.count)
         rememberWrites()
         actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
         lastAction = 0
@@ -126,6 +133,18 @@ public final class TypeEntry {
         encoded = text
         return text
     }
+
+    /// How often each action was committed since the daemon's start.
+    package var commits: [String: Int] {
+        var commits = committedBefore
+        for (index, name) in actionNames.enumerated() where committed[index] > 0 {
+            commits[name, default: 0] += committed[index]
+        }
+        return commits
+    }
+
+    @inlinable @inline(__always)
+    func countCommit(of action: Int) { committed[action] &+= 1 }
 
     /// What an action will cost per store, about; 0 where it never was notable.
     public func workPerStore(of action: Int) -> Int { workPerStore[action] }

@@ -4,7 +4,7 @@ import BusJSON
 package enum GoodbyeCode: String, Sendable {
     case shutdown, restart
     case slowConsumer = "slow_consumer"
-    case limit, `protocol`
+    case limit, `protocol`, kicked
 }
 
 /// Events as written to the wire, one per line.

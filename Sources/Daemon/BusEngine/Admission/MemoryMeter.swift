@@ -1,3 +1,4 @@
+import BusJSON
 import BusMachine
 
 /// How much memory the daemon takes.
@@ -24,8 +25,21 @@ final class MemoryMeter {
 
     /// All that clients can make the daemon hold, in bytes.
     var accounted: Int {
-        machine.stateMemory + connections.memory + machine.keys.count * 256 + hub.memory + reads.bytes
+        machine.stateMemory + connections.memory + machine.keys.count * Self.key + hub.memory + reads.bytes
     }
+
+    /// What of that is for what, in bytes.
+    var parts: JSONObject {
+        [
+            "states": .int(machine.stateMemory), "keys": .int(machine.keys.count * Self.key),
+            "outboxes": .int(connections.outputBytes), "heldInput": .int(connections.heldBytes),
+            "wills": .int(connections.willBytes), "subscriptions": .int(hub.memory),
+            "reads": .int(reads.bytes), "connections": .int(connections.count * Connections.each),
+        ]
+    }
+
+    /// What a remembered key counts as.
+    private static let key = 256
 
     var inUse: Int { max(accounted, measured) }
 

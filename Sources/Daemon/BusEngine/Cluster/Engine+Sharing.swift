@@ -88,8 +88,9 @@ extension Engine {
         }
         if isLineLong { try requireEventRoom() }
         guard !isPlain, request.present.contains(.in) || request.present.contains(.at) else {
-            return try submit(
-                .dispatch(isAcknowledged: isAcknowledged, seesOutcome: seesOutcome), connection)
+            try submit(.dispatch(isAcknowledged: isAcknowledged, seesOutcome: seesOutcome), connection)
+            connection.dispatched &+= 1
+            return
         }
         try shares.requireTimer(connection.user)
         try submit(.schedule(isAcknowledged: isAcknowledged), connection)

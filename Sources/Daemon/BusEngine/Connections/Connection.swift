@@ -6,7 +6,17 @@ import BusProtocol
 /// One client: its bytes in both directions, and what it waits for.
 final class Connection {
     let id: ConnectionID
+    /// Counts all connections of this daemon: what clients and operators know it by, never used again.
+    let serial: Int
     let peer: Peer
+    /// What its client calls itself; nil before it has said so.
+    @exclusivity(unchecked) var clientName: String?
+    /// When it came, and when the last bytes did, in milliseconds since 1970.
+    @exclusivity(unchecked) var since: Int
+    @exclusivity(unchecked) var heardAt: Int
+    /// Its dispatches that were accepted, and the events written for it.
+    @exclusivity(unchecked) var dispatched = 0
+    @exclusivity(unchecked) var delivered = 0
     // Users are never forgotten.
     @exclusivity(unchecked) unowned(unsafe) var user: User
     /// Its principal; nil before a TCP client's hello.
@@ -119,8 +129,13 @@ final class Connection {
     /// That request is being executed.
     @exclusivity(unchecked) var isDeferredLineDue = false
 
-    init(id: ConnectionID, peer: Peer, of user: User, limits: DaemonLimits) {
+    init(
+        id: ConnectionID, serial: Int, peer: Peer, of user: User, at now: Int, limits: DaemonLimits
+    ) {
         self.id = id
+        self.serial = serial
+        since = now
+        heardAt = now
         self.peer = peer
         self.user = user
         lines = LineBuffer(longest: limits.line, deepest: limits.depth)

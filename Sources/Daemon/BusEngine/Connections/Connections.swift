@@ -49,13 +49,18 @@ final class Connections {
     /// Adds a new connection. `isHeld`: nothing is sent before the log releases it.
     func add(_ peer: Peer, isHeld: Bool) -> Connection {
         let id = free.popLast() ?? all.count
-        let connection = Connection(id: id, peer: peer, of: users.strangers, limits: limits)
+        totalCount += 1
+        let connection = make(id, peer)
         if isHeld { connection.outbox.release(through: 0) }
         if id == all.count { all.append(connection) } else { all[id] = connection }
         connection.user.connections += 1
         count += 1
-        totalCount += 1
         return connection
+    }
+
+    private func make(_ id: ConnectionID, _ peer: Peer) -> Connection {
+        Connection(
+            id: id, serial: totalCount, peer: peer, of: users.strangers, at: clock.now, limits: limits)
     }
 
     /// Adds a connection with the number it had in another daemon; nil if that is not greater than all others.
@@ -65,7 +70,8 @@ final class Connections {
             free.append(all.count)
             all.append(nil)
         }
-        let connection = Connection(id: id, peer: peer, of: users.strangers, limits: limits)
+        totalCount += 1
+        let connection = make(id, peer)
         users.strangers.connections += 1
         all.append(connection)
         count += 1
@@ -121,7 +127,10 @@ final class Connections {
     var outputBytes: Int { outboxBytes - sharedBytes + lentBytes }
 
     /// All that connections make the daemon hold.
-    var memory: Int { outputBytes + count * 1024 + willBytes + heldBytes }
+    var memory: Int { outputBytes + count * Self.each + willBytes + heldBytes }
+
+    /// What a connection counts as beside its bytes.
+    static let each = 1024
 
     /// Whether waiting output takes more than its share of the memory.
     var isOutputOverShare: Bool { outputBytes > limits.memory / 4 }

@@ -54,6 +54,7 @@ package struct Diagnostic: Sendable {
     /// The subject, for logs that number their messages.
     package enum Kind: Sendable {
         case reloaded, reloadRefused, definitionKept, willRejected, timerRejected, slowConsumer, denied
+        case kicked
         case storeCreated, storeDropped, committed
     }
     package var kind: Kind

@@ -36,6 +36,7 @@ extension Engine {
         }
         let matched = try outcome.get()
         if reportsCommits { reportCommit(by: connection, matched: matched) }
+        connection.dispatched &+= 1
         answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
         return true
     }
@@ -53,6 +54,7 @@ extension Engine {
         let principal = connection.principal!
         let key = try machine.keyed(request, by: principal)
         if !isDryRun, let key, let earlier = try duplicate(of: key) {
+            connection.dispatched &+= 1
             if isAcknowledged {
                 let isSeen = maySeeOutcome(grants)
                 answerDispatch(
@@ -73,6 +75,7 @@ extension Engine {
         let seen = seenWrites(by: grants)
         if isDryRun { return try answerDryRun(connection, seen?.matched ?? matched) }
         commit(by: principal, actions: true, key: key)
+        connection.dispatched &+= 1
         if reportsCommits { reportCommit(by: connection, matched: matched) }
         if let key { machine.remember(key, matched: matched, changed: machine.changed) }
         if isAcknowledged {

@@ -8,7 +8,7 @@ extension Engine {
     /// Reads the commits of the past.
     func history(_ connection: Connection) throws(RequestError) {
         try admission.requireLog()
-        let since = try request.integer(.since)
+        let since = try requestedStart()
         let until = try request.integer(.until)
         let limit = try request.integer(.limit, least: 1) ?? 100
         guard limit <= DaemonLimits.history else {
@@ -36,11 +36,34 @@ extension Engine {
             connection)
     }
 
-    /// The past revision that a request names; nil for the present.
-    func requestedPast(_ grants: Grants?) throws(RequestError) -> Int? {
-        guard let past = try request.integer(.revision), past != machine.revision else { return nil }
+    /// Where the commits begin that a request wants to see; nil for the oldest that are kept.
+    private func requestedStart() throws(RequestError) -> PastPoint? {
+        guard let time = try request.time(.time) else {
+            return try request.integer(.since).map { .revision($0) }
+        }
+        guard !request.present.contains(.since) else {
+            throw .invalid("time", "Give one of `since` and `time`, not both.")
+        }
+        return .time(time)
+    }
+
+    /// The point of the past that a request names; nil for the present.
+    func requestedPast(_ grants: Grants?) throws(RequestError) -> PastPoint? {
+        let past: PastPoint
+        if let time = try request.time(.time) {
+            guard !request.present.contains(.revision) else {
+                throw .invalid("time", "Give one of `revision` and `time`, not both.")
+            }
+            if time >= clock.now { return nil }
+            past = .time(time)
+        } else {
+            guard let revision = try request.integer(.revision), revision != machine.revision else {
+                return nil
+            }
+            past = .revision(revision)
+        }
         try require(.history, ofStoreIn: grants, "read the past of")
-        try requireHappened(past)
+        if case .revision(let revision) = past { try requireHappened(revision) }
         try admission.requireLog()
         return past
     }

@@ -24,7 +24,7 @@ extension Engine {
         let selection = StoreSelection(
             .states(selected), of: pattern, after: after, limit: limit, required: required,
             view: StoreView(grants, isPast: past != nil))
-        if let past { return ask(.stores(revision: past, selection), connection) }
+        if let past { return ask(.stores(past, selection), connection) }
         try read(selection, connection)
     }
 
@@ -53,7 +53,7 @@ extension Engine {
         let name = request.present.contains(.type) ? String(decoding: request.type, as: UTF8.self) : nil
         if let name, let grants, !grants.knows(type: name) { throw Self.unknown(name) }
         if let past = try requestedPast(grants) {
-            return ask(.types(revision: past, name, view: grants), connection)
+            return ask(.types(past, name, view: grants), connection)
         }
         let wanted = name == nil ? nil : try machine.requireType(request.type)
         try answerWithinLine(connection, id: request.id) { writer in
@@ -116,64 +116,5 @@ extension Engine {
         _ query: StoreQuery, _ connection: Connection, id: UnsafeRawBufferPointer
     ) throws(RequestError) {
         try answerWithinLine(connection, id: id) { query.appendAnswer(to: $0) }
-    }
-
-    // MARK: Counters
-
-    /// Who does not manage the bus is told only where it stands: counts tell what others have and do.
-    func appendStatistics(to writer: ByteWriter, for grants: Grants?) {
-        if let grants, !grants.mayManage {
-            writer.append(",\"stats\":")
-            return writer.append(
-                jsonObject: ["revision": .int(machine.revision), "epoch": .string(machine.epoch)])
-        }
-        var counters: JSONObject = [
-            "revision": .int(machine.revision), "epoch": .string(machine.epoch),
-            "types": .int(machine.typeCount),
-            "stores": .int(machine.storeCount), "connections": .int(connections.count),
-            "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groupCount),
-            "stateBytes": .int(machine.stateBytes), "outboxBytes": .int(connections.outboxBytes),
-            "timers": .int(machine.timers.count), "leases": .int(machine.timers.leaseCount),
-            "nextDue": machine.nextDue == .max ? .null : DurationText.seconds(machine.nextDue),
-            "accountedMemory": .int(memory.accounted), "rememberedKeys": .int(machine.keys.count),
-            "totals": .object([
-                "connections": .int(connections.totalCount), "requests": .int(totals.requests),
-                "commits": .int(totals.commits), "dispatches": .int(totals.dispatches),
-                "duplicates": .int(totals.duplicates), "events": .int(hub.totals.events),
-                "coalesced": .int(hub.totals.coalesced), "bookmarks": .int(hub.totals.bookmarks),
-                "slowConsumers": .int(hub.totals.slowConsumers), "bytesIn": .int(connections.bytesIn),
-                "bytesOut": .int(connections.bytesOut), "work": .int(clock.totalWork),
-            ]),
-            "errors": .object(totals.errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),
-        ]
-        if machine.access != nil {
-            counters["denials"] = .object(
-                access.denials.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) })
-        }
-        if shared.isOn { counters["cluster"] = .object(shared.condition) }
-        counters["users"] = .array(users.all.compactMap(statistics(of:)))
-        writer.append(",\"stats\":")
-        writer.append(jsonObject: counters)
-    }
-
-    /// What one user has of what all share; nil for those that are none, and for users who have nothing now.
-    private func statistics(of user: User) -> JSON? {
-        guard let identity = user.identity else { return nil }
-        let holdings = machine.holdings(of: identity)
-        guard user.connections > 0 || holdings.stores > 0 || holdings.timers > 0 else { return nil }
-        var counts: JSONObject
-        switch identity {
-        case .uid(let uid): counts = ["uid": .int(uid)]
-        case .user(let uid, let member): counts = ["uid": .int(uid), "member": .string(member)]
-        case .token(let name): counts = ["token": .string(name)]
-        case .certificate(let name): counts = ["certificate": .string(name)]
-        }
-        let numbers: KeyValuePairs = [
-            "connections": user.connections, "subscriptions": user.subscriptions, "shapes": user.shapes,
-            "stores": holdings.stores, "timers": holdings.timers, "willBytes": user.willBytes,
-            "work": user.work,
-        ]
-        for (name, number) in numbers { counts[name] = .int(number) }
-        return .object(counts)
     }
 }

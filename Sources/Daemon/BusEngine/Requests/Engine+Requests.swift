@@ -6,6 +6,17 @@ import BusProtocol
 extension Engine {
     func execute(_ line: UnsafeRawBufferPointer, for connection: Connection) {
         totals.requests &+= 1
+        if totals.requests % Timings.sampled == 0, let stopwatch = timings.stopwatch {
+            let (began, commits) = (stopwatch(), totals.commits)
+            executeNow(line, for: connection)
+            if totals.commits != commits { timings.commit.record(stopwatch() - began) }
+        } else {
+            executeNow(line, for: connection)
+        }
+    }
+
+    @inline(__always)
+    private func executeNow(_ line: UnsafeRawBufferPointer, for connection: Connection) {
         currentLine = line
         do throws(RequestError) {
             try request.read(line, from: &connection.memory)
@@ -33,6 +44,8 @@ extension Engine {
             case .sync: answer(connection) { $0.append(revision: machine.revision) }
             case .will: try setWill(connection)
             case .stats: answer(connection) { self.appendStatistics(to: $0, for: connection.grants) }
+            case .clients: try listClients(connection)
+            case .kick: try kick(connection)
             case .reload: try reload(connection)
             case .history: try history(connection)
             case .revert: try revert(connection)

@@ -10,7 +10,9 @@ extension Engine {
         guard wanted == 1 else {
             throw .invalid("protocol", "This daemon speaks protocol 1.")
         }
-        _ = try request.string(.client)
+        if let name = try request.string(.client) {
+            connection.clientName = String(name.prefix(DaemonLimits.clientName))
+        }
         let token = try request.string(.token)
         let wantedSession = try requestedSession()
         if case .tcp(_, .some) = connection.peer, connection.principal == nil, token == nil {

@@ -18,6 +18,8 @@ final class MulticastGroup {
     /// The `sub` and `from` of the events.
     @exclusivity(unchecked) var number = -1
     @exclusivity(unchecked) var from = -1
+    /// How many events its members have had together.
+    @exclusivity(unchecked) var events = 0
     @exclusivity(unchecked) private(set) var members: ContiguousArray<Unmanaged<Subscription>> = []
     /// The group's other subscribers, which are notified one by one.
     @exclusivity(unchecked) private(set) var others: ContiguousArray<Unmanaged<Subscription>> = []
@@ -51,6 +53,7 @@ final class MulticastGroup {
     @inline(__always)
     func leave(_ subscription: Subscription, _ connection: Connection) {
         subscription.from = from
+        connection.delivered &+= events
         connection.sharedRun = nil
     }
 
@@ -72,6 +75,7 @@ final class MulticastGroup {
         others.removeAll(keepingCapacity: true)
         number = -1
         from = -1
+        events = 0
         defer { run.bytes = nothing }
         return run.bytes
     }

@@ -334,5 +334,6 @@ extension SubscriptionHub {
         }
         catchUp.isOpen = true
         totals.events += 1
+        subscription.connection.delivered += 1
     }
 }

@@ -58,6 +58,7 @@ extension SubscriptionHub {
                     if !isWritten { return }
                     subscription.from = machine.revision
                     totals.events &+= 1
+                    connection.delivered &+= 1
                 }
             }
         } else if let multicast = group.multicast, multicast.others.isEmpty,
@@ -142,6 +143,7 @@ extension SubscriptionHub {
         clock.work &+= Work.delivery
         subscription.from = machine.revision
         totals.events += 1
+        connection.delivered &+= 1
     }
 
     /// Whether a subscription takes live changes; one whose outbox is full, or whose turn comes
@@ -234,6 +236,7 @@ extension SubscriptionHub {
             for place in content.actions {
                 writer.append(actionFor: subscription.number, publication.action(place))
                 totals.events += 1
+                connection.delivered += 1
             }
         }
     }

@@ -27,6 +27,7 @@ extension SubscriptionHub {
         clock.work &+= bytes
         connections.countShared(bytes, for: multicast.members.count)
         totals.events += multicast.members.count
+        multicast.events &+= 1
     }
 
     private func formMulticast(of group: SubscriberGroup) -> MulticastGroup {

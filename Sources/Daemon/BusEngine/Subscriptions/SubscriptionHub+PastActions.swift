@@ -116,6 +116,7 @@ extension SubscriptionHub {
                             index: actions.count > 1 ? index : nil)
                     }
                     totals.events += 1
+                    connection.delivered += 1
                 }
                 delivered = revision
             }

@@ -1,5 +1,6 @@
 import BusEngine
 import BusHistory
+import BusJSON
 import BusLog
 import BusMachine
 import Dispatch
@@ -15,6 +16,7 @@ final class LogCoordinator {
     private let past: PastReader
     private let rewinder: Rewinder
     private let recipe: Snapshots.Recipe
+    private let settings: LogSettings
     private let logger: Logger
     /// Called with the reason when the log becomes unavailable, and with nil when it is available again.
     var noteTrouble: (String?) -> Void = { _ in }
@@ -61,6 +63,7 @@ final class LogCoordinator {
         self.writer = writer
         self.mailbox = mailbox
         self.recipe = recipe
+        self.settings = settings
         self.logger = logger
         self.lastSnapshot = lastSnapshot
         self.hasCode = hasCode
@@ -76,6 +79,7 @@ final class LogCoordinator {
     func turnEnded() {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return }
         isWriting = true
+        engine.timings.group.record(group.last - group.first + 1)
         bytesSince += group.entries.count
         sharedInFlight = group.shared
         writer.write(group)
@@ -92,12 +96,24 @@ final class LogCoordinator {
         past.forget(questionsOf: connection)
     }
 
+    /// What `stats` tells of the log.
+    var statistics: JSONObject {
+        var statistics: JSONObject = [
+            "durable": .int(engine.durableRevision), "sync": .string(settings.sync.rawValue),
+            "snapshot": .int(lastSnapshot.revision),
+        ]
+        if let bytes = FileSize.of(writer.file.path) { statistics["bytes"] = .int(bytes) }
+        return statistics
+    }
+
     /// Handles the events in the mailbox.
     func hear() {
         for news in mailbox.take() {
             switch news {
-            case .written:
+            case .synced(let took): engine.timings.fsync.record(took)
+            case .written(let took):
                 isWriting = false
+                engine.timings.logWrite.record(took)
                 engine.confirmBatch()
                 if let shared = sharedInFlight { noteStored?(shared.place, shared.bytes.count) }
                 askWaiting()

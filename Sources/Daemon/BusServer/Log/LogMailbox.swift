@@ -5,7 +5,10 @@ import Synchronization
 
 /// Events for the bus queue from the threads and queues that work with the log.
 enum LogFileEvent: Sendable {
-    case written
+    /// A batch is in the log, after so many nanoseconds.
+    case written(took: Int)
+    /// A sync in the background took so many nanoseconds.
+    case synced(took: Int)
     case notWritten(LogFailure)
     /// The machine to which the bus has to be rewound.
     case made(Rewinder.Made)
@@ -30,6 +33,9 @@ final class LogMailbox: Sendable {
         news.withLock { $0.append(item) }
         bell.ring()
     }
+
+    /// The same for what can wait until the queue is awake anyway.
+    func note(_ item: LogFileEvent) { news.withLock { $0.append(item) } }
 
     /// Takes all events since the last time.
     func take() -> [LogFileEvent] {

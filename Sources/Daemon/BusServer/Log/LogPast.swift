@@ -50,6 +50,14 @@ package struct LogPast: PastSource {
         }
         if let failure { throw failure }
     }
+
+    package func lastRevision(by time: Int) throws(PastFailure) -> Int {
+        do throws(LogFailure) {
+            return try reader.lastRevision(by: time)
+        } catch {
+            throw PastFailure(error)
+        }
+    }
 }
 
 extension PastFailure {

@@ -113,6 +113,7 @@ final class LogWriter: @unchecked Sendable {
     private var hasBeat: Bool { isInTrouble || (isUnsynced && mode == .interval) }
 
     private func write(now group: SealedBatch) {
+        let began = MonotonicClock.nanoseconds()
         do throws(LogFailure) {
             try withFile { (file) throws(LogFailure) in
                 guard let shared = group.shared else {
@@ -128,7 +129,7 @@ final class LogWriter: @unchecked Sendable {
                 }.get()
             }
             isUnsynced = true
-            mailbox.put(.written)
+            mailbox.put(.written(took: MonotonicClock.nanoseconds() - began))
         } catch {
             isInTrouble = true
             mailbox.put(.notWritten(error))
@@ -146,9 +147,11 @@ final class LogWriter: @unchecked Sendable {
             }
         }
         guard isUnsynced, mode == .interval else { return }
+        let began = MonotonicClock.nanoseconds()
         do throws(LogFailure) {
             try withFile { (file) throws(LogFailure) in try file.sync() }
             isUnsynced = false
+            mailbox.note(.synced(took: MonotonicClock.nanoseconds() - began))
         } catch {
             mailbox.put(.unsynced(error))
         }

@@ -26,6 +26,7 @@ extension LogKind {
             case .timerRejected: .timerRejected
             case .denied: .denied
             case .slowConsumer: .clientCutOff
+            case .kicked: .kicked
             case .storeCreated: .storeCreated
             case .storeDropped: .storeDropped
             case .committed: .committed

@@ -13,6 +13,7 @@ package enum LogKind: String, Sendable, CaseIterable {
     case definitionKept = "73c847c072a94387a2fb89f7889d013f"
     case wrongConfiguration = "390c2e3a470c46549d577a9e23900235"
     case clientCutOff = "e63322e73a00418fae73510191ef23ca"
+    case kicked = "01acf4ea50ed498885920afb53e6bc7d"
     case strangerRefused = "fc6f66f3b4f649b1b20a786420ce3382"
     case willRejected = "34d4287b7dcb44398239e96bf2b2e68d"
     case denied = "d91c48ae46c34f2e9d11eac7612cf366"

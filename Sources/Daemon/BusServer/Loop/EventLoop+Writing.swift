@@ -74,6 +74,12 @@ extension EventLoop: SocketWriter {
         connections[id]?.sated == Connection.isWrittenOtherwise ? writeSecured(id) : 0
     }
 
+    /// Something was written to the connection whose reply is measured.
+    private func noteReply(_ id: ConnectionID) {
+        let sent = engine.outputProgress(of: id).sent
+        if let took = probe.sent(sent, now: MonotonicClock.nanoseconds()) { engine.timings.reply.record(took) }
+    }
+
     /// Writes to one connection; returns how many bytes.
     private func write(_ id: ConnectionID) -> Int {
         guard var connection = connections[id], connection.sated < turn else { return writeOtherwise(id) }
@@ -96,6 +102,7 @@ extension EventLoop: SocketWriter {
             }
             if written > 0 {
                 let isDone = engine.sent(id, written)
+                if probe.follows(id) { noteReply(id) }
                 // The usual case: all is sent, and the status has not changed.
                 if isDone, connection.isAsUsual { return LoopLimits.writtenPerTurn - allowance + written }
                 // Output that the client will not read is discarded at once.

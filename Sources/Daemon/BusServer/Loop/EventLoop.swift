@@ -64,6 +64,8 @@ final class EventLoop {
     /// When the clock was last read, in nanoseconds, and how much work this turn had done by then.
     private var lookedAt = 0
     private var workAtLook = 0
+    /// When this turn began, in nanoseconds.
+    private var turnBegan = 0
     /// What this turn's writing has cost so far, in bytes.
     var flushed = 0
     /// Until when this turn writes to connections that come after others, in nanoseconds.
@@ -71,6 +73,8 @@ final class EventLoop {
     /// Counts turns, to know which connections have used up their allowance of this turn.
     @exclusivity(unchecked) var turn = 0
     @exclusivity(unchecked) private var busyPoll = BusyPoll()
+    /// Measures one reply after the other, for `stats`.
+    @exclusivity(unchecked) var probe = ReplyProbe()
     /// The log gets a batch when nothing is ready for a moment, and not after each turn: clients that were just
     /// answered send their next requests meanwhile, and a batch costs the same whatever is in it.
     var gathersTurns = false
@@ -120,6 +124,7 @@ final class EventLoop {
             pulse?.turnEnded(now: now)
             measureMemory(now: now)
             let end = MonotonicClock.nanoseconds()
+            engine.timings.turn.record(end - turnBegan)
             busyPoll.somethingCame(now: end)
             turns += 1
             if end - groupBegan > LoopLimits.groupNanoseconds {
@@ -172,6 +177,7 @@ final class EventLoop {
     private func takeTurn(events count: Int) {
         beginTurn()
         lookedAt = MonotonicClock.nanoseconds()
+        turnBegan = lookedAt
         workAtLook = 0
         let length = engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.turnNanoseconds
         let end = lookedAt + length
@@ -265,7 +271,11 @@ final class EventLoop {
         case .bytes(let count):
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             guard connections[id]?.output == .socket else { return receiveOtherwise(id, bytes) }
+            guard probe.isIdle else { return engine.receive(id, bytes) }
+            let before = engine.outputProgress(of: id).written
             engine.receive(id, bytes)
+            probe.executed(
+                id, before: before, after: engine.outputProgress(of: id).written, readAt: lookedAt)
         case .end:
             connections.update(id) { $0.inputEnded = true }
             engine.endOfInput(id)
@@ -322,6 +332,7 @@ final class EventLoop {
     /// The one place where a connection is closed, for whatever reason.
     func close(_ id: ConnectionID, _ reason: CloseReason) {
         guard let connection = connections.remove(id) else { return }
+        probe.forget(id)
         flushed += LoopLimits.costOfClosing
         if let transport = secured[id] {
             secured[id] = nil

@@ -53,6 +53,14 @@ final class MemoryMeter {
 
     private func read() { bytes = max(0, (Self.resident(descriptor, pageSize) ?? 0) - baseline) }
 
+    /// The process's resident memory, in bytes; nil where the kernel does not report it.
+    static func resident() -> Int? {
+        let descriptor = Glibc.open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { SystemCall.close(descriptor) }
+        return resident(descriptor, sysconf(Int32(_SC_PAGESIZE)))
+    }
+
     /// The second number of the file is pages.
     private static func resident(_ descriptor: Int32, _ pageSize: Int) -> Int? {
         withUnsafeTemporaryAllocation(byteCount: 128, alignment: 1) { buffer in

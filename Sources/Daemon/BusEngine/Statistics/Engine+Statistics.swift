@@ -1,0 +1,95 @@
+import BusJSON
+import BusLogic
+import BusMachine
+import BusProtocol
+
+/// What `stats` tells of the bus and of the daemon.
+extension Engine {
+    /// Who does not manage the bus is told only where it stands: counts tell what others have and do.
+    func appendStatistics(to writer: ByteWriter, for grants: Grants?) {
+        if let grants, !grants.mayManage {
+            writer.append(",\"stats\":")
+            return writer.append(
+                jsonObject: ["revision": .int(machine.revision), "epoch": .string(machine.epoch)])
+        }
+        var counters: JSONObject = [
+            "revision": .int(machine.revision), "epoch": .string(machine.epoch),
+            "types": .int(machine.typeCount),
+            "stores": .int(machine.storeCount), "connections": .int(connections.count),
+            "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groupCount),
+            "stateBytes": .int(machine.stateBytes), "outboxBytes": .int(connections.outboxBytes),
+            "timers": .int(machine.timers.count), "leases": .int(machine.timers.leaseCount),
+            "nextDue": machine.nextDue == .max ? .null : DurationText.seconds(machine.nextDue),
+            "accountedMemory": .int(memory.accounted), "rememberedKeys": .int(machine.keys.count),
+            "totals": .object([
+                "connections": .int(connections.totalCount), "requests": .int(totals.requests),
+                "commits": .int(totals.commits), "dispatches": .int(totals.dispatches),
+                "duplicates": .int(totals.duplicates), "events": .int(hub.totals.events),
+                "coalesced": .int(hub.totals.coalesced), "bookmarks": .int(hub.totals.bookmarks),
+                "slowConsumers": .int(hub.totals.slowConsumers), "bytesIn": .int(connections.bytesIn),
+                "bytesOut": .int(connections.bytesOut), "work": .int(clock.totalWork),
+            ]),
+            "errors": .object(totals.errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),
+        ]
+        if machine.access != nil {
+            counters["denials"] = .object(
+                access.denials.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) })
+        }
+        if shared.isOn { counters["cluster"] = .object(shared.condition) }
+        counters["version"] = .string(configuration.version)
+        counters["memory"] = .object(memory.parts)
+        for member in ownersStatistics().members { counters[member.key] = member.value }
+        counters["histograms"] = timings.json
+        counters["users"] = .array(users.all.compactMap(statistics(of:)))
+        // However many types and actions there are, the reply fits into a line.
+        counters["actions"] = .object(
+            committedActions(room: limits.daemon.line / 2 - JSON.object(counters).encodedSize))
+        writer.append(",\"stats\":")
+        writer.append(jsonObject: counters)
+    }
+
+    /// How often each action of each type was committed, those most often that were, as far as there is room.
+    private func committedActions(room: Int) -> JSONObject {
+        var counts: [(type: String, action: String, count: Int)] = []
+        for type in machine.types {
+            for (action, count) in type.commits { counts.append((type.name, action, count)) }
+        }
+        counts.sort { ($1.count, $0.type, $0.action) < ($0.count, $1.type, $1.action) }
+        clock.work += Work.look * counts.count
+        var left = room
+        var listed: [String: [(String, Int)]] = [:]
+        for (type, action, count) in counts.prefix(DaemonLimits.actionsListed) {
+            left -= type.utf8.count + action.utf8.count + 32
+            if left < 0 { break }
+            listed[type, default: []].append((action, count))
+        }
+        var object: JSONObject = [:]
+        for (type, actions) in listed.sorted(by: { $0.key < $1.key }) {
+            var members: JSONObject = [:]
+            for (action, count) in actions { members[action] = .int(count) }
+            object[type] = .object(members)
+        }
+        return object
+    }
+
+    /// What one user has of what all share; nil for those that are none, and for users who have nothing now.
+    private func statistics(of user: User) -> JSON? {
+        guard let identity = user.identity else { return nil }
+        let holdings = machine.holdings(of: identity)
+        guard user.connections > 0 || holdings.stores > 0 || holdings.timers > 0 else { return nil }
+        var counts: JSONObject
+        switch identity {
+        case .uid(let uid): counts = ["uid": .int(uid)]
+        case .user(let uid, let member): counts = ["uid": .int(uid), "member": .string(member)]
+        case .token(let name): counts = ["token": .string(name)]
+        case .certificate(let name): counts = ["certificate": .string(name)]
+        }
+        let numbers: KeyValuePairs = [
+            "connections": user.connections, "subscriptions": user.subscriptions, "shapes": user.shapes,
+            "stores": holdings.stores, "timers": holdings.timers, "willBytes": user.willBytes,
+            "work": user.work,
+        ]
+        for (name, number) in numbers { counts[name] = .int(number) }
+        return .object(counts)
+    }
+}
