@@ -97,12 +97,14 @@ let package = Package(
             ]),
         // State types as code in other languages, for programs that use them: text from definitions, no I/O.
         .target(name: "TypeCode", dependencies: ["BusJSON"]),
+        // The bus's counters as OpenMetrics, for the command line and for HTTP: text from `stats`, no I/O.
+        .target(name: "BusMetrics", dependencies: ["BusJSON"]),
         // The command line's code, apart from its entry point, so that tests can run it.
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "FluxBus", "TypeCode",
-                arguments,
+                "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "FluxBus",
+                "TypeCode", arguments,
             ]),
         // The daemon, the command line and the load generator.
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
@@ -244,6 +246,10 @@ let package = Package(
                 "BusEngine", "BusJSON", "BusLogic", "BusMachine", "FluxBus", "FluxBusCommand", "TestFiles",
                 "TestServer", "TestSupport", "fluxbus-bench",
             ]),
+        // Metrics, read by parsers of others; the numbers of a real bus.
+        .testTarget(
+            name: "BusMetricsTests",
+            dependencies: ["BusEngine", "BusJSON", "BusMachine", "BusMetrics", "TestFiles", "TestSupport"]),
         // What is printed for a type, compiled by the compilers of its languages and run against a bus. The example's objects
         // are the client library, linked.
         .testTarget(
@@ -294,7 +300,7 @@ let floors = [
         "fluxbusd",
     ],
     "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
-    "Sources/Tools": ["TypeCode", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
+    "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML"],
 
@@ -306,7 +312,7 @@ let floors = [
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
     "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
-    "Tests/Tools": ["TypeCodeTests", "FluxBusCommandTests"],
+    "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/System": ["BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],

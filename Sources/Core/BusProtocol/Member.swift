@@ -54,7 +54,8 @@ package enum Operation: String, CaseIterable, Sendable {
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {
         switch self {
-        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers, .clients:
+        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers,
+            .clients:
             true
         // Of these one may ask the daemon to leave.
         case .cluster: false

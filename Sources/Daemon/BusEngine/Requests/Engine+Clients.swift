@@ -105,7 +105,8 @@ extension Engine {
         outputs.report(
             Diagnostic(
                 kind: .kicked, level: .notice,
-                message: "client \(serial) was disconnected by \(String(decoding: connection.principal!.by, as: UTF8.self))"
+                message:
+                    "client \(serial) was disconnected by \(String(decoding: connection.principal!.by, as: UTF8.self))"
                     + (reason.isEmpty ? "" : ": \(reason)"),
                 peer: client.peer))
         hub.close(

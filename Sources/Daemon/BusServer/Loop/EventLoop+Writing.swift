@@ -77,7 +77,9 @@ extension EventLoop: SocketWriter {
     /// Something was written to the connection whose reply is measured.
     private func noteReply(_ id: ConnectionID) {
         let sent = engine.outputProgress(of: id).sent
-        if let took = probe.sent(sent, now: MonotonicClock.nanoseconds()) { engine.timings.reply.record(took) }
+        if let took = probe.sent(sent, now: MonotonicClock.nanoseconds()) {
+            engine.timings.reply.record(took)
+        }
     }
 
     /// Writes to one connection; returns how many bytes.
