@@ -249,7 +249,9 @@ let package = Package(
         // Metrics, read by parsers of others; the numbers of a real bus.
         .testTarget(
             name: "BusMetricsTests",
-            dependencies: ["BusEngine", "BusJSON", "BusMachine", "BusMetrics", "TestFiles", "TestSupport"]),
+            dependencies: [
+                "BusEngine", "BusJSON", "BusMachine", "BusMetrics", "TestFiles", "TestServer", "TestSupport",
+            ]),
         // What is printed for a type, compiled by the compilers of its languages and run against a bus. The example's objects
         // are the client library, linked.
         .testTarget(

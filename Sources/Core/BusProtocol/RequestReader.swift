@@ -387,14 +387,13 @@ public final class RequestReader {
     }
 
     private static let others: [(name: StaticString, member: Member)] = [
-        ("ack", .ack), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch),
-        ("limit", .limit), ("match", .match), ("since", .since), ("state", .state), ("until", .until),
-        ("cause", .cause), ("token", .token), ("client", .client), ("dryRun", .dryRun),
-        ("format", .format), ("select", .select), ("actions", .actions), ("initial", .initial),
-        ("protocol", .protocol), ("revision", .revision), ("ephemeral", .ephemeral),
-        ("ifMissing", .ifMissing), ("ifRevision", .ifRevision), ("in", .in), ("at", .at),
-        ("timer", .timer), ("ttl", .ttl), ("version", .version), ("session", .session),
-        ("linger", .linger), ("leave", .leave), ("fresh", .fresh), ("offset", .offset),
-        ("time", .time), ("reason", .reason),
+        ("ack", .ack), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch), ("limit", .limit),
+        ("match", .match), ("since", .since), ("state", .state), ("until", .until), ("cause", .cause),
+        ("token", .token), ("client", .client), ("dryRun", .dryRun), ("format", .format),
+        ("select", .select), ("actions", .actions), ("initial", .initial), ("protocol", .protocol),
+        ("revision", .revision), ("ephemeral", .ephemeral), ("ifMissing", .ifMissing),
+        ("ifRevision", .ifRevision), ("in", .in), ("at", .at), ("timer", .timer), ("ttl", .ttl),
+        ("version", .version), ("session", .session), ("linger", .linger), ("leave", .leave),
+        ("fresh", .fresh), ("offset", .offset), ("time", .time), ("reason", .reason),
     ]
 }

@@ -26,20 +26,20 @@ package struct MetricFamily: Sendable {
 
     /// One number, found by its path.
     fileprivate static func number(
-        _ name: String, _ kind: Kind = .gauge, unit: String? = nil, of path: String..., scale: Double = 1,
+        _ name: String, _ kind: Kind = .gauge, unit: String? = nil, of path: String, scale: Double = 1,
         _ help: String
     ) -> MetricFamily {
         MetricFamily(name, kind, unit: unit, help) { stats in
-            value(path, in: stats)?.double.map { [MetricSample(value: $0 * scale)] } ?? []
+            value(at: path, in: stats)?.double.map { [MetricSample(value: $0 * scale)] } ?? []
         }
     }
 
     /// One number for each member of an object, found by its path.
     fileprivate static func numbers(
-        _ name: String, _ kind: Kind, unit: String? = nil, of path: String..., label: String, _ help: String
+        _ name: String, _ kind: Kind, unit: String? = nil, of path: String, label: String, _ help: String
     ) -> MetricFamily {
         MetricFamily(name, kind, unit: unit, help) { stats in
-            (value(path, in: stats)?.object?.members.map { $0 } ?? []).compactMap { member in
+            (value(at: path, in: stats)?.object?.members.map { $0 } ?? []).compactMap { member in
                 member.value.double.map { MetricSample(labels: [(label, member.key)], value: $0) }
             }
         }
@@ -76,10 +76,9 @@ package struct MetricFamily: Sendable {
         return "certificate:" + (user["certificate"]?.string ?? "")
     }
 
-    fileprivate static func value(_ path: [String], in stats: JSONObject) -> JSON? {
-        var value: JSON? = .object(stats)
-        for name in path { value = value?[name] }
-        return value
+    /// The value at a path of names with dots between them.
+    fileprivate static func value(at path: String, in stats: JSONObject) -> JSON? {
+        path.split(separator: ".").reduce(.object(stats)) { $0?[String($1)] }
     }
 }
 
@@ -138,34 +137,34 @@ extension MetricFamily {
         MetricFamily("log", .info, "How the action log is synced.") { stats in
             stats["log"]?["sync"]?.string.map { [MetricSample(labels: [("sync", $0)], value: 1)] } ?? []
         },
-        number("log", unit: "bytes", of: "log", "bytes", "The size of the action log's files."),
+        number("log", unit: "bytes", of: "log.bytes", "The size of the action log's files."),
         number(
-            "log_written_revision", of: "log", "durable",
+            "log_written_revision", of: "log.durable",
             "The newest revision that is in the log; answers and events wait for it."),
-        number("log_snapshot_revision", of: "log", "snapshot", "The revision of the newest snapshot."),
+        number("log_snapshot_revision", of: "log.snapshot", "The revision of the newest snapshot."),
     ]
 
     private static let totals: [MetricFamily] = [
         number(
-            "connections_opened", .counter, of: "totals", "connections", "Connections since the start."),
-        number("requests", .counter, of: "totals", "requests", "Requests since the start, refused ones too."),
-        number("commits", .counter, of: "totals", "commits", "Commits since the start."),
-        number("dispatches", .counter, of: "totals", "dispatches", "Dispatches since the start."),
+            "connections_opened", .counter, of: "totals.connections", "Connections since the start."),
+        number("requests", .counter, of: "totals.requests", "Requests since the start, refused ones too."),
+        number("commits", .counter, of: "totals.commits", "Commits since the start."),
+        number("dispatches", .counter, of: "totals.dispatches", "Dispatches since the start."),
         number(
-            "duplicates", .counter, of: "totals", "duplicates",
+            "duplicates", .counter, of: "totals.duplicates",
             "Requests that were recognised by their key and not committed again."),
-        number("events", .counter, of: "totals", "events", "Changes and actions told to subscribers."),
+        number("events", .counter, of: "totals.events", "Changes and actions told to subscribers."),
         number(
-            "coalesced_events", .counter, of: "totals", "coalesced",
+            "coalesced_events", .counter, of: "totals.coalesced",
             "Commits whose changes were merged into one event for a slow reader."),
-        number("bookmarks", .counter, of: "totals", "bookmarks", "Bookmarks sent to subscribers."),
+        number("bookmarks", .counter, of: "totals.bookmarks", "Bookmarks sent to subscribers."),
         number(
-            "slow_consumers", .counter, of: "totals", "slowConsumers",
+            "slow_consumers", .counter, of: "totals.slowConsumers",
             "Clients that were disconnected because they did not read."),
-        number("received", .counter, unit: "bytes", of: "totals", "bytesIn", "Bytes from clients."),
-        number("sent", .counter, unit: "bytes", of: "totals", "bytesOut", "Bytes to clients."),
+        number("received", .counter, unit: "bytes", of: "totals.bytesIn", "Bytes from clients."),
+        number("sent", .counter, unit: "bytes", of: "totals.bytesOut", "Bytes to clients."),
         number(
-            "work", .counter, unit: "seconds", of: "totals", "work", scale: 1e-9,
+            "work", .counter, unit: "seconds", of: "totals.work", scale: 1e-9,
             "The work done for clients, estimated."),
         numbers(
             "errors", .counter, of: "errors", label: "code",

@@ -23,7 +23,7 @@ struct MetricSample {
             let count = buckets.reduce(0) { $1.0 <= bound * (1 + 1e-12) ? $0 + $1.1 : $0 }
             samples.append(
                 MetricSample(
-                    suffix: "_bucket", labels: [("le", OpenMetricsText.number(bound))], value: count))
+                    suffix: "_bucket", labels: [("le", MetricText.number(bound))], value: count))
         }
         let count = histogram["count"]?.double ?? 0
         samples.append(MetricSample(suffix: "_bucket", labels: [("le", "+Inf")], value: count))

@@ -62,8 +62,10 @@ import Testing
         ],
         "Examples": ["FluxBus", "FluxBusDaemon"],
         "TypeCode": ["BusJSON"],
+        "BusMetrics": ["BusJSON"],
         "FluxBusCommand": [
-            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "FluxBus", "TypeCode",
+            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "FluxBus",
+            "TypeCode",
         ],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
         "BusWork": ["BusEngine", "BusJSON", "BusLogic"],

@@ -4,19 +4,14 @@ import BusJSON
 /// value is known to within a quarter. Recording one takes a few instructions and no memory.
 package final class Histogram {
     private static let bucketsPerDoubling = 4
-    private let counts: UnsafeMutablePointer<Int>
+    @exclusivity(unchecked) private var counts = ContiguousArray(repeating: 0, count: size)
     @exclusivity(unchecked) package private(set) var count = 0
     @exclusivity(unchecked) package private(set) var sum = 0
     @exclusivity(unchecked) package private(set) var most = 0
 
     private static let size = 64 * bucketsPerDoubling
 
-    package init() {
-        counts = .allocate(capacity: Self.size)
-        counts.initialize(repeating: 0, count: Self.size)
-    }
-
-    deinit { counts.deallocate() }
+    package init() {}
 
     /// Records a value, `times` times; below 0 counts as 0.
     package func record(_ value: Int, times: Int = 1) {
@@ -38,7 +33,7 @@ package final class Histogram {
     static func bound(of bucket: Int) -> Int {
         if bucket < bucketsPerDoubling { return bucket }
         let doubling = bucket / bucketsPerDoubling + 1
-        return (bucketsPerDoubling + bucket % bucketsPerDoubling + 1) << (doubling - 2) - 1
+        return (bucketsPerDoubling + bucket % bucketsPerDoubling + 1) << (doubling - 2) &- 1
     }
 
     /// A value that so many of a hundred thousand are at or below: the bound of their bucket, at most the greatest value.

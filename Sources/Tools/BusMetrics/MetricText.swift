@@ -1,13 +1,14 @@
-/// Metrics in the text form of OpenMetrics 1.0.
-struct OpenMetricsText {
-    private(set) var text = ""
+/// Metrics as text.
+struct MetricText {
+    private let form: BusMetrics.Form
+    private var text = ""
+
+    init(_ form: BusMetrics.Form) { self.form = form }
 
     /// Writes a family with its samples; nothing if there are none.
     mutating func append(_ family: MetricFamily, _ samples: [MetricSample]) {
         if samples.isEmpty { return }
-        text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
-        if let unit = family.unit { text += "# UNIT \(family.name) \(unit)\n" }
-        text += "# HELP \(family.name) \(Self.escaped(family.help))\n"
+        describe(family)
         for sample in samples {
             text += family.name + Self.suffix(of: family.kind) + sample.suffix
             if !sample.labels.isEmpty {
@@ -18,7 +19,22 @@ struct OpenMetricsText {
         }
     }
 
-    mutating func end() { text += "# EOF\n" }
+    /// What OpenMetrics says of a family, the older form says of the name that its samples have.
+    private mutating func describe(_ family: MetricFamily) {
+        switch form {
+        case .openMetrics:
+            text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
+            if let unit = family.unit { text += "# UNIT \(family.name) \(unit)\n" }
+            text += "# HELP \(family.name) \(Self.escaped(family.help))\n"
+        case .prometheus:
+            let name = family.name + Self.suffix(of: family.kind)
+            let kind = family.kind == .info ? .gauge : family.kind
+            text += "# HELP \(name) \(family.help)\n# TYPE \(name) \(kind.rawValue)\n"
+        }
+    }
+
+    /// The text with its end.
+    func finished() -> String { form == .openMetrics ? text + "# EOF\n" : text }
 
     private static func suffix(of kind: MetricFamily.Kind) -> String {
         switch kind {
