@@ -14,7 +14,7 @@ struct Exporter {
         guard let epoch = hello["epoch"]?.string, let newest = hello["revision"]?.int else {
             throw CommandFailure(.internal, "The bus does not tell its epoch: use a fluxbus of its version.")
         }
-        let base = try since?.resolved(newest: newest) ?? reader.oldest()
+        let base = try since?.resolved(on: connection, in: session, newest: newest) ?? reader.oldest()
         guard base <= newest else {
             throw CommandFailure(
                 .no, "The bus is at revision \(newest): nothing can be exported from \(base) on.")
