@@ -21,7 +21,8 @@ package enum CommandStatus: Int32, Sendable, CaseIterable {
     package init(_ code: BusError.Code) {
         self =
             switch code {
-            case .unknownStore, .unknownTimer, BusError.Code(rawValue: "unknown_client"), .exists, .conflict: .no
+            case .unknownStore, .unknownTimer, BusError.Code(rawValue: "unknown_client"), .exists, .conflict:
+                .no
             case .invalidAddress, .invalidOptions: .usage
             case .rejected, .invalidPayload, .invalidRequest, .unknownType, .unknownAction, .unknownOperation,
                 .parseError, .tooLarge:

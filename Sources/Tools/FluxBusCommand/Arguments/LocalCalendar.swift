@@ -38,7 +38,9 @@ package struct LocalCalendar: Sendable {
 
     /// The number of a date; nil for one that no calendar has, and beyond the years 1970 to 9999.
     package static func day(year: Int, month: Int, day: Int) -> Int? {
-        guard 1970...9999 ~= year, 1...12 ~= month, 1...length(ofMonth: month, year) ~= day else { return nil }
+        guard 1970...9999 ~= year, 1...12 ~= month, 1...length(ofMonth: month, year) ~= day else {
+            return nil
+        }
         // Years begin with March here, so that the leap day is the last one.
         let shifted = month > 2 ? year : year - 1
         let (era, inEra) = (shifted / 400, shifted % 400)

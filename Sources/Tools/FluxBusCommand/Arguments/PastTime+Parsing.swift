@@ -51,7 +51,8 @@ extension PastTime {
             ("second", 1), ("sec", 1), ("minute", 60), ("min", 60), ("hour", 3600), ("day", 86_400),
             ("week", 604_800),
         ]
-        return Dictionary(uniqueKeysWithValues: lengths.flatMap { [($0.0, $0.1 * 1000), ($0.0 + "s", $0.1 * 1000)] })
+        return Dictionary(
+            uniqueKeysWithValues: lengths.flatMap { [($0.0, $0.1 * 1000), ($0.0 + "s", $0.1 * 1000)] })
     }()
 
     // MARK: - Days and times of day
@@ -105,14 +106,17 @@ extension PastTime {
         let seconds = (hour * 60 + minute) * 60
         guard parts.count == 3 else { return seconds * 1000 }
         let last = parts[2].split(separator: ".", omittingEmptySubsequences: false)
-        guard 1...2 ~= last.count, let second = number(last[0], digits: 2...2), second < 60 else { return nil }
+        guard 1...2 ~= last.count, let second = number(last[0], digits: 2...2), second < 60 else {
+            return nil
+        }
         guard last.count == 2 else { return (seconds + second) * 1000 }
         return fraction(last[1]).map { (seconds + second) * 1000 + $0 }
     }
 
     /// A time of day with `z`, `+01:00` or `-0500`.
     private static func zoned(_ day: Int, _ text: Substring) -> Form? {
-        guard let mark = text.firstIndex(where: { "z+-".contains($0) }), let time = clock(text[..<mark]) else {
+        guard let mark = text.firstIndex(where: { "z+-".contains($0) }), let time = clock(text[..<mark])
+        else {
             return nil
         }
         let zone = text[mark...].dropFirst()
@@ -122,7 +126,8 @@ extension PastTime {
         } else {
             let digits = zone.filter { $0 != ":" }
             let isRegular = zone.count == 4 || zone.count == 5 && zone.dropFirst(2).first == ":"
-            guard isRegular, let value = number(digits[...], digits: 4...4), value / 100 < 24, value % 100 < 60
+            guard isRegular, let value = number(digits[...], digits: 4...4), value / 100 < 24,
+                value % 100 < 60
             else { return nil }
             east = (value / 100 * 60 + value % 100) * 60_000 * (text[mark] == "-" ? -1 : 1)
         }

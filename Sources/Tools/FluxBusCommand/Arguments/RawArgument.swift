@@ -3,7 +3,9 @@ import BusJSON
 
 /// `--raw`: bare values, for scripts.
 package struct RawArgument: ParsableArguments {
-    @Flag(name: .shortAndLong, help: "Print bare values: strings without quotes, anything else as compact JSON.")
+    @Flag(
+        name: .shortAndLong, help: "Print bare values: strings without quotes, anything else as compact JSON."
+    )
     package var raw = false
 
     package init() {}

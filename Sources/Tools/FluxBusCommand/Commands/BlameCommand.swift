@@ -50,7 +50,8 @@ package struct BlameCommand: BusCommand {
         let newest = try HistoryReader(session, connection).newest()
         var blame = Blame(session, connection, store: store)
         let pointer = try path.map { try JSONPointer($0) }
-        let findings = try blame.findings(for: pointer, at: at.resolved(on: connection, in: session, newest: newest))
+        let findings = try blame.findings(
+            for: pointer, at: at.resolved(on: connection, in: session, newest: newest))
         if let path, let finding = findings.first, finding.value == nil, finding.commit == nil {
             throw CommandFailure(
                 .no, "Nothing stands at \(path) of \(store), nor did since revision \(blame.floor).")

@@ -17,7 +17,8 @@ package struct KickCommand: BusCommand {
             their own user.
             """)
 
-    @Argument(help: "The client's id, as `fluxbus clients` prints it.", completion: .custom(BusCompletion.clients))
+    @Argument(
+        help: "The client's id, as `fluxbus clients` prints it.", completion: .custom(BusCompletion.clients))
     package var client: Int
 
     @Option(help: ArgumentHelp("What the client is told.", valueName: "text"))

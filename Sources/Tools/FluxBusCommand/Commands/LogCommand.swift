@@ -32,7 +32,8 @@ package struct LogCommand: BusCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Start after this revision or time (2h, yesterday, 2026-11-21T10:00).", valueName: "revision|time"),
+            "Start after this revision or time (2h, yesterday, 2026-11-21T10:00).", valueName: "revision|time"
+        ),
         transform: RevisionArgument.parse)
     package var since: RevisionArgument?
 
@@ -80,7 +81,8 @@ package struct LogCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let connection = try session.connect()
-        let log = CommitLog(session, filter: CommitFilter(by: by, action: action, users: session.users), limit: limit)
+        let log = CommitLog(
+            session, filter: CommitFilter(by: by, action: action, users: session.users), limit: limit)
         let reader = HistoryReader(session, connection, target: target)
         let newest = try reader.newest()
         let last = try until?.resolved(on: connection, in: session, newest: newest) ?? newest
