@@ -43,7 +43,7 @@ package struct RootCommand: ParsableCommand {
                 name: "Bus",
                 subcommands: [
                     TypesCommand.self, ClientsCommand.self, KickCommand.self, StatsCommand.self,
-                    PingCommand.self, ClusterCommand.self, ReloadCommand.self,
+                    TopCommand.self, PingCommand.self, ClusterCommand.self, ReloadCommand.self,
                     WhoAmICommand.self, AccessCommand.self,
                 ]),
         ])

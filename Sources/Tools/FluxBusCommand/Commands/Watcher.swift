@@ -167,7 +167,7 @@ final class Watcher {
                 : "Connected again; the bus has a new epoch, so this starts over with what there is now.")
     }
 
-    private static func mayPass(_ error: BusError) -> Bool {
+    static func mayPass(_ error: BusError) -> Bool {
         [.unreachable, .closed, .timedOut, .unavailable].contains(error.code)
     }
 
