@@ -85,11 +85,12 @@ package struct TopCommand: BusCommand {
         var sampler = TopSampler()
         var requests = sampler.begin()[...]
         while let request = requests.popFirst() {
-            var reply: JSONObject
-            do {
+            let reply: JSONObject
+            do throws(BusError) {
                 reply = try connection.request(request, until: session.replyDeadline)
-            } catch let error where request.op == "clients" && error.code == .unknownOperation {
-                // An older bus, which lists none.
+            } catch {
+                // An older bus lists none.
+                guard request.op == "clients", error.code == .unknownOperation else { throw error }
                 reply = ["ok": false]
             }
             let time = Self.seconds(TimeSpan(duration: start.duration(to: .now)))

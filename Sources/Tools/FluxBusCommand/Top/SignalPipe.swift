@@ -15,12 +15,16 @@ final class SignalPipe {
 
     init(_ signals: [Int32]) throws {
         var ends: [Int32] = [0, 0]
-        guard pipe2(&ends, O_CLOEXEC | O_NONBLOCK) == 0 else {
+        guard pipe(&ends) == 0 else {
             throw CommandFailure(
                 .temporary, "No pipe can be opened (\(String(cString: strerror(errno)))): end other programs."
             )
         }
         (descriptor, other) = (ends[0], ends[1])
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
         self.signals = signals
         signalWriteEnd = other
         for number in signals { take(number) }

@@ -146,7 +146,7 @@ final class TopProgram {
     private func receive() throws -> Bool {
         guard case .connected(let connection) = link else { return false }
         var isDue = false
-        do {
+        do throws(BusError) {
             _ = try connection.wait(until: Deadline(after: .zero))
             while let line = connection.receiveLineIfReady() {
                 guard case .reply(let reply) = try BusMessage(parsing: line) else { continue }
@@ -158,7 +158,8 @@ final class TopProgram {
                     isDue = true
                 }
             }
-        } catch let error as BusError where Watcher.mayPass(error) {
+        } catch {
+            guard Watcher.mayPass(error) else { throw error }
             lose()
             return true
         }
