@@ -7,13 +7,13 @@
 typedef struct {
     /* As a browser asks for it, behind /inspector/. */
     const char *name;
-    const unsigned char *bytes;
+    const char *bytes;
     size_t length;
-    /* As the header Content-Type has it. */
-    const char *content_type;
 } inspector_file;
 
-/* The files, and how many there are. */
-const inspector_file *inspector_files(size_t *count);
+size_t inspector_file_count(void);
+
+/* One of the files, by its place in their list: less than their count. */
+inspector_file inspector_file_at(size_t index);
 
 #endif

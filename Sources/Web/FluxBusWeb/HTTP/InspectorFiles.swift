@@ -13,15 +13,24 @@ enum InspectorFiles {
 
     static let all: [String: File] = {
         var files: [String: File] = [:]
-        var count = 0
-        let table = UnsafeBufferPointer(start: inspector_files(&count), count: count)
-        for entry in table {
+        for index in 0..<inspector_file_count() {
+            let entry = inspector_file_at(index)
             let bytes = UnsafeRawBufferPointer(start: entry.bytes, count: entry.length)
             let name = String(cString: entry.name)
             files[name] = File(
-                name: name, bytes: Data(bytes), contentType: String(cString: entry.content_type),
+                name: name, bytes: Data(bytes), contentType: contentType(of: name),
                 tag: "\"\(Secret.hexadecimal(Secret.hash(bytes).prefix(16)))\"")
         }
         return files
     }()
+
+    private static func contentType(of name: String) -> String {
+        switch name.split(separator: ".").last {
+        case "html": "text/html; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js": "text/javascript; charset=utf-8"
+        case "svg": "image/svg+xml"
+        default: "text/plain; charset=utf-8"
+        }
+    }
 }
