@@ -2,6 +2,8 @@
 import PackageDescription
 
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let flyingFox = Target.Dependency.product(name: "FlyingFox", package: "FlyingFox")
+let flyingSocks = Target.Dependency.product(name: "FlyingSocks", package: "FlyingFox")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
 // Imports point one way: a target may use those above it, never those below.
@@ -15,12 +17,15 @@ let package = Package(
         .executable(name: "fluxbusd", targets: ["fluxbusd"]),
         .executable(name: "fluxbus", targets: ["fluxbus"]),
         .executable(name: "fluxbus-bench", targets: ["fluxbus-bench"]),
+        .executable(name: "fluxbus-web", targets: ["fluxbus-web"]),
     ],
     dependencies: [
         // Command lines: flags, help and completions for the executables.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // The logging interface of Swift servers.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        // HTTP and WebSocket for fluxbus-web, without dependencies of its own.
+        .package(url: "https://github.com/swhitty/FlyingFox", .upToNextMinor(from: "0.27.1")),
     ],
     targets: [
         // System calls of Linux that the C library module lacks.
@@ -106,7 +111,18 @@ let package = Package(
                 "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "FluxBus",
                 "TypeCode", arguments,
             ]),
-        // The daemon, the command line and the load generator.
+        // The inspector's files as bytes of the program: the page is there without a path to it, and of the same version.
+        .target(name: "CInspector"),
+        // The bus in a browser: the inspector's page, the wire over WebSocket, metrics. BusTLS ends TLS, Systemd passes
+        // sockets, COpenSSL signs sessions, CLinux has the system calls; FlyingSocks is where FlyingFox waits for sockets.
+        .target(
+            name: "FluxBusWeb",
+            dependencies: [
+                "BusJSON", "BusMetrics", "BusTLS", "CInspector", "CLinux", "COpenSSL", "FluxBus", "Systemd",
+                flyingFox, flyingSocks, arguments,
+            ]),
+        // The daemon, the command line, the load generator, and the web server.
+        .executableTarget(name: "fluxbus-web", dependencies: ["FluxBusWeb"]),
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
         .executableTarget(
@@ -303,6 +319,7 @@ let floors = [
     ],
     "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
     "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
+    "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML"],
 

@@ -61,6 +61,13 @@ public final class BusConnection {
         stream = try SocketStream.connect(to: address, tls, wait)
     }
 
+    /// Only connects, for whoever passes on lines of somebody else, whose hello is the first of them.
+    package convenience init(
+        opening address: BusAddress, tls: TLSOptions, until deadline: Deadline
+    ) throws(BusError) {
+        try self.init(opening: address, tls, ConnectWait(until: deadline))
+    }
+
     /// Sends a hello; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
     @discardableResult
     public func hello(

@@ -1,0 +1,79 @@
+/* The inspector's page, taken into the program by the compiler: it needs no path at run time and can't be of another version.
+ *
+ * A new file takes a line here and one in the list of names below, in the same order; a test compares them with the folder.
+ * Paths are relative to this file. The compiler names what it takes in among the files that this one depends on, so a file
+ * that changes is compiled in anew. */
+#include "CInspector.h"
+
+#include <string.h>
+
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+/* One after the other. All are text, so a zero ends each. */
+static const char contents[] = {
+#embed "../Inspector/blame.js" suffix(, 0,)
+#embed "../Inspector/bus.js" suffix(, 0,)
+#embed "../Inspector/clients.js" suffix(, 0,)
+#embed "../Inspector/commits.js" suffix(, 0,)
+#embed "../Inspector/compare.js" suffix(, 0,)
+#embed "../Inspector/definitions.js" suffix(, 0,)
+#embed "../Inspector/details.js" suffix(, 0,)
+#embed "../Inspector/differences.js" suffix(, 0,)
+#embed "../Inspector/dispatch.js" suffix(, 0,)
+#embed "../Inspector/dom.js" suffix(, 0,)
+#embed "../Inspector/explorer.js" suffix(, 0,)
+#embed "../Inspector/feed.js" suffix(, 0,)
+#embed "../Inspector/form.js" suffix(, 0,)
+#embed "../Inspector/health.js" suffix(, 0,)
+#embed "../Inspector/icon.svg" suffix(, 0,)
+#embed "../Inspector/index.html" suffix(, 0,)
+#embed "../Inspector/json.js" suffix(, 0,)
+#embed "../Inspector/log.js" suffix(, 0,)
+#embed "../Inspector/main.js" suffix(, 0,)
+#embed "../Inspector/plot.js" suffix(, 0,)
+#embed "../Inspector/session.js" suffix(, 0,)
+#embed "../Inspector/sources.js" suffix(, 0,)
+#embed "../Inspector/style.css" suffix(, 0,)
+#embed "../Inspector/time.js" suffix(, 0,)
+#embed "../Inspector/tree.js" suffix(, 0,)
+#embed "../Inspector/trends.js" suffix(, 0,)
+#embed "../Inspector/virtual.js" suffix(, 0,)
+};
+
+static const char *const names[] = {
+    "blame.js",
+    "bus.js",
+    "clients.js",
+    "commits.js",
+    "compare.js",
+    "definitions.js",
+    "details.js",
+    "differences.js",
+    "dispatch.js",
+    "dom.js",
+    "explorer.js",
+    "feed.js",
+    "form.js",
+    "health.js",
+    "icon.svg",
+    "index.html",
+    "json.js",
+    "log.js",
+    "main.js",
+    "plot.js",
+    "session.js",
+    "sources.js",
+    "style.css",
+    "time.js",
+    "tree.js",
+    "trends.js",
+    "virtual.js",
+};
+
+size_t inspector_file_count(void) { return sizeof names / sizeof names[0]; }
+
+inspector_file inspector_file_at(size_t index) {
+    const char *start = contents;
+    for (size_t before = 0; before < index; before++) start += strlen(start) + 1;
+    return (inspector_file){names[index], start, strlen(start)};
+}

@@ -1,0 +1,112 @@
+import FlyingFox
+import FlyingSocks
+import FluxBus
+
+/// One browser and the bus: lines both ways over a connection of its own.
+///
+/// Whoever does not read stops the one who sends: a browser that is slow is a slow reader for the bus, and a bus that takes
+/// nothing leaves the browser's messages in its socket. A conversation lives as long as the stream of its frames.
+final class Conversation: Sendable {
+    /// How long the bus may take to accept a connection.
+    private static let patience: Duration = .seconds(5)
+    /// What fits beside a close frame's code.
+    private static let longestReason = 123
+
+    private let outlet = FrameOutlet()
+    private let work: Task<Void, Never>
+    private let whenOver: @Sendable () -> Void
+
+    init(
+        _ client: AsyncThrowingStream<WSFrame, any Error>, _ bus: BusAccess, _ pool: any AsyncSocketPool,
+        whenOver: @escaping @Sendable () -> Void
+    ) {
+        self.whenOver = whenOver
+        work = Task { [outlet] in await Self.talk(client, bus, pool, outlet) }
+    }
+
+    deinit {
+        work.cancel()
+        outlet.end(nil)
+        whenOver()
+    }
+
+    /// Ends it with a code, from outside.
+    func end(_ code: WSCloseCode) { outlet.end(code) }
+
+    /// The next frame for the browser; after the last nobody waits for anything any more, so descriptors may be closed.
+    func next() async -> WSFrame? {
+        switch await outlet.next() {
+        case .frame(let frame): return frame
+        case .end(let code):
+            work.cancel()
+            await work.value
+            return code.map { .close(code: $0.withShortReason(Self.longestReason)) }
+        }
+    }
+
+    private static func talk(
+        _ client: AsyncThrowingStream<WSFrame, any Error>, _ bus: BusAccess, _ pool: any AsyncSocketPool,
+        _ outlet: FrameOutlet
+    ) async {
+        let link: BusLink
+        do throws(BusError) {
+            link = try await BusLink.open(bus, pool, within: patience)
+        } catch {
+            return outlet.end(WSCloseCode(1013, reason: error.message))
+        }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await carryToBus(client, link, outlet) }
+            group.addTask { await carryFromBus(link, outlet) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private static func carryToBus(
+        _ client: AsyncThrowingStream<WSFrame, any Error>, _ link: BusLink, _ outlet: FrameOutlet
+    ) async {
+        var reader = MessageReader()
+        do {
+            for try await frame in client {
+                switch reader.take(frame) {
+                case .nothing: continue
+                case .pong(let payload): outlet.pong(payload)
+                case .close(let code): return outlet.end(code)
+                case .send(let bytes):
+                    // What the bus says before it ends is still to be read, so the other way finds out.
+                    do { try await link.write(bytes) } catch { return await untilCancelled() }
+                }
+            }
+            outlet.end(nil)
+        } catch is CancellationError {
+        } catch {
+            outlet.end(WSCloseCode(1002, reason: "A frame can't be read."))
+        }
+    }
+
+    private static func carryFromBus(_ link: BusLink, _ outlet: FrameOutlet) async {
+        var writer = MessageWriter()
+        while let bytes = try? await link.read() {
+            guard await outlet.give(writer.frames(of: bytes)) else { return }
+        }
+        if !Task.isCancelled { outlet.end(WSCloseCode(1001, reason: "The bus ended the connection.")) }
+    }
+
+    private static func untilCancelled() async {
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        await withTaskCancellationHandler {
+            for await _ in stream {}
+        } onCancel: {
+            continuation.finish()
+        }
+    }
+}
+
+extension WSCloseCode {
+    /// The same with a reason of at most so many bytes, cut between characters.
+    func withShortReason(_ most: Int) -> WSCloseCode {
+        var short = self
+        while short.reason.utf8.count > most { short.reason.removeLast() }
+        return short
+    }
+}

@@ -1,0 +1,92 @@
+import FlyingFox
+import FoundationEssentials
+
+/// A browser's frames as lines for the bus: one text message is one line. Pure.
+///
+/// Messages are passed on as their frames come, so none is held, however long; the bus refuses lines that are too long for
+/// it. What the rules of WebSocket forbid ends the connection with the code that they have for it.
+struct MessageReader {
+    enum Step: Equatable {
+        case nothing
+        /// Bytes for the bus.
+        case send([UInt8])
+        /// The payload of a ping, to be given back.
+        case pong(Data)
+        /// The connection ends, and this is said.
+        case close(WSCloseCode)
+    }
+
+    /// No bus takes a line of this length, so a message that is longer is no mistake.
+    private static let longestMessage = 64 << 20
+    /// A message of the longest has this many pieces of the front; one that is cut finer only costs time.
+    private static let mostFrames = 8192
+    private static let longestControl = 125
+
+    private var isInMessage = false
+    private var length = 0
+    private var frames = 0
+    private var text = UTF8Check()
+
+    mutating func take(_ frame: WSFrame) -> Step {
+        guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
+            return .close(WSCloseCode(1002, reason: "A frame is not as a browser's have to be."))
+        }
+        switch frame.opcode {
+        case .text where !isInMessage:
+            (isInMessage, length, frames, text) = (true, 0, 0, UTF8Check())
+            return takeMessage(frame)
+        case .continuation where isInMessage:
+            return takeMessage(frame)
+        case .binary:
+            return .close(WSCloseCode(1003, reason: "Send text: one message is one line of the bus."))
+        case .close, .ping, .pong:
+            return takeControl(frame)
+        default:
+            return .close(WSCloseCode(1002, reason: "A frame came that can't come here."))
+        }
+    }
+
+    private mutating func takeMessage(_ frame: WSFrame) -> Step {
+        length += frame.payload.count
+        frames += 1
+        guard length <= Self.longestMessage else {
+            return .close(
+                WSCloseCode(1009, reason: "A message has at most \(Self.longestMessage) bytes."))
+        }
+        guard frames <= Self.mostFrames else {
+            return .close(WSCloseCode(1008, reason: "A message comes in at most \(Self.mostFrames) frames."))
+        }
+        guard text.take(frame.payload), !frame.fin || text.isComplete else {
+            return .close(WSCloseCode(1007, reason: "A message is no UTF-8."))
+        }
+        guard !frame.payload.contains(0x0a) else {
+            return .close(WSCloseCode(1007, reason: "A message is one line, and this one has several."))
+        }
+        isInMessage = !frame.fin
+        return .send(Array(frame.payload) + (frame.fin ? [0x0a] : []))
+    }
+
+    private func takeControl(_ frame: WSFrame) -> Step {
+        guard frame.fin, frame.payload.count <= Self.longestControl else {
+            return .close(WSCloseCode(1002, reason: "A control frame is longer than one may be."))
+        }
+        switch frame.opcode {
+        case .ping: return .pong(frame.payload)
+        case .pong: return .nothing
+        default: return .close(Self.answer(toClose: Array(frame.payload)))
+        }
+    }
+
+    /// The same code again, if it is one that may be sent.
+    private static func answer(toClose payload: [UInt8]) -> WSCloseCode {
+        if payload.isEmpty { return .normalClosure }
+        guard payload.count >= 2 else { return WSCloseCode(1002, reason: "A close frame has half a code.") }
+        let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+        var reason = UTF8Check()
+        guard reason.take(payload[2...]), reason.isComplete else { return WSCloseCode(1007) }
+        switch code {
+        case 1000...1003, 1007...1014, 3000...4999: return WSCloseCode(code)
+        default: return WSCloseCode(1002, reason: "A close frame has a code that is none.")
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import Dispatch
+import Synchronization
+
+/// The main thread of a program waits for asynchronous work.
+enum Waiting {
+    private final class Box<Value: Sendable>: Sendable {
+        let value = Mutex<Value?>(nil)
+        let isThere = DispatchSemaphore(value: 0)
+    }
+
+    static func done(_ work: @escaping @Sendable () async -> Void) {
+        let box = Box<Bool>()
+        Task {
+            await work()
+            box.isThere.signal()
+        }
+        box.isThere.wait()
+    }
+
+    static func result<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(WebFailure) -> Value
+    ) throws(WebFailure) -> Value {
+        let box = Box<Result<Value, WebFailure>>()
+        done {
+            let result: Result<Value, WebFailure>
+            do throws(WebFailure) { result = .success(try await work()) } catch { result = .failure(error) }
+            box.value.withLock { $0 = result }
+        }
+        guard let result = box.value.withLock({ $0 }) else { preconditionFailure("The work was done.") }
+        return try result.get()
+    }
+}

@@ -1,0 +1,104 @@
+import ArgumentParser
+import FluxBus
+import Glibc
+import Synchronization
+import Systemd
+
+/// `fluxbus-web`: flags, signals and exit codes around `WebServer`.
+struct WebCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fluxbus-web",
+        abstract: "Shows a bus in a browser, and serves its wire over WebSocket and its metrics.",
+        usage: "fluxbus-web [--address BUS] [--listen ADDRESS]... [options]",
+        discussion: """
+            It prints the address to open. Where the bus is reached over its Unix socket, that address holds a \
+            token which signs one browser in, for 12 hours, also across restarts; browsers then act as the user who \
+            runs this program. Where the bus is reached over TCP or TLS, the page asks for a token of the bus.
+
+            /metrics is for Prometheus, /healthz says whether the bus answers, /bus is the wire over WebSocket.
+
+            ENVIRONMENT:
+              FLUXBUS_ADDRESS     the bus, as --address
+              FLUXBUS_CA, FLUXBUS_CERTIFICATE, FLUXBUS_KEY   as --ca, --certificate and --certificate-key
+              STATE_DIRECTORY, XDG_STATE_HOME   where the key is kept that signs sessions
+
+            SIGNALS:
+              SIGTERM, SIGINT     tell browsers and end, within 2 s; a second one ends at once
+              SIGHUP              read the certificate and key of HTTPS anew
+
+            EXIT CODES:
+              0    stopped by a signal, or idle
+              64   the command line is wrong
+              71   the system refused a socket
+              75   an address is in use; try again
+              78   an address, a certificate or a file is wrong
+            """,
+        version: "0.1.0")
+
+    @OptionGroup var options: WebOptions
+}
+
+/// The program.
+package enum WebProgram {
+    package static func main() -> Never {
+        // First of all, before there are threads: the service manager's variables are for this process alone.
+        let passed = Result { () throws(SystemdError) in try ListenDescriptors() }
+        do {
+            var command = try WebCommand.parseAsRoot()
+            guard let web = command as? WebCommand else {
+                try command.run()
+                WebCommand.exit()
+            }
+            try run(web.options, passed)
+            WebCommand.exit()
+        } catch {
+            if let passed = try? passed.get(), WebCommand.exitCode(for: error) != .success {
+                _ = try? passed.turnAwayWaiting()
+            }
+            guard let failure = error as? WebFailure else { WebCommand.exit(withError: error) }
+            StandardStream.errors.write("fluxbus-web: \(failure)")
+            WebCommand.exit(withError: ExitCode(failure.code.rawValue))
+        }
+    }
+
+    private static func run(
+        _ options: WebOptions, _ passed: Result<ListenDescriptors, SystemdError>
+    ) throws(WebFailure) {
+        var descriptors: ListenDescriptors
+        do throws(SystemdError) {
+            descriptors = try passed.get()
+        } catch {
+            throw WebFailure(.configuration, error.message)
+        }
+        let setup = try options.setup(Surroundings.variables())
+        let signals = WebSignals()
+        let listeners = try WebServer.listen(setup, &descriptors)
+        let server = try Waiting.result { () async throws(WebFailure) in
+            try await WebServer(setup, on: listeners) { signals.end() }
+        }
+        for stranger in descriptors.remaining { close(stranger.descriptor) }
+        announce(server)
+        let notifier = Notifier()
+        try? notifier.send(.ready, .status("Listening on \(server.addresses.joined(separator: ", "))."))
+        signals.wait {
+            do throws(WebFailure) {
+                try server.reload()
+            } catch {
+                StandardStream.errors.write("fluxbus-web: \(error) The old certificate goes on.")
+            }
+        }
+        try? notifier.send(.stopping)
+        try Waiting.result { () async throws(WebFailure) in await server.stop() }
+    }
+
+    /// Prints the address to open. What goes to the journal is there for others to read, so no token does.
+    private static func announce(_ server: WebServer) {
+        guard Surroundings.outputIsJournal else { return StandardStream.output.write(server.link) }
+        StandardStream.output.write(String(server.link.prefix { $0 != "#" }))
+        if server.link.contains("#") {
+            StandardStream.errors.write(
+                "fluxbus-web: The link that signs in is not written to the journal; let the service reach the bus over TCP with "
+                    + "tokens, or start fluxbus-web in a terminal.")
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import BusTLS
+import CLinux
+import FluxBus
+import Foundation
+import Glibc
+import Synchronization
+
+/// What stands before the HTTP server: it listens, ends TLS, limits connections, requests and time, and relays the rest to
+/// the server's socket. One thread, one `poll` over all.
+///
+/// Why it is there: the server's library has no TLS and takes no passed sockets, and believes what clients say: it waits for
+/// ever for the rest of a request, and makes room for whatever length is announced.
+///
+/// `@unchecked Sendable`: what is not in `shared` belongs to the thread.
+final class Front: @unchecked Sendable {
+    typealias Clock = @Sendable () -> Int
+
+    private struct Shared {
+        var context: TLSContext?
+        var isStopping = false
+        /// When a stop becomes an end.
+        var end = Int.max
+    }
+
+    private let listeners: [WebListener]
+    private let limits: FrontLimits
+    private let answers: FrontAnswers
+    private let serverPath: String
+    private let now: Clock
+    private let wakeUp: Int32
+    private let shared: Mutex<Shared>
+    private let ended = DispatchSemaphore(value: 0)
+    private let idleExit: Duration?
+    private let whenIdle: @Sendable () -> Void
+
+    private var connections: [FrontConnection] = []
+    private var emptySince: Int
+    private var isToldIdle = false
+    /// No descriptor was left for a connection: listening pauses until this time.
+    private var pausedUntil = 0
+    private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 16)
+
+    /// - Parameters:
+    ///   - serverPath: The Unix socket on which the server listens.
+    ///   - now: A clock in nanoseconds.
+    ///   - idleExit: After so long without a connection `whenIdle` is called, once.
+    init(
+        _ listeners: [WebListener], to serverPath: String, _ limits: FrontLimits, _ answers: FrontAnswers,
+        context: TLSContext?, idleExit: Duration? = nil, now: @escaping Clock,
+        whenIdle: @escaping @Sendable () -> Void = {}
+    ) throws(WebFailure) {
+        (self.listeners, self.limits, self.answers) = (listeners, limits, answers)
+        (self.serverPath, self.now, self.idleExit, self.whenIdle) = (serverPath, now, idleExit, whenIdle)
+        shared = Mutex(Shared(context: context))
+        emptySince = now()
+        wakeUp = linux_event_descriptor()
+        guard wakeUp >= 0 else { throw WebFailure(.system, "No descriptor is left (\(WebFailure.reason())).") }
+    }
+
+    deinit {
+        close(wakeUp)
+        space.deallocate()
+    }
+
+    func start() {
+        let thread = Thread { [self] in
+            linux_name_thread("front")
+            run()
+            ended.signal()
+        }
+        thread.name = "front"
+        thread.start()
+    }
+
+    /// New connections get this certificate.
+    func use(_ context: TLSContext) { shared.withLock { $0.context = context } }
+
+    /// Looks at the clock again.
+    func wake() {
+        var one: UInt64 = 1
+        _ = write(wakeUp, &one, 8)
+    }
+
+    /// Listens no more, lets connections end, and ends those that have not after this time. Returns when all have ended.
+    func stop(within time: Duration) {
+        shared.withLock {
+            $0.isStopping = true
+            $0.end = now() + time.inNanoseconds
+        }
+        wake()
+        ended.wait()
+    }
+
+    // MARK: - The thread
+
+    private func run() {
+        while true {
+            let (isStopping, end) = shared.withLock { ($0.isStopping, $0.end) }
+            if isStopping {
+                for listener in listeners { listener.close() }
+                let time = now()
+                for connection in connections where connection.isIdle || time >= end {
+                    connection.expire(now: time)
+                }
+                connections.removeAll { $0.isOver }
+                if connections.isEmpty || time >= end { break }
+            }
+            turn(isStopping, end)
+        }
+        connections = []
+    }
+
+    private func turn(_ isStopping: Bool, _ end: Int) {
+        var entries = [pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0)]
+        let listens = !isStopping && pausedUntil <= now()
+        for listener in listeners {
+            entries.append(
+                pollfd(fd: listens ? listener.descriptor : -1, events: Int16(POLLIN), revents: 0))
+        }
+        let first = entries.count
+        for connection in connections {
+            for side in [FrontConnection.Side.client, .server] {
+                let events = connection.events(at: side)
+                let descriptor = side == .client ? connection.client : connection.server
+                entries.append(pollfd(fd: events == 0 ? -1 : descriptor, events: events, revents: 0))
+            }
+        }
+        let ready = linux_poll(&entries, entries.count, Int64(patience(isStopping, end)))
+        let time = now()
+        if ready > 0 {
+            if entries[0].revents != 0 { clearWakeUp() }
+            for (index, connection) in connections.enumerated() {
+                let (client, server) = (entries[first + 2 * index], entries[first + 2 * index + 1])
+                if server.revents != 0 { connection.serverIsReady(server.revents, space, now: time) }
+                if client.revents != 0, connection.client >= 0 {
+                    connection.clientIsReady(client.revents, space, now: time)
+                }
+            }
+            for (index, listener) in listeners.enumerated() where entries[1 + index].revents != 0 {
+                accept(listener, time)
+            }
+        }
+        for connection in connections where connection.deadline <= time { connection.expire(now: time) }
+        connections.removeAll { $0.isOver }
+        lookIdle(time)
+    }
+
+    /// How long nothing has to be done if nothing comes, in nanoseconds.
+    private func patience(_ isStopping: Bool, _ end: Int) -> Int {
+        let time = now()
+        var next = connections.map(\.deadline).min() ?? .max
+        if isStopping { next = min(next, end) }
+        if pausedUntil > time { next = min(next, pausedUntil) }
+        if let idleExit, connections.isEmpty, !isToldIdle {
+            next = min(next, emptySince + idleExit.inNanoseconds)
+        }
+        return min(max(0, next - time), Self.longestPatience)
+    }
+
+    private static let longestPatience = 3600 * 1_000_000_000
+
+    private func clearWakeUp() {
+        var count: UInt64 = 0
+        _ = read(wakeUp, &count, 8)
+    }
+
+    private func lookIdle(_ time: Int) {
+        guard connections.isEmpty else { return emptySince = time }
+        guard let idleExit, !isToldIdle, time - emptySince >= idleExit.inNanoseconds else { return }
+        isToldIdle = true
+        whenIdle()
+    }
+
+    // MARK: - New connections
+
+    /// Each turn accepts a few, so that those that are there are not kept waiting.
+    private static let mostAtOnce = 16
+    private static let pause = 100_000_000
+
+    private func accept(_ listener: WebListener, _ time: Int) {
+        for _ in 0..<Self.mostAtOnce {
+            let client = linux_accept(listener.descriptor, nil, nil)
+            guard client >= 0 else {
+                switch errno {
+                case EINTR, ECONNABORTED: continue
+                case EMFILE, ENFILE, ENOMEM, ENOBUFS: pausedUntil = time + Self.pause
+                default: break
+                }
+                return
+            }
+            guard makeRoom(time) else {
+                close(client)
+                continue
+            }
+            listener.prepare(client)
+            let context = listener.isSecure ? shared.withLock { $0.context } : nil
+            connections.append(
+                FrontConnection(client, context, limits, answers, now: time) { [serverPath] in
+                    Self.connect(to: serverPath)
+                })
+        }
+    }
+
+    /// One that has been waiting longest for a request gives way; false where all are in use.
+    private func makeRoom(_ time: Int) -> Bool {
+        connections.removeAll { $0.isOver }
+        // Those whose client is gone end soon.
+        guard connections.count(where: { $0.client >= 0 }) >= limits.connections else { return true }
+        guard let idle = connections.filter(\.isIdle).min(by: { $0.lastMoved < $1.lastMoved }) else {
+            return false
+        }
+        idle.expire(now: time)
+        return true
+    }
+
+    private static func connect(to path: String) -> Int32 {
+        let descriptor = linux_stream_socket(AF_UNIX, 1)
+        guard descriptor >= 0 else { return -1 }
+        var address = sockaddr_un()
+        let length = linux_unix_address(path, &address)
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
+        }
+        if result == 0 { return descriptor }
+        close(descriptor)
+        return -1
+    }
+}

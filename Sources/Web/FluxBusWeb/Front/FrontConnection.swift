@@ -1,0 +1,292 @@
+import BusTLS
+import CLinux
+import Glibc
+
+/// One client's connection, relayed to the HTTP server behind: with TLS ended, requests checked, and at most so many bytes
+/// waiting in each direction. While a direction is full, nothing more is read for it, so a client that does not read is felt
+/// by whoever sends to it.
+///
+/// The server's side ends last: what it still sends to a client that is gone is read and forgotten, since the library behind
+/// takes it badly when its peer vanishes.
+///
+/// Confined to the front's thread.
+final class FrontConnection {
+    enum Side { case client, server }
+
+    private let limits: FrontLimits
+    private(set) var client: Int32
+    private(set) var server: Int32 = -1
+    private let connectToServer: () -> Int32
+    private let answers: FrontAnswers
+
+    private var guarded: RequestGuard
+    private var security: FrontSecurity?
+    private var toServer = ByteQueue()
+    private var toClient = ByteQueue()
+    /// The beginning of the server's first answer, which says whether it becomes a WebSocket.
+    private var answer: [UInt8]?
+
+    private var clientHasEnded = false
+    private var serverHasEnded = false
+    private var serverKnowsEnd = false
+    /// The client hears nothing more, and is read until it ends, so that what it was sent is not lost.
+    private var isLingering = false
+    /// Requests were passed on that the server has not begun to answer.
+    private var awaitsAnswer = false
+
+    /// When it came to be in the state in which it is.
+    private var since: Int
+    private(set) var lastMoved: Int
+    private var isOpening = true
+
+    init(
+        _ client: Int32, _ context: TLSContext?, _ limits: FrontLimits, _ answers: FrontAnswers, now: Int,
+        connectToServer: @escaping () -> Int32
+    ) {
+        (self.client, self.limits, self.answers) = (client, limits, answers)
+        self.connectToServer = connectToServer
+        security = context.map { FrontSecurity($0) }
+        guarded = RequestGuard(limits)
+        (since, lastMoved) = (now, now)
+    }
+
+    deinit {
+        closeClient()
+        closeServer()
+    }
+
+    var isOver: Bool { client < 0 && server < 0 }
+    /// A connection that may give way to another one: nothing is being done for it.
+    var isIdle: Bool {
+        client >= 0 && !awaitsAnswer && toClient.isEmpty
+            && (guarded.phase == .between || guarded.phase == .partial)
+    }
+    var isWebSocket: Bool { guarded.phase == .webSocket }
+
+    // MARK: - What it waits for
+
+    /// The events it waits for at a side; 0: none.
+    func events(at side: Side) -> Int16 {
+        var events: Int32 = 0
+        switch side {
+        case .client:
+            guard client >= 0 else { return 0 }
+            if wantsClientBytes { events |= POLLIN }
+            if !isLingering, security?.hasOutput ?? !toClient.isEmpty { events |= POLLOUT }
+        case .server:
+            guard server >= 0 else { return 0 }
+            if wantsServerBytes { events |= POLLIN }
+            if !toServer.isEmpty { events |= POLLOUT }
+        }
+        return Int16(events)
+    }
+
+    private var wantsClientBytes: Bool {
+        if clientHasEnded { return false }
+        if isLingering { return true }
+        return toServer.count < limits.buffer && guarded.phase != .awaitingAnswer && guarded.phase != .done
+    }
+
+    private var wantsServerBytes: Bool {
+        !serverHasEnded && (client < 0 || isLingering || toClient.count < limits.buffer)
+    }
+
+    /// When it is ended if nothing happens before.
+    var deadline: Int {
+        if client < 0 { return since + limits.draining.inNanoseconds }
+        if isLingering { return since + limits.ending.inNanoseconds }
+        if isOpening { return since + limits.opening.inNanoseconds }
+        switch guarded.phase {
+        case .partial: return since + limits.opening.inNanoseconds
+        case .webSocket: return .max
+        case .between, .awaitingAnswer, .done: return lastMoved + limits.idle.inNanoseconds
+        }
+    }
+
+    /// Its time is over.
+    func expire(now: Int) {
+        if client < 0 { return closeServer() }
+        drop(now)
+    }
+
+    // MARK: - Moving bytes
+
+    func clientIsReady(_ ready: Int16, _ space: UnsafeMutableRawBufferPointer, now: Int) {
+        if Int32(ready) & (POLLERR | POLLNVAL) != 0 { return drop(now) }
+        if Int32(ready) & (POLLIN | POLLHUP) != 0, client >= 0, wantsClientBytes { readClient(space, now) }
+        if client >= 0, !isLingering { writeClient(now) }
+        settle(now)
+    }
+
+    func serverIsReady(_ ready: Int16, _ space: UnsafeMutableRawBufferPointer, now: Int) {
+        if Int32(ready) & POLLOUT != 0 { writeServer(now) }
+        if Int32(ready) & (POLLIN | POLLHUP | POLLERR) != 0, server >= 0 { readServer(space, now) }
+        if client >= 0, !isLingering { writeClient(now) }
+        settle(now)
+    }
+
+    private func readClient(_ space: UnsafeMutableRawBufferPointer, _ now: Int) {
+        switch Transfer.receive(client, space) {
+        case .blocked: return
+        case .failed: return drop(now)
+        case .end:
+            clientHasEnded = true
+            if isLingering { closeClient() }
+        case .bytes(let count):
+            if isLingering { return }
+            lastMoved = now
+            let bytes = UnsafeRawBufferPointer(rebasing: space[..<count])
+            guard security != nil else { return take(Array(bytes), now) }
+            do throws(TLSFailure) {
+                guard let (plain, isEnd) = try security?.receive(bytes) else { return }
+                if isEnd { clientHasEnded = true }
+                take(plain, now)
+            } catch {
+                // The alert that says why.
+                _ = security?.flush(client)
+                linger(now)
+            }
+        }
+    }
+
+    /// Takes plain bytes of the client.
+    private func take(_ bytes: [UInt8], _ now: Int) {
+        let (phase, requests) = (guarded.phase, guarded.requests)
+        do throws(RequestHead.Refusal) {
+            try guarded.receive(bytes, into: &toServer)
+        } catch {
+            return refuse(error, now)
+        }
+        if requests > 0, phase == .between || requests < guarded.requests { since = now }
+        guard !toServer.isEmpty else { return }
+        if guarded.phase != .partial { isOpening = false }
+        if guarded.phase == .awaitingAnswer, answer == nil { answer = [] }
+        awaitsAnswer = !isWebSocket
+        if server < 0 { server = connectToServer() }
+        if server < 0 {
+            return refuse(.init(status: 503, reason: "The server has no room now; try again later."), now)
+        }
+        writeServer(now)
+    }
+
+    private func writeServer(_ now: Int) {
+        while server >= 0, !toServer.isEmpty {
+            switch toServer.withBytes({ Transfer.send(server, $0) }) {
+            case .bytes(let count): toServer.removeFirst(count)
+            case .blocked, .end: return
+            case .failed:
+                toServer.removeAll()
+                serverHasEnded = true
+            }
+        }
+    }
+
+    private func readServer(_ space: UnsafeMutableRawBufferPointer, _ now: Int) {
+        guard wantsServerBytes else { return }
+        switch Transfer.receive(server, space) {
+        case .blocked: return
+        case .end, .failed: serverHasEnded = true
+        case .bytes(let count):
+            if client < 0 || isLingering { return }
+            lastMoved = now
+            awaitsAnswer = false
+            toClient.append(space[..<count])
+            lookForWebSocket(space[..<count], now)
+        }
+    }
+
+    private static let change = Array("HTTP/1.1 101".utf8)
+
+    private func lookForWebSocket(_ bytes: some Collection<UInt8>, _ now: Int) {
+        guard var beginning = answer, guarded.phase == .awaitingAnswer else { return }
+        beginning += bytes.prefix(Self.change.count - beginning.count)
+        answer = beginning
+        guard beginning.count == Self.change.count else { return }
+        guarded.answered(isWebSocket: beginning == Self.change, into: &toServer)
+        writeServer(now)
+    }
+
+    private func writeClient(_ now: Int) {
+        while client >= 0 {
+            let moved: Transfer
+            if let security {
+                do throws(TLSFailure) { try security.encrypt(&toClient) } catch { return drop(now) }
+                guard security.hasOutput else { return }
+                moved = security.flush(client)
+            } else {
+                guard !toClient.isEmpty else { return }
+                moved = toClient.withBytes { Transfer.send(client, $0) }
+                if case .bytes(let count) = moved { toClient.removeFirst(count) }
+            }
+            switch moved {
+            case .bytes: lastMoved = now
+            case .blocked, .end: return
+            case .failed: return drop(now)
+            }
+        }
+    }
+
+    // MARK: - Ends
+
+    /// Passes ends on, once what came before them has been.
+    private func settle(_ now: Int) {
+        let isEnd = clientHasEnded || client < 0 || guarded.phase == .done
+        if isEnd, server >= 0, toServer.isEmpty, !serverKnowsEnd {
+            serverKnowsEnd = true
+            shutdown(server, Int32(SHUT_WR))
+        }
+        if clientHasEnded, server < 0, client >= 0, toClient.isEmpty { return drop(now) }
+        guard serverHasEnded else { return }
+        closeServer()
+        if client >= 0, !isLingering, toClient.isEmpty, security?.hasOutput != true { linger(now) }
+    }
+
+    /// Tells the client that this was all, and waits a little for its end.
+    private func linger(_ now: Int) {
+        guard client >= 0, !isLingering else { return }
+        isLingering = true
+        since = now
+        security?.finish()
+        _ = security?.flush(client)
+        shutdown(client, Int32(SHUT_WR))
+        if clientHasEnded { closeClient() }
+        endServer()
+    }
+
+    /// The client is gone, or is not wanted any more.
+    private func drop(_ now: Int) {
+        closeClient()
+        since = now
+        endServer()
+    }
+
+    private func endServer() {
+        toServer.removeAll()
+        guard server >= 0 else { return }
+        if !serverKnowsEnd { shutdown(server, Int32(SHUT_WR)) }
+        serverKnowsEnd = true
+        if serverHasEnded { closeServer() }
+    }
+
+    /// Answers in the server's place.
+    private func refuse(_ refusal: RequestHead.Refusal, _ now: Int) {
+        // An answer that the server has begun can't be followed by another one.
+        if toClient.isEmpty, !awaitsAnswer {
+            toClient.append(answers.bytes(refusal))
+            writeClient(now)
+        }
+        linger(now)
+    }
+
+    private func closeClient() {
+        if client >= 0 { close(client) }
+        client = -1
+        toClient.removeAll()
+    }
+
+    private func closeServer() {
+        if server >= 0 { close(server) }
+        server = -1
+        toServer.removeAll()
+    }
+}

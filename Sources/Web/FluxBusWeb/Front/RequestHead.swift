@@ -1,0 +1,127 @@
+/// A request up to its empty line, checked: what HTTP forbids, or what two readers could understand differently, is refused
+/// before anything else reads it.
+struct RequestHead: Equatable {
+    /// Why a request is refused, as an answer.
+    struct Refusal: Error, Equatable {
+        let status: Int
+        /// One sentence.
+        let reason: String
+
+        static let malformed = Refusal(status: 400, reason: "This is no HTTP request.")
+    }
+
+    /// As it is passed on.
+    let bytes: [UInt8]
+    let bodyLength: Int
+    let isUpgrade: Bool
+    /// The client wants no other request on this connection.
+    let isLast: Bool
+
+    /// Fields that may stand in a request once.
+    private static let single: Set<String> = [
+        "host", "origin", "content-length", "authorization", "upgrade", "cookie", "sec-websocket-key",
+        "sec-websocket-version", "if-none-match", "accept",
+    ]
+
+    /// - Parameter text: The lines, each with its end, and the empty one.
+    init(_ text: [UInt8], _ limits: FrontLimits) throws(Refusal) {
+        var lines = try Self.lines(of: text)[...]
+        let (request, isOld) = try Self.requestLine(lines.removeFirst(), limits)
+        guard lines.count <= limits.fields else {
+            throw Refusal(status: 431, reason: "A request has at most \(limits.fields) header fields.")
+        }
+        var fields: [String: String] = [:]
+        var passed = [request]
+        for line in lines {
+            let (name, value) = try Self.field(line)
+            if let other = fields[name] {
+                guard !Self.single.contains(name) else { throw .malformed }
+                fields[name] = other + "," + value
+            } else {
+                fields[name] = value
+            }
+            passed.append("\(name): \(value)")
+        }
+        guard fields["host"] != nil else {
+            throw Refusal(status: 400, reason: "A request names its host in the field Host.")
+        }
+        bodyLength = try Self.bodyLength(fields, limits)
+        let options = Self.words(fields["connection"])
+        isUpgrade = fields["upgrade"] != nil && options.contains("upgrade")
+        isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))
+        bytes = Array((passed.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    }
+
+    private static func lines(of text: [UInt8]) throws(Refusal) -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        var start = 0
+        while start < text.count - 2 {
+            guard let end = text[start...].firstIndex(of: 0x0a), end > start, text[end - 1] == 0x0d else {
+                throw .malformed
+            }
+            lines.append(Array(text[start..<(end - 1)]))
+            start = end + 1
+        }
+        guard let first = lines.first, !first.isEmpty else { throw .malformed }
+        return lines
+    }
+
+    private static func requestLine(
+        _ line: [UInt8], _ limits: FrontLimits
+    ) throws(Refusal) -> (text: String, isOld: Bool) {
+        let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
+        guard words.count == 3, !words[0].isEmpty, words[0].allSatisfy({ (0x41...0x5a).contains($0) }),
+            words[1].first == UInt8(ascii: "/"), words[1].allSatisfy({ (0x21...0x7e).contains($0) })
+        else { throw .malformed }
+        guard words[1].count <= limits.target else {
+            throw Refusal(status: 414, reason: "A request's target has at most \(limits.target) bytes.")
+        }
+        let version = String(decoding: words[2], as: UTF8.self)
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
+            throw Refusal(status: 505, reason: "Only HTTP/1.1 is spoken here.")
+        }
+        return (String(decoding: line, as: UTF8.self), version == "HTTP/1.0")
+    }
+
+    private static func field(_ line: [UInt8]) throws(Refusal) -> (name: String, value: String) {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+            line[..<colon].allSatisfy(isTokenByte)
+        else { throw .malformed }
+        let blank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+        let value = line[(colon + 1)...].drop(while: blank).reversed().drop(while: blank).reversed()
+        guard value.allSatisfy({ ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 }) else { throw .malformed }
+        // A neighbour's cookie may hold bytes in an encoding of its own; of ours none does.
+        let ascii = value.map { $0 < 0x80 ? $0 : UInt8(ascii: "?") }
+        return (
+            String(decoding: line[..<colon], as: UTF8.self).lowercased(),
+            String(decoding: ascii, as: UTF8.self)
+        )
+    }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+
+    private static func bodyLength(
+        _ fields: [String: String], _ limits: FrontLimits
+    ) throws(Refusal) -> Int {
+        guard fields["transfer-encoding"] == nil else {
+            throw Refusal(status: 411, reason: "Say the length of the body in the field Content-Length.")
+        }
+        guard let text = fields["content-length"] else { return 0 }
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .malformed }
+        guard let length = Int(text), length <= limits.body else {
+            throw Refusal(status: 413, reason: "A request's body has at most \(limits.body) bytes.")
+        }
+        return length
+    }
+
+    private static func words(_ text: String?) -> [String] {
+        (text ?? "").split(separator: ",").map { word in
+            String(word.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()).lowercased()
+        }
+    }
+}

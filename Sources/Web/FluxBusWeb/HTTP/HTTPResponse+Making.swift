@@ -1,0 +1,27 @@
+import FlyingFox
+import FoundationEssentials
+
+extension HTTPResponse {
+    /// An answer with the header fields that all have.
+    static func make(
+        _ status: HTTPStatusCode, _ body: Data = Data(), type: String = "text/plain; charset=utf-8",
+        fields: [(name: String, value: String)] = SecurityFields.data
+    ) -> HTTPResponse {
+        var headers = HTTPHeaders()
+        for field in fields { headers[HTTPHeader(field.name)] = field.value }
+        if !body.isEmpty { headers[.contentType] = type }
+        return HTTPResponse(statusCode: status, headers: headers, body: body)
+    }
+
+    /// One sentence.
+    static func sentence(_ status: HTTPStatusCode, _ text: String) -> HTTPResponse {
+        make(status, Data((text + "\n").utf8))
+    }
+
+    /// The same without its body, for HEAD.
+    func withoutBody(of length: Int) -> HTTPResponse {
+        var headers = headers
+        headers[.contentLength] = String(length)
+        return HTTPResponse(statusCode: statusCode, headers: headers)
+    }
+}

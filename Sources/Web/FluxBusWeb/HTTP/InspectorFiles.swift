@@ -1,0 +1,36 @@
+import CInspector
+import FoundationEssentials
+
+/// The page's files, which are part of the program.
+enum InspectorFiles {
+    struct File: Sendable {
+        let name: String
+        let bytes: Data
+        let contentType: String
+        /// Another one whenever the bytes are others.
+        let tag: String
+    }
+
+    static let all: [String: File] = {
+        var files: [String: File] = [:]
+        for index in 0..<inspector_file_count() {
+            let entry = inspector_file_at(index)
+            let bytes = UnsafeRawBufferPointer(start: entry.bytes, count: entry.length)
+            let name = String(cString: entry.name)
+            files[name] = File(
+                name: name, bytes: Data(bytes), contentType: contentType(of: name),
+                tag: "\"\(Secret.hexadecimal(Secret.hash(bytes).prefix(16)))\"")
+        }
+        return files
+    }()
+
+    private static func contentType(of name: String) -> String {
+        switch name.split(separator: ".").last {
+        case "html": "text/html; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js": "text/javascript; charset=utf-8"
+        case "svg": "image/svg+xml"
+        default: "text/plain; charset=utf-8"
+        }
+    }
+}

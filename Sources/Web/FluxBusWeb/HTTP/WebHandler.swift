@@ -1,0 +1,205 @@
+import BusJSON
+import BusMetrics
+import FlyingFox
+import FluxBus
+import FoundationEssentials
+
+/// All that is answered over HTTP.
+struct WebHandler: HTTPHandler {
+    let hosts: HostPolicy
+    /// Nil where browsers bring a token of the bus.
+    let sessions: Sessions?
+    let bus: BusAccess
+    let conversations: Conversations
+    let metricsToken: [UInt8]?
+    let isSecure: Bool
+
+    func handleRequest(_ request: HTTPRequest) async -> HTTPResponse {
+        guard hosts.knows(request.headers[.host]) else {
+            return .sentence(
+                HTTPStatusCode(421, phrase: "Misdirected Request"),
+                "This server does not go by that name; start it with --host NAME if it should.")
+        }
+        switch request.path {
+        case "/": return read(request, file("index.html", request))
+        case "/session": return await session(request)
+        case "/bus": return await webSocket(request)
+        case "/metrics": return isReading(request) ? await metrics(request) : notAllowed("GET, HEAD")
+        case "/healthz": return isReading(request) ? await health() : notAllowed("GET, HEAD")
+        case let path where path.hasPrefix("/inspector/"):
+            return read(request, file(String(path.dropFirst("/inspector/".count)), request))
+        default: return notFound
+        }
+    }
+
+    private var notFound: HTTPResponse { .sentence(.notFound, "There is nothing here.") }
+
+    private func notAllowed(_ methods: String) -> HTTPResponse {
+        var response = HTTPResponse.sentence(
+            HTTPStatusCode(405, phrase: "Method Not Allowed"), "That can't be done here.")
+        response.headers[HTTPHeader("Allow")] = methods
+        return response
+    }
+
+    private func isReading(_ request: HTTPRequest) -> Bool { request.method == .GET || request.method == .HEAD }
+
+    // MARK: - The page
+
+    private func read(_ request: HTTPRequest, _ response: (HTTPResponse, length: Int)) -> HTTPResponse {
+        guard isReading(request) else { return notAllowed("GET, HEAD") }
+        return request.method == .HEAD ? response.0.withoutBody(of: response.length) : response.0
+    }
+
+    private func file(_ name: String, _ request: HTTPRequest) -> (HTTPResponse, length: Int) {
+        guard let file = InspectorFiles.all[name] else { return (notFound, 0) }
+        let tags = (request.headers[.ifNoneMatch] ?? "").split(separator: ",").map {
+            $0.drop { $0 == " " }
+        }
+        let isKnown = tags.contains { $0 == file.tag || $0 == "W/" + file.tag || $0 == "*" }
+        var response = HTTPResponse.make(
+            isKnown ? .notModified : .ok, isKnown ? Data() : file.bytes, type: file.contentType,
+            fields: SecurityFields.file)
+        response.headers[.eTag] = file.tag
+        return (response, file.bytes.count)
+    }
+
+    // MARK: - Signing in
+
+    private func session(_ request: HTTPRequest) async -> HTTPResponse {
+        switch request.method {
+        case .GET: return sessionState(request)
+        case .POST: return await signIn(request)
+        case .DELETE: return signOut(request)
+        default: return notAllowed("GET, POST, DELETE")
+        }
+    }
+
+    private func isSignedIn(_ request: HTTPRequest) -> Bool {
+        sessions?.isSignedIn(request.headers[.cookie]) ?? false
+    }
+
+    private func sessionState(_ request: HTTPRequest) -> HTTPResponse {
+        let state: JSON = .object([
+            "signIn": .string(sessions == nil ? "token" : "link"),
+            "signedIn": .bool(isSignedIn(request)),
+            "bus": .string(bus.address.description),
+        ])
+        return .make(.ok, Data((state.encoded + "\n").utf8), type: "application/json")
+    }
+
+    private static let foreign = "Only this server's own page may ask for that."
+
+    private func isOwnPage(_ request: HTTPRequest) -> Bool {
+        hosts.allows(origin: request.headers[HTTPHeader("Origin")], host: request.headers[.host])
+    }
+
+    private func signIn(_ request: HTTPRequest) async -> HTTPResponse {
+        guard isOwnPage(request) else { return .sentence(.forbidden, Self.foreign) }
+        guard let sessions else {
+            return .sentence(.notFound, "Send a token of the bus in the first line of /bus instead.")
+        }
+        guard let body = try? await request.bodyData else {
+            return .sentence(.badRequest, "The token did not arrive.")
+        }
+        switch sessions.signIn(Array(body)) {
+        case .cookie(let value):
+            var response = HTTPResponse.make(.noContent)
+            response.headers[.setCookie] = cookie(value, SessionCookie.lifetime)
+            return response
+        case .wrong:
+            return .sentence(
+                .forbidden,
+                "This link was used already, or is of an earlier start; start fluxbus-web again for a new one.")
+        case .tooMany(let seconds):
+            var response = HTTPResponse.sentence(
+                HTTPStatusCode(429, phrase: "Too Many Requests"),
+                "There were too many wrong tokens; try again in \(seconds) s.")
+            response.headers[HTTPHeader("Retry-After")] = String(seconds)
+            return response
+        }
+    }
+
+    private func signOut(_ request: HTTPRequest) -> HTTPResponse {
+        guard isOwnPage(request) else { return .sentence(.forbidden, Self.foreign) }
+        if let sessions, isSignedIn(request) {
+            do throws(WebFailure) {
+                try sessions.signOut()
+            } catch {
+                return .sentence(.internalServerError, error.description)
+            }
+        }
+        var response = HTTPResponse.make(.noContent)
+        response.headers[.setCookie] = cookie("", 0)
+        return response
+    }
+
+    private func cookie(_ value: String, _ lifetime: Int) -> String {
+        "\(SessionCookie.name)=\(value); Path=/; Max-Age=\(lifetime); HttpOnly; SameSite=Strict"
+            + (isSecure ? "; Secure" : "")
+    }
+
+    // MARK: - The bus
+
+    private func webSocket(_ request: HTTPRequest) async -> HTTPResponse {
+        guard request.method == .GET else { return notAllowed("GET") }
+        guard isOwnPage(request) else { return .sentence(.forbidden, Self.foreign) }
+        guard sessions == nil || isSignedIn(request) else {
+            return .sentence(.unauthorized, "Sign in first: open the link that fluxbus-web printed.")
+        }
+        let handler = WebSocketHTTPHandler(handler: conversations.handler(bus))
+        guard var response = try? await handler.handleRequest(request) else {
+            return .sentence(.internalServerError, "No WebSocket came about.")
+        }
+        for field in SecurityFields.data { response.headers[HTTPHeader(field.name)] = field.value }
+        return response
+    }
+
+    private func health() async -> HTTPResponse {
+        do throws(BusError) {
+            try await bus.check()
+            return .make(.ok, Data("ok\n".utf8))
+        } catch {
+            return .sentence(.serviceUnavailable, error.message)
+        }
+    }
+
+    private func metrics(_ request: HTTPRequest) async -> HTTPResponse {
+        let given = Self.bearer(request.headers[.authorization])
+        let token: String?
+        if sessions != nil {
+            let isKnown = given.flatMap { given in metricsToken.map { Secret.isSame(given.utf8, $0) } } ?? false
+            guard isKnown || isSignedIn(request) else { return unauthorized() }
+            token = nil
+        } else {
+            guard let given else { return unauthorized() }
+            token = given
+        }
+        do throws(BusError) {
+            let stats = try await bus.stats(token: token)
+            let form: BusMetrics.Form =
+                (request.headers[HTTPHeader("Accept")] ?? "").contains("application/openmetrics-text")
+                ? .openMetrics : .prometheus
+            return .make(.ok, Data(BusMetrics.text(of: stats, as: form).utf8), type: form.contentType)
+        } catch {
+            switch error.code {
+            case .unauthorized: return unauthorized(error.message)
+            case .forbidden: return .sentence(.forbidden, error.message)
+            default: return .sentence(.serviceUnavailable, error.message)
+            }
+        }
+    }
+
+    private func unauthorized(
+        _ sentence: String = "Give a token in the header field Authorization, as Bearer."
+    ) -> HTTPResponse {
+        var response = HTTPResponse.sentence(.unauthorized, sentence)
+        response.headers[HTTPHeader("WWW-Authenticate")] = "Bearer"
+        return response
+    }
+
+    private static func bearer(_ field: String?) -> String? {
+        guard let field, field.lowercased().hasPrefix("bearer ") else { return nil }
+        let token = String(field.dropFirst(7).drop { $0 == " " })
+        return token.isEmpty ? nil : token
+    }
+}

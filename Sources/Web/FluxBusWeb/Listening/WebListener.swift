@@ -1,0 +1,170 @@
+import CLinux
+import Glibc
+import Systemd
+
+/// A socket that listens for browsers. The file of one that we opened is removed with it.
+///
+/// `@unchecked Sendable`: who opens it passes it on to the front's thread, and uses it no more.
+package final class WebListener: @unchecked Sendable {
+    let descriptor: Int32
+    /// Where it listens; nil for a Unix socket.
+    let internet: InternetAddress?
+    /// The path of a Unix socket.
+    let path: String?
+    /// TLS protects the connections.
+    let isSecure: Bool
+    private let isOurs: Bool
+    private var isOpen = true
+
+    private init(
+        _ descriptor: Int32, _ internet: InternetAddress?, path: String?, isSecure: Bool, isOurs: Bool
+    ) {
+        (self.descriptor, self.internet, self.path) = (descriptor, internet, path)
+        (self.isSecure, self.isOurs) = (isSecure, isOurs)
+    }
+
+    deinit { close() }
+
+    /// - Parameter isSecure: Whether there is a certificate: then all internet sockets have TLS.
+    static func open(
+        _ address: WebAddress, isSecure: Bool, _ passed: inout ListenDescriptors
+    ) throws(WebFailure) -> [WebListener] {
+        switch address {
+        case .internet(let address): return [try open(address, isSecure: isSecure)]
+        case .unix(let path): return [try open(path)]
+        case .systemd(let name):
+            let descriptors: [Int32]
+            do throws(SystemdError) {
+                descriptors = try passed.take(named: name, as: .streamListener)
+            } catch {
+                throw WebFailure(.configuration, error.message)
+            }
+            guard !descriptors.isEmpty else {
+                throw WebFailure(
+                    .configuration,
+                    "systemd passed no socket named “\(name)”; start the service by a socket unit with FileDescriptorName=\(name)."
+                )
+            }
+            var listeners: [WebListener] = []
+            for descriptor in descriptors {
+                _ = linux_set_nonblocking(descriptor, 1)
+                let internet = InternetAddress(boundBy: descriptor)
+                if let internet { try check(internet, isSecure) }
+                listeners.append(
+                    WebListener(
+                        descriptor, internet, path: internet == nil ? unixPath(of: descriptor) : nil,
+                        isSecure: isSecure && internet != nil, isOurs: false))
+            }
+            return listeners
+        }
+    }
+
+    /// Beyond this machine, tokens and what they open would be there for everybody on the way.
+    private static func check(_ address: InternetAddress, _ isSecure: Bool) throws(WebFailure) {
+        guard !address.isLoopback, !isSecure else { return }
+        throw WebFailure(
+            .configuration,
+            "Other machines reach \(address.text), and without TLS everybody on the way could read and act along; give "
+                + "--tls-certificate and --tls-key, or listen on 127.0.0.1.")
+    }
+
+    private static func open(_ address: InternetAddress, isSecure: Bool) throws(WebFailure) -> WebListener {
+        try check(address, isSecure)
+        let descriptor = linux_stream_socket(address.isVersion6 ? AF_INET6 : AF_INET, 1)
+        guard descriptor >= 0 else {
+            throw WebFailure(.system, "No socket can be opened (\(WebFailure.reason())).")
+        }
+        _ = linux_set_reuse_address(descriptor)
+        if address.isVersion6 { _ = linux_set_only_version6(descriptor) }
+        guard address.withAddress({ bind(descriptor, $0, $1) }) == 0, listen(descriptor, SOMAXCONN) == 0 else {
+            let code = errno
+            Glibc.close(descriptor)
+            switch code {
+            case EADDRINUSE:
+                throw WebFailure(
+                    .inUse, "\(address.text) is in use; choose another port with --listen, or :0 for any.")
+            case EADDRNOTAVAIL:
+                throw WebFailure(
+                    .configuration,
+                    "This machine has no address \(address.host); listen on one that it has.")
+            default:
+                throw WebFailure(.system, "\(address.text) can't be listened on (\(WebFailure.reason(code))).")
+            }
+        }
+        return WebListener(
+            descriptor, InternetAddress(boundBy: descriptor) ?? address, path: nil, isSecure: isSecure,
+            isOurs: true)
+    }
+
+    /// Only the own user may connect: a proxy in front runs as it, or the folder says who else may.
+    private static func open(_ path: String) throws(WebFailure) -> WebListener {
+        var address = sockaddr_un()
+        let length = linux_unix_address(path, &address)
+        func call(_ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ descriptor: Int32) -> Int32 {
+            withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(descriptor, $0, length) }
+            }
+        }
+        try removeStale(path) { call(Glibc.connect, $0) }
+        let descriptor = linux_stream_socket(AF_UNIX, 1)
+        guard descriptor >= 0 else {
+            throw WebFailure(.system, "No socket can be opened (\(WebFailure.reason())).")
+        }
+        // The file has the mode of the socket.
+        guard fchmod(descriptor, 0o600) == 0, call(bind, descriptor) == 0, listen(descriptor, SOMAXCONN) == 0
+        else {
+            let code = errno
+            Glibc.close(descriptor)
+            throw WebFailure(
+                code == EADDRINUSE ? .inUse : .system,
+                "The socket \(path) can't be opened (\(WebFailure.reason(code))); choose a folder that this user can write to."
+            )
+        }
+        return WebListener(descriptor, nil, path: path, isSecure: false, isOurs: true)
+    }
+
+    private static func removeStale(_ path: String, _ connect: (Int32) -> Int32) throws(WebFailure) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw WebFailure(.configuration, "\(path) is there and is no socket; choose another path.")
+        }
+        let probe = linux_stream_socket(AF_UNIX, 1)
+        defer { Glibc.close(probe) }
+        guard connect(probe) != 0, errno == ECONNREFUSED else {
+            throw WebFailure(.inUse, "Somebody answers at \(path); choose another path.")
+        }
+        unlink(path)
+    }
+
+    private static func unixPath(of descriptor: Int32) -> String? {
+        var address = sockaddr_un()
+        var length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let result = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        guard result == 0 else { return nil }
+        let bytes = withUnsafeBytes(of: &address.sun_path) { Array($0.prefix { $0 != 0 }) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// What a connection from here needs.
+    func prepare(_ connection: Int32) {
+        guard internet != nil else { return }
+        _ = linux_set_nodelay(connection)
+        // A browser that vanished without a word is found out within two minutes.
+        for (option, value) in [(TCP_KEEPIDLE, 60), (TCP_KEEPINTVL, 15), (TCP_KEEPCNT, 4)] {
+            var value = Int32(value)
+            setsockopt(connection, Int32(IPPROTO_TCP), option, &value, 4)
+        }
+        var on: Int32 = 1
+        setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &on, 4)
+    }
+
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        if isOurs, let path { unlink(path) }
+        Glibc.close(descriptor)
+    }
+}

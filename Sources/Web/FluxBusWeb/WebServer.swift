@@ -1,0 +1,151 @@
+import BusTLS
+import FlyingFox
+import FlyingSocks
+import FluxBus
+import Foundation
+import Glibc
+import Synchronization
+import Systemd
+
+/// The bus in a browser: the inspector's page, the wire over WebSocket, metrics and health, over HTTP.
+///
+/// It is only a client of the bus. `start` opens everything and returns; `stop` ends everything and leaves nothing behind.
+package final class WebServer: Sendable {
+    /// What it is made of.
+    package struct Setup: Sendable {
+        package var listen: [WebAddress] = []
+        package var certificate: CertificateFiles?
+        /// Names by which it is known beside loopback's and those it listens on.
+        package var hosts: [String] = []
+        package var bus: BusAddress
+        package var tls = TLSOptions()
+        /// By which the bus knows this server, where it asks for a token.
+        package var busToken: String?
+        package var metricsToken: [UInt8]?
+        /// Where the key that signs sessions is kept.
+        package var stateDirectory: String
+        /// Where the private socket's directory is made.
+        package var runtimeDirectory: String
+        package var idleExit: Duration?
+        package var limits = FrontLimits()
+        /// Nanoseconds, on a clock that only goes forward.
+        package var clock: @Sendable () -> Int = WebServer.monotonic
+        /// Seconds since 1970.
+        package var now: @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
+
+        package init(bus: BusAddress, stateDirectory: String, runtimeDirectory: String) {
+            (self.bus, self.stateDirectory, self.runtimeDirectory) = (
+                bus, stateDirectory, runtimeDirectory
+            )
+        }
+    }
+
+    private let setup: Setup
+    private let http: HTTPServer
+    private let task: Task<Void, any Error>
+    private let front: Front
+    private let conversations: Conversations
+    private let directory: PrivateDirectory
+    /// Where it can be reached: the address printed for people, with the token where there is one.
+    package let link: String
+    /// Where it listens: `127.0.0.1:7480`, `unix:/path`.
+    package let addresses: [String]
+
+    /// How long connections have to end.
+    private static let ending: Duration = .milliseconds(1500)
+
+    /// Opens the sockets that a setup names, some of which systemd may have passed.
+    package static func listen(
+        _ setup: Setup, _ passed: inout ListenDescriptors
+    ) throws(WebFailure) -> [WebListener] {
+        var listeners: [WebListener] = []
+        for address in setup.listen {
+            listeners += try WebListener.open(address, isSecure: setup.certificate != nil, &passed)
+        }
+        return listeners
+    }
+
+    /// Opens the rest; from here on it answers.
+    ///
+    /// - Parameter whenIdle: Called once, after `idleExit` without a connection.
+    package init(
+        _ setup: Setup, on listeners: [WebListener], whenIdle: @escaping @Sendable () -> Void = {}
+    ) async throws(WebFailure) {
+        // The library writes to sockets whose other end may be gone.
+        signal(SIGPIPE, SIG_IGN)
+        self.setup = setup
+        let context = try setup.certificate.map { files throws(WebFailure) in try files.context() }
+        let bus = BusAccess(setup.bus, setup.tls, token: setup.busToken)
+        let sessions =
+            bus.isKnownWithoutToken ? try Sessions(in: setup.stateDirectory, now: setup.now) : nil
+        directory = try PrivateDirectory(in: setup.runtimeDirectory)
+        let pool = HTTPServer.defaultPool()
+        conversations = Conversations(pool)
+        let handler = WebHandler(
+            hosts: HostPolicy(
+                listening: listeners.compactMap(\.internet), names: setup.hosts, isSecure: context != nil),
+            sessions: sessions, bus: bus, conversations: conversations, metricsToken: setup.metricsToken,
+            isSecure: context != nil)
+        http = HTTPServer(
+            config: .init(
+                address: ServerAddress(path: directory.socket), pool: pool, logger: .disabled), handler: handler)
+        front = try Front(
+            listeners, to: directory.socket, setup.limits, FrontAnswers(fields: SecurityFields.data),
+            context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
+        addresses = listeners.map { $0.internet?.text ?? "unix:\($0.path ?? "")" }
+        link = Self.link(listeners, setup.hosts, isSecure: context != nil, token: sessions?.token)
+        task = Task { [http] in try await http.run() }
+        do {
+            try await http.waitUntilListening(timeout: 5)
+        } catch {
+            task.cancel()
+            throw WebFailure(.system, "The server's own socket \(directory.socket) can't be opened: \(error).")
+        }
+        front.start()
+    }
+
+    /// Reads certificate and key anew, for new connections.
+    package func reload() throws(WebFailure) {
+        if let files = setup.certificate { front.use(try files.context()) }
+    }
+
+    /// Looks at the clock again, where it is not the machine's.
+    package func clockMoved() { front.wake() }
+
+    /// Tells every browser that it ends, and returns when all have gone, or after 2 s.
+    package func stop() async {
+        conversations.end()
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            DispatchQueue.global().async { [front] in
+                front.stop(within: Self.ending)
+                done.resume()
+            }
+        }
+        await http.stop(timeout: 0)
+        _ = await task.result
+        directory.remove()
+    }
+
+    package static let monotonic: @Sendable () -> Int = {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+
+    private static func link(
+        _ listeners: [WebListener], _ names: [String], isSecure: Bool, token: String?
+    ) -> String {
+        let internet = listeners.lazy.compactMap(\.internet).first
+        var scheme = isSecure ? "https" : "http"
+        let place: String
+        if let internet {
+            let host = internet.isWildcard ? "localhost:\(internet.port)" : internet.text
+            place = names.first.map { "\($0):\(internet.port)" } ?? host
+        } else {
+            // Behind a proxy, which has a name and usually TLS.
+            if !names.isEmpty { scheme = "https" }
+            place = names.first ?? "localhost"
+        }
+        return "\(scheme)://\(place)/" + (token.map { "#token=\($0)" } ?? "")
+    }
+}
