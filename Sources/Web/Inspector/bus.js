@@ -88,7 +88,7 @@ export class Bus {
 		this.#socket = null;
 		socket?.close();
 		this.#forget();
-		for (const entry of this.#waiting.values()) entry.fail(new BusError({ code: "closed", message: reason || "The connection is closed." }));
+		for (const entry of this.#waiting.values()) entry.fail?.(new BusError({ code: "closed", message: reason || "The connection is closed." }));
 		this.#waiting.clear();
 		this.#say(phase, reason);
 	}

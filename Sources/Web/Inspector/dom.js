@@ -160,11 +160,7 @@ export function dialog(title, content, buttons) {
 }
 let dialogs = 0;
 
-/** The sentence for a failure; `forbidden` says what to do about it. */
-export function sentence(error) {
-	if (error.code === "forbidden") return `${error.message} The bus's access rules decide that; ask who manages them.`;
-	if (error.code === "unknown_op") return "This bus is older than this page and can't tell that; update fluxbusd.";
-	return error.message;
-}
+/** The sentence for a failure. */
+export const sentence = error => error.code === "unknown_op" ? "This bus is older than this page and can't tell that; update fluxbusd." : error.message;
 
 export const note = (text, className = "note") => h("p", { class: className }, foreign(text));

@@ -151,7 +151,8 @@ export class LogView {
 		if (this.unseen) setText(this.news, `${count(this.unseen, "new commit")} ↑`);
 		const isPaused = this.pause.getAttribute("aria-pressed") === "true";
 		setText(this.counts, `${count(total, "commit")}${this.feed.isWhole || this.feed.isLiveOnly ? "" : " loaded"}${isPaused ? ", paused" : ""}`);
-		setText(this.note, this.#problem ? sentence(this.#problem) : this.feed.isLiveOnly ? "This bus keeps no action log: commits are shown as long as this page is open." : "");
+		setText(this.note, this.#problem ? sentence(this.#problem) : this.feed.isLiveOnly ? "This bus keeps no action log: commits are shown as long as this page is open."
+			: total > 0 || !this.feed.isWhole ? "" : this.feed.commits.length > 0 || this.feed.target ? "No commit matches this filter." : "There are no commits, or none that you may read.");
 		this.list.activate(this.#selected ? total - 1 - this.#shown.indexOf(this.#selected) : -1);
 		if (last >= total - 5 && this.#isStarted && !this.#problem) this.feed.older();
 		if (!this.feed.isLiveOnly) this.wantChanges();
