@@ -11,7 +11,7 @@ export class Exact extends Number {
 }
 
 /** Whether some number of the text may differ from what JSON.parse makes of it. */
-const special = /\d{16}|\d\.\d*0[,}\]\s]|\d[eE]|-0/;
+const special = /\d{16}|\d\.\d*0([,}\]\s]|$)|\d[eE]|-0/;
 
 function exactly(_, value, context) {
 	const source = typeof value === "number" ? context?.source : undefined;
