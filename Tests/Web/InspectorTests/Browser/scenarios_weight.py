@@ -10,8 +10,9 @@ from bus import Client, World, nothing_wrong
 from webdriver import Failed, check, equal, until
 
 # Deltas between frames, from now on.
-FRAMES = """window.frames_ = []; let last = performance.now(); const count = now => { frames_.push(now - last); last = now; requestAnimationFrame(count); };
-requestAnimationFrame(now => { last = now; requestAnimationFrame(count); });"""
+FRAMES = """cancelAnimationFrame(window.counting); window.frames_ = []; let last = performance.now();
+const count = now => { frames_.push(now - last); last = now; window.counting = requestAnimationFrame(count); };
+window.counting = requestAnimationFrame(now => { last = now; window.counting = requestAnimationFrame(count); });"""
 
 
 class _Load:
