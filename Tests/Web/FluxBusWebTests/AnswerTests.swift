@@ -2,7 +2,7 @@ import Foundation
 import TestFiles
 import Testing
 
-@testable import FluxBusWeb
+import FluxBusWeb
 
 @Suite("Answers")
 struct AnswerTests {

@@ -4,15 +4,10 @@ import TestFiles
 import TestServer
 import Testing
 
-@testable import FluxBusWeb
+import FluxBusWeb
 
 @Suite("Slow browsers")
 struct BackPressureTests {
-    private static func memory() throws -> Int {
-        let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-        return try #require(text.split(separator: " ").dropFirst().first.flatMap { Int($0) }) * 4096
-    }
-
     /// A client of the bus, as `clients` tells of it.
     private static func reader(_ line: LineClient) throws -> JSONObject {
         let reply = try JSON(parsing: Array(line.ask(#"{"op":"clients"}"#).utf8)).object
@@ -25,15 +20,14 @@ struct BackPressureTests {
         var setup = LiveBus.Setup()
         setup.types = ["value": try Repository.text("config/types/value.yaml")]
         setup.stores = ["value/main"]
-        try await WebFixture.run(setup) { web in
-            let client = try web.client()
-            client.narrow()
-            #expect(try client.upgrade(["Cookie": web.signIn()]).status == 101)
-            let socket = WebSocketClient(client)
+        let own = setup
+        try await onThread {
+            let web = try ProgramFixture(own)
+            let socket = try web.webSocket(web.signIn()) { $0.narrow() }
             _ = try socket.ask(#"{"op":"hello","protocol":1,"client":"slow"}"#)
-            _ = try socket.ask(#"{"op":"subscribe","stores":["value/*"]}"#)
+            _ = try socket.ask(#"{"op":"subscribe","match":"value/*"}"#)
             let line = try web.bus.client()
-            let before = try Self.memory()
+            let before = try web.memory()
             // 60 MB in all, where neither the bus nor anybody else may keep them.
             for number in 0..<2000 {
                 let text = String(repeating: Character(Unicode.Scalar(UInt8(97 + number % 26))), count: 30_000)
@@ -42,8 +36,8 @@ struct BackPressureTests {
                 #expect(reply.contains(#""ok":true"#))
             }
             let reader = try Self.reader(line)
-            #expect(reader["lagging"]?.int == 1)
-            #expect(try Self.memory() - before < 40 << 20)
+            #expect(reader["lagging"]?.int == 1, "\(reader)")
+            #expect(try web.memory() - before < 40 << 20)
             // It reads again, and is told where things stand.
             var count = 1
             while !(try socket.line().contains(#""revision":2001"#)) { count += 1 }
@@ -54,11 +48,10 @@ struct BackPressureTests {
 
     /// The bus reads nothing more of a client that takes no replies; then nobody reads more of its browser either.
     @Test func aBrowserThatOnlyAsksIsStopped() async throws {
-        try await WebFixture.run { web in
-            let client = try web.client()
-            client.narrow()
-            #expect(try client.upgrade(["Cookie": web.signIn()]).status == 101)
-            let before = try Self.memory()
+        try await onThread {
+            let web = try ProgramFixture()
+            let client = try web.webSocket(web.signIn()) { $0.narrow() }.client
+            let before = try web.memory()
             let request = WebSocketClient.bytes(
                 Array(#"{"op":"ping","id":"\#(String(repeating: "x", count: 60_000))"}"#.utf8))
             _ = fcntl(client.descriptor, F_SETFL, O_NONBLOCK)
@@ -77,8 +70,8 @@ struct BackPressureTests {
             }
             #expect(stalled == 10)
             #expect(sent < 100 << 20)
-            #expect(try Self.memory() - before < 40 << 20)
-            #expect(try web.ask("GET", "/healthz").status == 200)
+            #expect(try web.memory() - before < 40 << 20)
+            #expect(try web.client().ask("GET", "/healthz").status == 200)
         }
     }
 }

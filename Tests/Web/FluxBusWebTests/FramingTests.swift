@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import FluxBusWeb
+import FluxBusWeb
 
 @Suite("Frames")
 struct FramingTests {
@@ -35,8 +35,10 @@ struct FramingTests {
         let frames = Self.frames(queue)
         #expect(frames.flatMap(\.payload) == payload)
         #expect(frames.allSatisfy { $0.payload.count <= FrameSplitter.piece })
-        #expect(frames.map(\.isFinal) == frames.indices.map { $0 == frames.count - 1 })
-        #expect(frames.map(\.opcode) == frames.indices.map { $0 == 0 ? 1 : 0 })
+        for (index, frame) in frames.enumerated() {
+            #expect(frame.isFinal == (index == frames.count - 1))
+            #expect(frame.opcode == (index == 0 ? 1 : 0))
+        }
     }
 
     @Test func framesAreTheSameHoweverTheirBytesCome() {

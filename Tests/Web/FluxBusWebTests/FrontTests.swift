@@ -3,7 +3,7 @@ import TestServer
 import TestSupport
 import Testing
 
-@testable import FluxBusWeb
+import FluxBusWeb
 
 @Suite("The front")
 struct FrontTests {

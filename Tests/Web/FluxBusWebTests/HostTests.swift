@@ -1,6 +1,6 @@
 import Testing
 
-@testable import FluxBusWeb
+import FluxBusWeb
 
 @Suite("Names, and pages that may ask")
 struct HostTests {

@@ -3,7 +3,7 @@ import Foundation
 import TestServer
 import Testing
 
-@testable import FluxBusWeb
+import FluxBusWeb
 
 @Suite("The wire over WebSocket")
 struct WebSocketTests {
@@ -54,7 +54,7 @@ struct WebSocketTests {
         try await WebFixture.run { web in
             let socket = try web.webSocket(web.signIn())
             let line = try web.bus.client()
-            let subscribe = #"{"op":"subscribe","stores":["counter/*"]}"#
+            let subscribe = #"{"op":"subscribe","match":"counter/*"}"#
             #expect(try socket.ask(subscribe) == line.ask(subscribe))
             let other = try web.bus.client()
             for _ in 0..<200 {
@@ -158,8 +158,8 @@ struct WebSocketTests {
             let cookie = try web.signIn()
             let sockets = try (0..<5).map { _ in try web.webSocket(cookie) }
             for socket in sockets { #expect(try socket.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#) }
-            let ends = Thread { web.stop() }
-            ends.start()
+            let server = web.server
+            Thread.detachNewThread { Waiting.done { await server.stop() } }
             for socket in sockets { #expect(try socket.end().close.code == 1001) }
             try web.restart()
         }

@@ -4,7 +4,7 @@ import Systemd
 import TestFiles
 import TestServer
 
-@testable import FluxBusWeb
+import FluxBusWeb
 
 /// A front with a server behind it that a test plays itself, and a clock that the test sets.
 final class FrontFixture {

@@ -6,7 +6,7 @@ import Systemd
 import TestFiles
 import TestServer
 
-@testable import FluxBusWeb
+import FluxBusWeb
 
 /// A web server in this process, before a bus in this process. What a test does with them blocks, so it is done on a thread of
 /// its own: the server's work needs those on which tests run.
@@ -51,7 +51,6 @@ final class WebFixture {
         change: @escaping @Sendable (inout WebServer.Setup, LiveBus) -> Void = { _, _ in },
         _ body: @escaping @Sendable (WebFixture) throws -> Void
     ) async throws {
-        nonisolated(unsafe) let busSetup = busSetup
         try await onThread {
             let fixture = try WebFixture(busSetup, passed: passed, change)
             defer { fixture.stop() }
