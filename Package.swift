@@ -276,6 +276,13 @@ let package = Package(
                 "BusJSON", "TestFiles", "TestServer", "TypeCode", "example-counter", "fluxbus",
             ],
             exclude: ["Programs"]),
+        // The web server before a bus of this process, against browsers by hand; and the program itself.
+        .testTarget(
+            name: "FluxBusWebTests",
+            dependencies: [
+                "BusJSON", "CLinux", "FluxBus", "FluxBusWeb", "Systemd", "TestCertificates", "TestFiles",
+                "TestServer", "TestSupport", "fluxbus", "fluxbus-web", flyingFox,
+            ]),
         // The commands that the README, the manual pages and the help texts print, run.
         .testTarget(
             name: "DocumentationTests",
@@ -332,6 +339,7 @@ let floors = [
     ],
     "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
+    "Tests/Web": ["FluxBusWebTests"],
     "Tests/System": ["BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],

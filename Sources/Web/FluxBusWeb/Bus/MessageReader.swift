@@ -5,8 +5,8 @@ import FoundationEssentials
 ///
 /// Messages are passed on as their frames come, so none is held, however long; the bus refuses lines that are too long for
 /// it. What the rules of WebSocket forbid ends the connection with the code that they have for it.
-struct MessageReader {
-    enum Step: Equatable {
+package struct MessageReader {
+    package enum Step: Equatable {
         case nothing
         /// Bytes for the bus.
         case send([UInt8])
@@ -27,7 +27,9 @@ struct MessageReader {
     private var frames = 0
     private var text = UTF8Check()
 
-    mutating func take(_ frame: WSFrame) -> Step {
+    package init() {}
+
+    package mutating func take(_ frame: WSFrame) -> Step {
         guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
             return .close(WSCloseCode(1002, reason: "A frame is not as a browser's have to be."))
         }

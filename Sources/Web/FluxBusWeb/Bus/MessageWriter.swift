@@ -4,10 +4,12 @@ import FoundationEssentials
 /// The bus's bytes as frames for a browser: one line is one text message, without its end. Pure.
 ///
 /// A line whose end has not come goes out as far as it is there, so none is held, however long.
-struct MessageWriter {
+package struct MessageWriter {
     private var isInMessage = false
 
-    mutating func frames(of bytes: [UInt8]) -> [WSFrame] {
+    package init() {}
+
+    package mutating func frames(of bytes: [UInt8]) -> [WSFrame] {
         var frames: [WSFrame] = []
         var rest = bytes[...]
         while let end = rest.firstIndex(of: 0x0a) {

@@ -1,11 +1,13 @@
 /// Whether text that comes in pieces is UTF-8, wherever it is cut. Pure.
-struct UTF8Check {
+package struct UTF8Check {
     /// Bytes that the present character still needs, and the range of the next one.
     private var missing = 0
     private var next: ClosedRange<UInt8> = 0x80...0xbf
 
+    package init() {}
+
     /// False: it is not.
-    mutating func take(_ bytes: some Sequence<UInt8>) -> Bool {
+    package mutating func take(_ bytes: some Sequence<UInt8>) -> Bool {
         for byte in bytes {
             if missing > 0 {
                 guard next.contains(byte) else { return false }
@@ -30,7 +32,7 @@ struct UTF8Check {
     }
 
     /// No character is incomplete.
-    var isComplete: Bool { missing == 0 }
+    package var isComplete: Bool { missing == 0 }
 
     private mutating func begin(_ count: Int, _ range: ClosedRange<UInt8> = 0x80...0xbf) {
         missing = count

@@ -2,13 +2,13 @@ import Dispatch
 import Synchronization
 
 /// The main thread of a program waits for asynchronous work.
-enum Waiting {
+package enum Waiting {
     private final class Box<Value: Sendable>: Sendable {
         let value = Mutex<Value?>(nil)
         let isThere = DispatchSemaphore(value: 0)
     }
 
-    static func done(_ work: @escaping @Sendable () async -> Void) {
+    package static func done(_ work: @escaping @Sendable () async -> Void) {
         let box = Box<Bool>()
         Task {
             await work()
@@ -17,7 +17,7 @@ enum Waiting {
         box.isThere.wait()
     }
 
-    static func result<Value: Sendable>(
+    package static func result<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(WebFailure) -> Value
     ) throws(WebFailure) -> Value {
         let box = Box<Result<Value, WebFailure>>()

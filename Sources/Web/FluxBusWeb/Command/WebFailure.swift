@@ -15,11 +15,11 @@ package struct WebFailure: Error, CustomStringConvertible {
     /// One sentence that says what to do.
     package let description: String
 
-    init(_ code: Code, _ description: String) {
+    package init(_ code: Code, _ description: String) {
         self.code = code
         self.description = description
     }
 
     /// The system's words for what failed last.
-    static func reason(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }
+    package static func reason(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }
 }

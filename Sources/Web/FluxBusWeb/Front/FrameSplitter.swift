@@ -4,9 +4,9 @@
 /// since the library doesn't tell: one that is not gets an opcode that is none.
 ///
 /// Pure. It holds at most one frame's header.
-struct FrameSplitter {
+package struct FrameSplitter {
     /// A multiple of 4, so that the mask begins anew with each piece.
-    static let piece = 16 << 10
+    package static let piece = 16 << 10
     private static let noOpcode: UInt8 = 0xf
 
     /// The header that is not complete.
@@ -20,7 +20,9 @@ struct FrameSplitter {
     private var isFinal = false
     private var mask: [UInt8]?
 
-    mutating func pass(_ bytes: some Collection<UInt8>, into queue: inout ByteQueue) {
+    package init() {}
+
+    package mutating func pass(_ bytes: some Collection<UInt8>, into queue: inout ByteQueue) {
         var rest = Array(bytes)[...]
         while !rest.isEmpty {
             if leftOfPiece > 0 {

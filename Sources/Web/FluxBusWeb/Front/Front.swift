@@ -12,8 +12,8 @@ import Synchronization
 /// ever for the rest of a request, and makes room for whatever length is announced.
 ///
 /// `@unchecked Sendable`: what is not in `shared` belongs to the thread.
-final class Front: @unchecked Sendable {
-    typealias Clock = @Sendable () -> Int
+package final class Front: @unchecked Sendable {
+    package typealias Clock = @Sendable () -> Int
 
     private struct Shared {
         var context: TLSContext?
@@ -44,7 +44,7 @@ final class Front: @unchecked Sendable {
     ///   - serverPath: The Unix socket on which the server listens.
     ///   - now: A clock in nanoseconds.
     ///   - idleExit: After so long without a connection `whenIdle` is called, once.
-    init(
+    package init(
         _ listeners: [WebListener], to serverPath: String, _ limits: FrontLimits, _ answers: FrontAnswers,
         context: TLSContext?, idleExit: Duration? = nil, now: @escaping Clock,
         whenIdle: @escaping @Sendable () -> Void = {}
@@ -62,7 +62,7 @@ final class Front: @unchecked Sendable {
         space.deallocate()
     }
 
-    func start() {
+    package func start() {
         let thread = Thread { [self] in
             linux_name_thread("front")
             run()
@@ -73,22 +73,24 @@ final class Front: @unchecked Sendable {
     }
 
     /// New connections get this certificate.
-    func use(_ context: TLSContext) { shared.withLock { $0.context = context } }
+    package func use(_ context: TLSContext) { shared.withLock { $0.context = context } }
 
     /// Looks at the clock again.
-    func wake() {
+    package func wake() {
         var one: UInt64 = 1
         _ = write(wakeUp, &one, 8)
     }
 
     /// Listens no more, lets connections end, and ends those that have not after this time. Returns when all have ended.
-    func stop(within time: Duration) {
+    package func stop(within time: Duration) {
         shared.withLock {
             $0.isStopping = true
             $0.end = now() + time.inNanoseconds
         }
         wake()
         ended.wait()
+        // Also for whoever stops it once more.
+        ended.signal()
     }
 
     // MARK: - The thread

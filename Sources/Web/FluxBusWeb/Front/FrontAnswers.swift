@@ -1,6 +1,8 @@
 /// The answers that the front gives itself, with the same header fields as all others.
-struct FrontAnswers {
-    let fields: [(name: String, value: String)]
+package struct FrontAnswers {
+    package let fields: [(name: String, value: String)]
+
+    package init(fields: [(name: String, value: String)]) { self.fields = fields }
 
     private static let phrases = [
         400: "Bad Request", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
@@ -8,7 +10,7 @@ struct FrontAnswers {
         505: "HTTP Version Not Supported",
     ]
 
-    func bytes(_ refusal: RequestHead.Refusal) -> [UInt8] {
+    package func bytes(_ refusal: RequestHead.Refusal) -> [UInt8] {
         let body = refusal.reason + "\n"
         var lines = ["HTTP/1.1 \(refusal.status) \(Self.phrases[refusal.status] ?? "Refused")"]
         lines += fields.map { "\($0.name): \($0.value)" }

@@ -29,6 +29,8 @@ final class FrontConnection {
     private var clientHasEnded = false
     private var serverHasEnded = false
     private var serverKnowsEnd = false
+    /// The server takes nothing more.
+    private var serverIsDeaf = false
     /// The client hears nothing more, and is read until it ends, so that what it was sent is not lost.
     private var isLingering = false
     /// Requests were passed on that the server has not begun to answer.
@@ -170,13 +172,15 @@ final class FrontConnection {
     }
 
     private func writeServer(_ now: Int) {
+        if serverIsDeaf { toServer.removeAll() }
         while server >= 0, !toServer.isEmpty {
             switch toServer.withBytes({ Transfer.send(server, $0) }) {
             case .bytes(let count): toServer.removeFirst(count)
             case .blocked, .end: return
             case .failed:
+                // What it said before is still to be read.
                 toServer.removeAll()
-                serverHasEnded = true
+                serverIsDeaf = true
             }
         }
     }

@@ -2,8 +2,8 @@
 /// to the first is the change to WebSocket, frames in small pieces.
 ///
 /// Pure: bytes in, bytes out. It holds at most one request's head, and behind a request for WebSocket what came with it.
-struct RequestGuard {
-    enum Phase: Equatable {
+package struct RequestGuard {
+    package enum Phase: Equatable {
         /// Nothing of a request has come, or of the next one.
         case between
         /// A part of a request has come.
@@ -16,9 +16,9 @@ struct RequestGuard {
     }
 
     private let limits: FrontLimits
-    private(set) var phase = Phase.between
+    package private(set) var phase = Phase.between
     /// Heads that were passed on.
-    private(set) var requests = 0
+    package private(set) var requests = 0
     private var held: [UInt8] = []
     /// How much of `held` was searched for the head's end.
     private var searched = 0
@@ -26,10 +26,10 @@ struct RequestGuard {
     private var isLast = false
     private var splitter = FrameSplitter()
 
-    init(_ limits: FrontLimits) { self.limits = limits }
+    package init(_ limits: FrontLimits) { self.limits = limits }
 
     /// Takes what came from the client, and appends what is passed on.
-    mutating func receive(
+    package mutating func receive(
         _ bytes: some Collection<UInt8>, into queue: inout ByteQueue
     ) throws(RequestHead.Refusal) {
         switch phase {
@@ -43,7 +43,7 @@ struct RequestGuard {
     }
 
     /// The server's answer to a request for WebSocket has begun.
-    mutating func answered(isWebSocket: Bool, into queue: inout ByteQueue) {
+    package mutating func answered(isWebSocket: Bool, into queue: inout ByteQueue) {
         guard phase == .awaitingAnswer else { return }
         phase = isWebSocket ? .webSocket : .done
         if isWebSocket { splitter.pass(held, into: &queue) }

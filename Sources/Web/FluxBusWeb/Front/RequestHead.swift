@@ -1,21 +1,21 @@
 /// A request up to its empty line, checked: what HTTP forbids, or what two readers could understand differently, is refused
 /// before anything else reads it.
-struct RequestHead: Equatable {
+package struct RequestHead: Equatable {
     /// Why a request is refused, as an answer.
-    struct Refusal: Error, Equatable {
-        let status: Int
+    package struct Refusal: Error, Equatable {
+        package let status: Int
         /// One sentence.
-        let reason: String
+        package let reason: String
 
-        static let malformed = Refusal(status: 400, reason: "This is no HTTP request.")
+        package static let malformed = Refusal(status: 400, reason: "This is no HTTP request.")
     }
 
     /// As it is passed on.
-    let bytes: [UInt8]
-    let bodyLength: Int
-    let isUpgrade: Bool
+    package let bytes: [UInt8]
+    package let bodyLength: Int
+    package let isUpgrade: Bool
     /// The client wants no other request on this connection.
-    let isLast: Bool
+    package let isLast: Bool
 
     /// Fields that may stand in a request once.
     private static let single: Set<String> = [
@@ -24,7 +24,7 @@ struct RequestHead: Equatable {
     ]
 
     /// - Parameter text: The lines, each with its end, and the empty one.
-    init(_ text: [UInt8], _ limits: FrontLimits) throws(Refusal) {
+    package init(_ text: [UInt8], _ limits: FrontLimits) throws(Refusal) {
         var lines = try Self.lines(of: text)[...]
         let (request, isOld) = try Self.requestLine(lines.removeFirst(), limits)
         guard lines.count <= limits.fields else {

@@ -1,6 +1,6 @@
 /// Which names this server goes by, and from which pages it may be asked. A page of somebody else can make a browser ask us,
 /// also under a name of its own that stands for our address; then `Host` or `Origin` is its own. Pure.
-struct HostPolicy: Equatable {
+package struct HostPolicy: Equatable {
     /// Names and addresses, without brackets and in small letters.
     private let own: Set<String>
     /// Names by which a proxy in front is reached, with or without TLS.
@@ -9,7 +9,7 @@ struct HostPolicy: Equatable {
     private let takesAddresses: Bool
     private let isSecure: Bool
 
-    init(listening: [InternetAddress], names: [String], isSecure: Bool) {
+    package init(listening: [InternetAddress], names: [String], isSecure: Bool) {
         own = Set(["localhost", "127.0.0.1", "::1"] + listening.map(\.host))
         given = Set(names.map { $0.lowercased() })
         takesAddresses = listening.contains(where: \.isWildcard)
@@ -17,14 +17,14 @@ struct HostPolicy: Equatable {
     }
 
     /// Whether the header field Host names this server.
-    func knows(_ host: String?) -> Bool {
+    package func knows(_ host: String?) -> Bool {
         guard let name = Self.name(in: host) else { return false }
         return own.contains(name) || given.contains(name)
             || (takesAddresses && InternetAddress.bytes(of: name) != nil)
     }
 
     /// Whether the header field Origin is that of our own page, which was asked for by the same Host.
-    func allows(origin: String?, host: String?) -> Bool {
+    package func allows(origin: String?, host: String?) -> Bool {
         guard let origin = origin?.lowercased(), let host = host?.lowercased(), knows(host) else {
             return false
         }

@@ -2,16 +2,16 @@ import CInspector
 import FoundationEssentials
 
 /// The page's files, which are part of the program.
-enum InspectorFiles {
-    struct File: Sendable {
-        let name: String
-        let bytes: Data
-        let contentType: String
+package enum InspectorFiles {
+    package struct File: Sendable {
+        package let name: String
+        package let bytes: Data
+        package let contentType: String
         /// Another one whenever the bytes are others.
-        let tag: String
+        package let tag: String
     }
 
-    static let all: [String: File] = {
+    package static let all: [String: File] = {
         var files: [String: File] = [:]
         for index in 0..<inspector_file_count() {
             let entry = inspector_file_at(index)

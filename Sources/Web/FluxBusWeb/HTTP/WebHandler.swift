@@ -150,6 +150,9 @@ struct WebHandler: HTTPHandler {
         guard var response = try? await handler.handleRequest(request) else {
             return .sentence(.internalServerError, "No WebSocket came about.")
         }
+        if response.statusCode != .switchingProtocols {
+            response.headers[.contentType] = "text/plain; charset=utf-8"
+        }
         for field in SecurityFields.data { response.headers[HTTPHeader(field.name)] = field.value }
         return response
     }

@@ -67,13 +67,13 @@ package struct InternetAddress: Equatable, Sendable {
     }
 
     /// The bytes of an address; nil when the text is none.
-    static func bytes(of host: String) -> [UInt8]? {
+    package static func bytes(of host: String) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, host, &bytes) == 1 { return Array(bytes[..<4]) }
         return inet_pton(AF_INET6, host, &bytes) == 1 ? bytes : nil
     }
 
-    var isVersion6: Bool { bytes.count == 16 }
+    package var isVersion6: Bool { bytes.count == 16 }
 
     /// Whether no other machine reaches it.
     package var isLoopback: Bool {
@@ -81,13 +81,13 @@ package struct InternetAddress: Equatable, Sendable {
     }
 
     /// Whether it stands for all addresses of this machine.
-    var isWildcard: Bool { bytes.allSatisfy { $0 == 0 } }
+    package var isWildcard: Bool { bytes.allSatisfy { $0 == 0 } }
 
     /// `127.0.0.1:7480`, `[::1]:7480`.
     package var text: String { "\(isVersion6 ? "[\(host)]" : host):\(port)" }
 
     /// The address to which a socket is bound; nil for one that is no internet socket.
-    init?(boundBy descriptor: Int32) {
+    package init?(boundBy descriptor: Int32) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &storage) {
@@ -110,7 +110,7 @@ package struct InternetAddress: Equatable, Sendable {
     }
 
     /// Passes the address in the form of the kernel.
-    func withAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    package func withAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         if isVersion6 {
             var address = sockaddr_in6()
             address.sin6_family = sa_family_t(AF_INET6)

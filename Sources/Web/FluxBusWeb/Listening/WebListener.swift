@@ -6,13 +6,13 @@ import Systemd
 ///
 /// `@unchecked Sendable`: who opens it passes it on to the front's thread, and uses it no more.
 package final class WebListener: @unchecked Sendable {
-    let descriptor: Int32
+    package let descriptor: Int32
     /// Where it listens; nil for a Unix socket.
-    let internet: InternetAddress?
+    package let internet: InternetAddress?
     /// The path of a Unix socket.
-    let path: String?
+    package let path: String?
     /// TLS protects the connections.
-    let isSecure: Bool
+    package let isSecure: Bool
     private let isOurs: Bool
     private var isOpen = true
 
@@ -26,7 +26,7 @@ package final class WebListener: @unchecked Sendable {
     deinit { close() }
 
     /// - Parameter isSecure: Whether there is a certificate: then all internet sockets have TLS.
-    static func open(
+    package static func open(
         _ address: WebAddress, isSecure: Bool, _ passed: inout ListenDescriptors
     ) throws(WebFailure) -> [WebListener] {
         switch address {
@@ -70,6 +70,14 @@ package final class WebListener: @unchecked Sendable {
 
     private static func open(_ address: InternetAddress, isSecure: Bool) throws(WebFailure) -> WebListener {
         try check(address, isSecure)
+        let descriptor = try openUnchecked(address)
+        return WebListener(
+            descriptor, InternetAddress(boundBy: descriptor) ?? address, path: nil, isSecure: isSecure,
+            isOurs: true)
+    }
+
+    /// A socket that listens, whoever reaches it.
+    package static func openUnchecked(_ address: InternetAddress) throws(WebFailure) -> Int32 {
         let descriptor = linux_stream_socket(address.isVersion6 ? AF_INET6 : AF_INET, 1)
         guard descriptor >= 0 else {
             throw WebFailure(.system, "No socket can be opened (\(WebFailure.reason())).")
@@ -91,9 +99,7 @@ package final class WebListener: @unchecked Sendable {
                 throw WebFailure(.system, "\(address.text) can't be listened on (\(WebFailure.reason(code))).")
             }
         }
-        return WebListener(
-            descriptor, InternetAddress(boundBy: descriptor) ?? address, path: nil, isSecure: isSecure,
-            isOurs: true)
+        return descriptor
     }
 
     /// Only the own user may connect: a proxy in front runs as it, or the folder says who else may.
@@ -149,7 +155,7 @@ package final class WebListener: @unchecked Sendable {
     }
 
     /// What a connection from here needs.
-    func prepare(_ connection: Int32) {
+    package func prepare(_ connection: Int32) {
         guard internet != nil else { return }
         _ = linux_set_nodelay(connection)
         // A browser that vanished without a word is found out within two minutes.
@@ -161,7 +167,7 @@ package final class WebListener: @unchecked Sendable {
         setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &on, 4)
     }
 
-    func close() {
+    package func close() {
         guard isOpen else { return }
         isOpen = false
         if isOurs, let path { unlink(path) }

@@ -1,14 +1,14 @@
 import COpenSSL
 
 /// Random bytes, hashes, and comparisons that tell nothing by the time they take.
-enum Secret {
+package enum Secret {
     /// 256 bits: nobody guesses them.
-    static func random(count: Int = 32) -> [UInt8] {
+    package static func random(count: Int = 32) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
     }
 
-    static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef")
         return bytes.reduce(into: "") { text, byte in
             text.append(digits[Int(byte >> 4)])
@@ -16,13 +16,13 @@ enum Secret {
         }
     }
 
-    static func isSame(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Bool {
+    package static func isSame(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Bool {
         let (one, other) = (Array(one), Array(other))
         return one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
     }
 
     /// The SHA-256 of bytes.
-    static func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    package static func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: 32)
         var length = 0
         let isDone = EVP_Q_digest(nil, "SHA256", nil, bytes.baseAddress, bytes.count, &digest, &length)
@@ -31,7 +31,7 @@ enum Secret {
     }
 
     /// HMAC with SHA-256.
-    static func signature(of text: String, with key: [UInt8]) -> [UInt8] {
+    package static func signature(of text: String, with key: [UInt8]) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: 32)
         var length = 0
         let bytes = Array(text.utf8)

@@ -1,13 +1,13 @@
 import Glibc
 
 /// The key that signs sessions, in a file that only its user can read: sessions outlive the process.
-struct SessionKey {
-    let bytes: [UInt8]
-    static let length = 32
-    static let fileName = "web-session.key"
+package struct SessionKey {
+    package let bytes: [UInt8]
+    package static let length = 32
+    package static let fileName = "web-session.key"
 
     /// Reads the key, or makes one where there is none.
-    init(in directory: String) throws(WebFailure) {
+    package init(in directory: String) throws(WebFailure) {
         let path = "\(directory)/\(Self.fileName)"
         try Self.makeDirectory(directory)
         if let bytes = try Self.read(path) {
@@ -21,14 +21,14 @@ struct SessionKey {
     }
 
     /// A new key in the place of the old one: no session goes on.
-    static func replace(in directory: String) throws(WebFailure) -> SessionKey {
+    package static func replace(in directory: String) throws(WebFailure) -> SessionKey {
         let path = "\(directory)/\(fileName)"
         guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, errno) }
         return try SessionKey(in: directory)
     }
 
     /// Where it is kept: `$STATE_DIRECTORY`, else in the user's folder for states.
-    static func directory(_ environment: [String: String]) throws(WebFailure) -> String {
+    package static func directory(_ environment: [String: String]) throws(WebFailure) -> String {
         // systemd names several, divided by colons.
         if let state = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(state) }
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/fluxbus" }

@@ -1,0 +1,96 @@
+import Foundation
+import TestFiles
+import Testing
+
+import FluxBusWeb
+
+@Suite("Answers")
+struct AnswerTests {
+    private static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+        + "form-action 'none'; frame-ancestors 'none'"
+
+    private static func expectSecurity(_ answer: WebClient.Answer, isFile: Bool = false) {
+        #expect(answer.fields["content-security-policy"] == policy)
+        #expect(answer.fields["x-content-type-options"] == "nosniff")
+        #expect(answer.fields["referrer-policy"] == "no-referrer")
+        #expect(answer.fields["cross-origin-opener-policy"] == "same-origin")
+        #expect(answer.fields["cross-origin-resource-policy"] == "same-origin")
+        #expect(answer.fields["cache-control"] == (isFile ? "no-cache" : "no-store"))
+    }
+
+    @Test func everyAnswerSaysWhatThePageMayDo() async throws {
+        try await WebFixture.run { web in
+            let cookie = try web.signIn()
+            let own = ["Origin": "http://\(web.host)", "Cookie": cookie]
+            for (method, path, fields, status) in [
+                ("GET", "/session", own, 200), ("POST", "/session", own, 403), ("POST", "/session", [:], 403),
+                ("PUT", "/session", own, 405), ("GET", "/nothing", own, 404), ("POST", "/", own, 405),
+                ("GET", "/inspector/", own, 404), ("GET", "/inspector/../session", own, 200),
+                ("GET", "/inspector/%2e%2e/x", own, 404), ("GET", "/bus", own, 400), ("POST", "/bus", own, 405),
+                ("GET", "/bus", [:], 403), ("GET", "/metrics", [:], 401), ("GET", "/metrics", own, 200),
+                ("DELETE", "/metrics", own, 405), ("GET", "/healthz", [:], 200),
+                ("GET", "/", ["Host": "evil"], 421), ("GET", "/", ["Transfer-Encoding": "chunked"], 411),
+                ("GET", "/", ["Content-Length": "x"], 400), ("GET", "/", ["Content-Length": "99999"], 413),
+                ("GET", "/" + String(repeating: "x", count: 3000), [:], 414),
+                ("GET", "/", ["X": String(repeating: "x", count: 20_000)], 431), ("get", "/", [:], 400),
+            ] as [(String, String, [String: String], Int)] {
+                let answer = try web.ask(method, path, fields)
+                #expect(answer.status == status, "\(method) \(path.prefix(40))")
+                Self.expectSecurity(answer)
+            }
+            let upgraded = try web.client().upgrade(["Cookie": cookie])
+            #expect(upgraded.status == 101)
+            Self.expectSecurity(upgraded)
+        }
+    }
+
+    @Test func thePageIsThatOfTheRepository() async throws {
+        let folder = Repository.root.appendingPathComponent("Sources/Web/Inspector")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(names.contains("index.html"))
+        #expect(Set(names) == Set(InspectorFiles.all.keys))
+        try await WebFixture.run { web in
+            let types = [
+                "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8",
+                "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml",
+            ]
+            let client = try web.client()
+            for name in names {
+                let answer = try client.ask("GET", "/inspector/\(name)")
+                #expect(answer.status == 200)
+                #expect(try Data(answer.body) == Data(contentsOf: folder.appendingPathComponent(name)), "\(name)")
+                let type = try #require(types[name.components(separatedBy: ".").last ?? ""], "\(name)")
+                #expect(answer.fields["content-type"] == type)
+                Self.expectSecurity(answer, isFile: true)
+            }
+            #expect(try client.ask("GET", "/").body == client.ask("GET", "/inspector/index.html").body)
+        }
+    }
+
+    @Test func aKnownFileIsNotSentAgain() async throws {
+        try await WebFixture.run { web in
+            let client = try web.client()
+            let first = try client.ask("GET", "/")
+            let tag = try #require(first.fields["etag"])
+            for given in [tag, "W/\(tag)", "\"x\", \(tag)", "*"] {
+                let answer = try client.ask("GET", "/", ["If-None-Match": given])
+                #expect(answer.status == 304 && answer.body.isEmpty && answer.fields["etag"] == tag)
+                Self.expectSecurity(answer, isFile: true)
+            }
+            #expect(try client.ask("GET", "/", ["If-None-Match": "\"x\""]).status == 200)
+            #expect(try client.ask("GET", "/inspector/main.js").fields["etag"] != tag)
+            let head = try client.ask("HEAD", "/")
+            #expect(head.fields["content-length"] == String(first.body.count) && head.body.isEmpty)
+            // What follows is the next answer, not the body of the last.
+            #expect(try client.ask("GET", "/session").status == 200)
+        }
+    }
+
+    @Test func thePageAsksForNothingThatIsNotThere() throws {
+        let text = try Repository.text("Sources/Web/Inspector/index.html")
+        let named = text.matches(of: /\/inspector\/([A-Za-z.\-]+)/).map { String($0.1) }
+        #expect(!named.isEmpty)
+        for name in named { #expect(InspectorFiles.all[name] != nil, "\(name)") }
+    }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import TestServer
+import TestSupport
+import Testing
+
+import FluxBusWeb
+
+@Suite("The front")
+struct FrontTests {
+    private static let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    @Test func requestsAndAnswersAreRelayed() async throws {
+        try await onThread {
+            let front = try FrontFixture()
+            let client = try front.client()
+            client.send(Self.request)
+            let served = try front.accept()
+            for _ in 0..<3 {
+                #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+                served.send(Self.answer)
+                #expect(try client.answer().text == "ok")
+                client.send(Self.request)
+            }
+            #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+            client.finishSending()
+            #expect(served.take(upTo: "?").isEmpty)
+            served.send(Self.answer)
+            #expect(try client.answer().text == "ok")
+        }
+    }
+
+    @Test func whoDoesNotSayWhatItWantsGoes() async throws {
+        try await onThread {
+            let front = try FrontFixture()
+            let (silent, slow) = (try front.client(), try front.client())
+            slow.send("GET / HT")
+            // It is there once a later one is served.
+            let busy = try front.client()
+            busy.send(Self.request)
+            let served = try front.accept()
+            #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+            front.clockMoved(by: .seconds(9))
+            slow.send("TP/1.1\r\nHo")
+            served.send(Self.answer)
+            #expect(try busy.answer().text == "ok")
+            front.clockMoved(by: .seconds(1))
+            #expect(try silent.rest().isEmpty)
+            #expect(try slow.rest().isEmpty)
+            // A second request may take as long, from its first byte.
+            busy.send("GET / HTTP/1.1\r\n")
+            #expect(try Self.isServed(front))
+            front.clockMoved(by: .seconds(9))
+            busy.send("host: localhost\r\n\r\n")
+            #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+            served.send(Self.answer)
+            #expect(try busy.answer().text == "ok")
+            front.clockMoved(by: .seconds(59))
+            #expect(try Self.isServed(front))
+            busy.send(Self.request)
+            #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+            served.send(Self.answer)
+            #expect(try busy.answer().text == "ok")
+            front.clockMoved(by: .seconds(60))
+            #expect(try busy.rest().isEmpty)
+        }
+    }
+
+    /// What was sent before has been taken in.
+    private static func isServed(_ front: FrontFixture) throws -> Bool {
+        let client = try front.client()
+        client.send(request)
+        let served = try front.accept()
+        guard served.take(upTo: "\r\n\r\n") == request else { return false }
+        served.send(answer)
+        return try client.answer().text == "ok"
+    }
+
+    @Test func webSocketsStayHoweverQuiet() async throws {
+        try await onThread {
+            let front = try FrontFixture()
+            let client = try front.client()
+            client.send(client.request("GET", "/bus", WebClient.handshake))
+            // What comes too early waits for the answer.
+            client.send(WebSocketClient.bytes(Array("early".utf8)))
+            let served = try front.accept()
+            #expect(served.take(upTo: "\r\n\r\n").hasPrefix("GET /bus HTTP/1.1\r\n"))
+            served.send("HTTP/1.1 101 Switching Protocols\r\n\r\n")
+            #expect(try client.answer().status == 101)
+            let early = String(decoding: WebSocketClient.bytes(Array("early".utf8)), as: UTF8.self)
+            #expect(served.take(upTo: early) == early)
+            front.clockMoved(by: .seconds(3600))
+            #expect(try Self.isServed(front))
+            served.send("still")
+            #expect(try client.take(5) == Array("still".utf8))
+        }
+    }
+
+    @Test func aRefusedWebSocketIsTheLastRequest() async throws {
+        try await onThread {
+            let front = try FrontFixture()
+            let client = try front.client()
+            client.send(client.request("GET", "/bus", WebClient.handshake) + Self.request)
+            let served = try front.accept()
+            #expect(served.take(upTo: "\r\n\r\n").hasPrefix("GET /bus HTTP/1.1\r\n"))
+            served.send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+            #expect(try client.answer().status == 401)
+            #expect(served.take(upTo: "?").isEmpty)
+        }
+    }
+
+    @Test func thereAreSoManyConnections() async throws {
+        try await onThread {
+            let front = try FrontFixture { $0.connections = 4 }
+            let waiting = try (0..<4).map { _ in try front.client() }
+            let busy = try (0..<3).map { index in
+                let client = try front.client()
+                client.send(Self.request)
+                let served = try front.accept()
+                #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+                return (client, served)
+            }
+            // Those that waited longest have given way, in their order.
+            for client in waiting[..<3] { #expect(try client.rest().isEmpty) }
+            waiting[3].send(Self.request)
+            let last = try front.accept()
+            #expect(last.take(upTo: "\r\n\r\n") == Self.request)
+            // Now all four are in use, and nobody gives way.
+            #expect(try front.client().rest().isEmpty)
+            for (client, served) in busy {
+                served.send(Self.answer)
+                #expect(try client.answer().text == "ok")
+            }
+            #expect(try Self.isServed(front))
+        }
+    }
+
+    @Test func nobodyThereIsSaidOnce() async throws {
+        try await onThread {
+            let front = try FrontFixture(idleExit: .seconds(60))
+            #expect(try Self.isServed(front))
+            front.clockMoved(by: .seconds(59))
+            let client = try front.client()
+            client.send(Self.request)
+            let served = try front.accept()
+            #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+            front.clockMoved(by: .seconds(60))
+            served.send(Self.answer)
+            #expect(try client.answer().text == "ok")
+            #expect(front.idle.value == 0)
+            client.close()
+            #expect(served.take(upTo: "?").isEmpty)
+            // Until the front has seen that nobody is there, its time does not begin.
+            while front.idle.isThere.wait(timeout: .now() + .milliseconds(20)) == .timedOut {
+                front.clockMoved(by: .seconds(60))
+            }
+            front.clockMoved(by: .seconds(600))
+            #expect(try Self.isServed(front))
+            #expect(front.idle.value == 1)
+        }
+    }
+
+    /// Bytes of a client that is gone are still taken from the server, which takes it badly otherwise.
+    @Test func theServerIsReadToItsEnd() async throws {
+        try await onThread {
+            let front = try FrontFixture()
+            let client = try front.client()
+            client.send(Self.request)
+            let served = try front.accept()
+            #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+            client.reset()
+            #expect(served.take(upTo: "?").isEmpty)
+            // Far more than any buffer holds.
+            for _ in 0..<100 { served.send(String(repeating: "x", count: 100_000)) }
+            #expect(try Self.isServed(front))
+        }
+    }
+}

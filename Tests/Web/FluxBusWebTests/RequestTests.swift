@@ -1,0 +1,98 @@
+import TestSupport
+import Testing
+
+import FluxBusWeb
+
+@Suite("Requests as they are passed on")
+struct RequestTests {
+    private static let head = "GET /a?b HTTP/1.1\r\nhost: x\r\n"
+
+    private static func guarded(_ text: [UInt8], by size: Int) throws -> (passed: String, phase: RequestGuard.Phase) {
+        var (requests, queue) = (RequestGuard(FrontLimits()), ByteQueue())
+        for start in stride(from: 0, to: text.count, by: size) {
+            try requests.receive(text[start..<min(start + size, text.count)], into: &queue)
+        }
+        return (String(decoding: queue.prefix(.max), as: UTF8.self), requests.phase)
+    }
+
+    @Test func requestsAreTheSameHoweverTheirBytesCome() throws {
+        let text = "\r\nGET / HTTP/1.1\r\nHost:  x \r\nX:\ty\u{e9}\r\n\r\nPOST /session HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
+            + "tokeDELETE /session HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /never HTTP/1.1\r\nHost: x\r\n\r\n"
+        let passed = "GET / HTTP/1.1\r\nhost: x\r\nx: y??\r\n\r\nPOST /session HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n"
+            + "tokeDELETE /session HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        for size in 1...text.utf8.count {
+            let outcome = try Self.guarded(Array(text.utf8), by: size)
+            #expect(outcome.passed == passed && outcome.phase == .done, "in pieces of \(size)")
+        }
+    }
+
+    @Test(arguments: [
+        ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\nHost: x\n\n\r\n\r\n", 400),
+        ("GET /\r\nHost: x\r\n\r\n", 400), ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505),
+        ("G\u{e9}T / HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET /\u{e9} HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (head + "host: y\r\n\r\n", 400), (head + "origin: a\r\nOrigin: b\r\n\r\n", 400),
+        (head + " folded: x\r\n\r\n", 400), (head + "a b: c\r\n\r\n", 400), (head + ": c\r\n\r\n", 400),
+        (head + "a : c\r\n\r\n", 400), (head + "abc\r\n\r\n", 400), (head + "a: b\u{0}c\r\n\r\n", 400),
+        (head + "a: b\rc\r\n\r\n", 400), (head + "Content-Length: 1\r\nContent-Length: 1\r\n\r\n", 400),
+        (head + "Content-Length: +1\r\n\r\n", 400), (head + "Content-Length: 1, 1\r\n\r\n", 400),
+        (head + "Content-Length: 99999999999999999999\r\n\r\n", 413),
+        (head + "Content-Length: 16385\r\n\r\n", 413), (head + "Transfer-Encoding: chunked\r\n\r\n", 411),
+        (head + "Transfer-Encoding: identity\r\nContent-Length: 3\r\n\r\n", 411),
+        (head + "Upgrade: x\r\nConnection: upgrade\r\nContent-Length: 3\r\n\r\n", 400),
+        (head + String(repeating: "a: b\r\n", count: 101) + "\r\n", 431),
+    ])
+    func whatTwoReadersMightTakeDifferentlyIsRefused(_ text: String, _ status: Int) throws {
+        for size in [1, 7, text.utf8.count] {
+            do {
+                _ = try Self.guarded(Array(text.utf8), by: size)
+                Issue.record("\(text) was passed on.")
+            } catch let refusal as RequestHead.Refusal {
+                #expect(refusal.status == status)
+            }
+        }
+    }
+
+    @Test func endlessHeadsEnd() throws {
+        for text in ["GET / HTTP/1.1\r\nHost: x\r\nX: ", "", "GET /"] {
+            var (requests, queue) = (RequestGuard(FrontLimits()), ByteQueue())
+            var status: Int?
+            var sent = 0
+            try requests.receive(Array(text.utf8), into: &queue)
+            while status == nil, sent < 1 << 20 {
+                do {
+                    try requests.receive([UInt8](repeating: 0x61, count: 100), into: &queue)
+                    sent += 100
+                } catch {
+                    status = error.status
+                }
+            }
+            #expect(status == 431 && sent <= 17_000 && queue.isEmpty)
+        }
+    }
+
+    /// Whatever is passed on is one request after another, by rules that are written down here once more.
+    @Test func randomBytesPassOnlyRequests() throws {
+        var generator = SeededGenerator(seed: 3)
+        let words = [
+            "GET", "POST", " ", "/", "x", "HTTP/1.1", "\r\n", "\n", "\r", "Host", ":", "Content-Length", "3", "0",
+            "\r\n\r\n", "abc", "\u{0}", "\t", "Connection", "close", "Upgrade", "Host: x\r\n", "GET / HTTP/1.1\r\n",
+            "é", ",",
+        ]
+        let request = /(GET|POST|[A-Z]+) \/[!-~]* HTTP\/1\.1\r\n([!#$%&'*+\-.^_`|~0-9a-z]+: [^\r\n\u{0}]*\r\n)+\r\n/
+        var passed = 0
+        for _ in 0..<20_000 {
+            let text = (0..<Int.random(in: 1...14, using: &generator)).map { _ in
+                words.randomElement(using: &generator) ?? ""
+            }.joined() + (Bool.random(using: &generator) ? "\r\n\r\n" : "")
+            var (requests, queue) = (RequestGuard(FrontLimits()), ByteQueue())
+            _ = try? requests.receive(Array(("GET / HTTP/1.1\r\n" + text).utf8), into: &queue)
+            guard !queue.isEmpty else { continue }
+            passed += 1
+            let head = String(decoding: queue.prefix(.max), as: UTF8.self)
+            #expect(head.prefixMatch(of: request) != nil, "\(text)")
+            #expect(head.lowercased().contains("\r\nhost: "))
+        }
+        #expect(passed > 100)
+    }
+}

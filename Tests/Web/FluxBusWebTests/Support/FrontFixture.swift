@@ -1,0 +1,78 @@
+import Foundation
+import Glibc
+import Systemd
+import TestFiles
+import TestServer
+
+import FluxBusWeb
+
+/// A front with a server behind it that a test plays itself, and a clock that the test sets.
+final class FrontFixture {
+    let directory = TemporaryDirectory()
+    let clock = ManualClock()
+    let idle = WebFixture.IdleCount()
+    private let front: Front
+    private let server: Int32
+    private let address: String
+
+    init(idleExit: Duration? = nil, _ change: (inout FrontLimits) -> Void = { _ in }) throws {
+        server = try Sockets.listen(at: "unix:\(directory.path)/server")
+        var passed = ListenDescriptors([])
+        let listeners = try WebListener.open(
+            WebAddress(parsing: "127.0.0.1:0"), isSecure: false, &passed)
+        address = "tcp:\(listeners[0].internet?.text ?? "")"
+        var limits = FrontLimits()
+        change(&limits)
+        front = try Front(
+            listeners, to: "\(directory.path)/server", limits, FrontAnswers(fields: []), context: nil,
+            idleExit: idleExit, now: { [clock] in clock.nanoseconds }, whenIdle: { [idle] in idle.add() })
+        front.start()
+    }
+
+    deinit {
+        front.stop(within: .zero)
+        close(server)
+    }
+
+    func client() throws -> WebClient { try WebClient(address, host: "localhost") }
+
+    /// The next connection that the front opens to the server.
+    func accept() throws -> Served { try Served(Glibc.accept(server, nil, nil)) }
+
+    func clockMoved(by time: Duration) {
+        clock.advance(by: time)
+        front.wake()
+    }
+
+    /// A connection of the front, as the server sees it.
+    final class Served {
+        private let descriptor: Int32
+
+        fileprivate init(_ descriptor: Int32) throws {
+            guard descriptor >= 0 else { throw Sockets.Failure("accept: \(String(cString: strerror(errno)))") }
+            self.descriptor = descriptor
+            var patience = timeval(tv_sec: 20, tv_usec: 0)
+            setsockopt(
+                descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        }
+
+        deinit { close(descriptor) }
+
+        /// What has come until this text ends it; all up to the end of the connection, if it does not come.
+        func take(upTo end: String) -> String {
+            var bytes: [UInt8] = []
+            var space = [UInt8](repeating: 0, count: 4096)
+            while !String(decoding: bytes, as: UTF8.self).hasSuffix(end) {
+                let count = recv(descriptor, &space, space.count, 0)
+                guard count > 0 else { break }
+                bytes += space[..<count]
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+
+        func send(_ text: String) {
+            var text = text
+            text.withUTF8 { _ = write(descriptor, $0.baseAddress, $0.count) }
+        }
+    }
+}
