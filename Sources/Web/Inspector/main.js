@@ -29,7 +29,10 @@ const app = {
 		}
 		return pastBus;
 	},
-	go(hash) { location.hash = hash; },
+	go(hash) {
+		location.hash = hash;
+		route();
+	},
 	announce(text) {
 		setText(at("announcement"), text);
 		at("announcement").hidden = false;
@@ -37,7 +40,7 @@ const app = {
 		announcing = setTimeout(() => { at("announcement").hidden = true; }, 8000);
 	},
 };
-let pastBus = null, views = null, announcing = 0, counting = 0;
+let pastBus = null, views = null, routed = null, announcing = 0, counting = 0;
 
 function makeBus(onStatus, onEpoch) {
 	return new Bus({
@@ -176,6 +179,8 @@ class StoresView {
 
 function route() {
 	const [, name, , rest] = /^#([a-z]*)(\/(.*))?$/.exec(location.hash) ?? [null, "stores"];
+	if (location.hash === routed) return;
+	routed = location.hash;
 	const view = names.includes(name) ? name : "stores";
 	if (app.view !== view) {
 		views[app.view]?.hide();

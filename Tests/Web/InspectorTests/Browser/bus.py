@@ -19,10 +19,10 @@ STORES = ["counter/kitchen", "counter/hall", "thermostat/living", "todo/home", "
 class Program:
     """A process whose output is read as it comes."""
 
-    def __init__(self, arguments, sign):
+    def __init__(self, arguments, sign, **environment):
         self.lines = []
         self.process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+            arguments, env=dict(os.environ, **environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         self.match = until(lambda: self._find(sign), f"{os.path.basename(arguments[0])} says {sign!r}")
@@ -152,7 +152,9 @@ class World:
     def start_web(self):
         bus = self.tcp or self.address
         command = [part.format(bus=bus, port=self.web_port, state=self.directory) for part in json.loads(os.environ["FLUXBUS_WEB"])]
-        self.web = Program(command, r"(https?://\S+)")
+        # What it keeps and makes stands beside the daemon's files.
+        self.web = Program(
+            command, r"(https?://\S+)", STATE_DIRECTORY=self.directory, XDG_RUNTIME_DIR=self.directory, TMPDIR=self.directory)
         self.link = self.web.match.group(1)
         self.base = f"http://127.0.0.1:{self.web_port}/"
 
