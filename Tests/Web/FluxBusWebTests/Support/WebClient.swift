@@ -43,7 +43,7 @@ final class WebClient {
 
     /// Keeps the kernel from taking much for it.
     func narrow() {
-        var size: Int32 = 4096
+        var size: Int32 = 65_536
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4)
     }
 
