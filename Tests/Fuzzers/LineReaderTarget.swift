@@ -99,7 +99,7 @@ enum LineReaderTarget: FuzzTarget {
                 return "unreadable"
             }
             // Statistics tell of the memory and the work that a request took, and pieces take more.
-            if value["stats"] != nil { return ["id": value["id"] ?? .null] }
+            if value["stats"] != nil || value["clients"] != nil { return ["id": value["id"] ?? .null] }
             return value["event"] == nil ? value : nil
         }
     }

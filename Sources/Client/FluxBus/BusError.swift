@@ -46,6 +46,7 @@ extension BusError.Code {
     public static let unknownStore = Self(rawValue: "unknown_store")
     public static let unknownAction = Self(rawValue: "unknown_action")
     public static let unknownTimer = Self(rawValue: "unknown_timer")
+    public static let unknownClient = Self(rawValue: "unknown_client")
     public static let invalidPayload = Self(rawValue: "invalid_payload")
     public static let rejected = Self(rawValue: "rejected")
     public static let conflict = Self(rawValue: "conflict")

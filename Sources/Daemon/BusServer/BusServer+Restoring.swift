@@ -5,9 +5,10 @@ import Glibc
 /// Replaces the log by a copy, without a bus.
 extension BusServer {
     /// Verifies a copy, as `verify` does, gives its history a new epoch and replaces the log of a configuration by it.
-    /// `tell` receives a line for each step.
+    /// `tell` receives a line for each step, and `progress` is called now and then while the copy is verified.
     package static func restore(
-        _ copy: String, _ setup: ServerSetup, tell: (String) -> Void
+        _ copy: String, _ setup: ServerSetup, progress: VerificationProgress = { _, _ in },
+        tell: (String) -> Void
     ) throws(StartFailure) {
         guard let path = setup.configuration.log?.path.value else {
             throw StartFailure(
@@ -19,7 +20,7 @@ extension BusServer {
         do throws(LogFailure) {
             let outcome = try LogRestore.restore(copy, to: path, epoch: epoch) {
                 (scratch) throws(LogFailure) in
-                try check(scratch, of: copy, replayer)
+                try check(scratch, of: copy, replayer, progress)
             }
             tell("the log \(path) is restored from \(copy): revision \(outcome.revision), epoch \(epoch)")
             if let aside = outcome.aside { tell("what was there lies in \(aside)") }
@@ -29,11 +30,15 @@ extension BusServer {
     }
 
     private static func check(
-        _ scratch: String, of copy: String, _ replayer: Replayer
+        _ scratch: String, of copy: String, _ replayer: Replayer, _ progress: VerificationProgress
     ) throws(LogFailure) {
         var troubles: [String] = []
         do throws(PastFailure) {
-            _ = try Verification.verify(try LogPast(path: scratch), replayer) { finding in
+            let past = try LogPast(path: scratch)
+            let (oldest, last) = (try past.snapshots().first, try past.lastRevision(by: .max))
+            _ = try Verification.verify(
+                past, replayer, progress: { report($0, oldest, last, progress) }
+            ) { finding in
                 if let trouble = finding.trouble {
                     troubles.append("revision \(finding.revision): \(trouble)")
                 }

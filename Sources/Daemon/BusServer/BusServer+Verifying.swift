@@ -3,10 +3,13 @@ import Glibc
 
 /// Verifies the log, without a bus.
 extension BusServer {
-    /// Replays the log of a configuration and compares the result with its snapshots. `tell` receives a line for each.
-    /// True when everything matches.
+    /// How far a verification is: the revisions of the log that it has come to, and all of them.
+    package typealias VerificationProgress = (_ done: Int, _ total: Int) -> Void
+
+    /// Replays the log of a configuration and compares the result with its snapshots. `tell` receives a line for each,
+    /// and `progress` is called now and then. True when everything matches.
     package static func verify(
-        _ setup: ServerSetup, tell: (String) -> Void
+        _ setup: ServerSetup, progress: VerificationProgress = { _, _ in }, tell: (String) -> Void
     ) throws(StartFailure) -> Bool {
         guard let settings = setup.configuration.log else {
             throw StartFailure(
@@ -24,7 +27,8 @@ extension BusServer {
             var isRight: Bool?
             while isRight == nil {
                 isRight = try verify(
-                    past, Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max)), tell)
+                    past, Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max)), progress,
+                    tell)
             }
             if isRight == true { tell("the log \(path.value) is right") }
             return isRight == true
@@ -35,11 +39,14 @@ extension BusServer {
 
     /// Nil when the daemon that writes the log has trimmed its beginning meanwhile.
     private static func verify(
-        _ past: LogPast, _ replayer: Replayer, _ tell: (String) -> Void
+        _ past: LogPast, _ replayer: Replayer, _ progress: VerificationProgress, _ tell: (String) -> Void
     ) throws(PastFailure) -> Bool? {
         let oldest = try past.snapshots().first
+        let last = try past.lastRevision(by: .max)
         do throws(PastFailure) {
-            return try Verification.verify(past, replayer) { finding in
+            return try Verification.verify(
+                past, replayer, progress: { report($0, oldest, last, progress) }
+            ) { finding in
                 let what = "revision \(finding.revision): \(finding.stores) stores, digest \(finding.digest)"
                 tell(finding.trouble.map { "\(what): \($0)" } ?? what)
             }
@@ -48,5 +55,11 @@ extension BusServer {
             tell("the beginning of the log was cut meanwhile; once more")
             return nil
         }
+    }
+
+    /// Tells progress in revisions of the log itself, which may begin late.
+    static func report(_ revision: Int, _ oldest: Int?, _ last: Int, _ progress: VerificationProgress) {
+        let base = oldest ?? 0
+        progress(revision - base, last - base)
     }
 }

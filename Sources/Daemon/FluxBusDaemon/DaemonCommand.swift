@@ -167,12 +167,18 @@ struct DaemonCommand: ParsableCommand {
             return
         }
         if verify { return try verify(setup) }
-        if let restore { return try BusServer.restore(restore, setup) { FileStream.stdout.write($0) } }
+        if let restore {
+            let meter = ProgressLine("verifying the copy")
+            defer { meter.erase() }
+            return try BusServer.restore(restore, setup, progress: meter.reached) { meter.write($0) }
+        }
         try serve(setup, service, logger(level, service))
     }
 
     private func verify(_ setup: ServerSetup) throws(StartFailure) {
-        let isRight = try BusServer.verify(setup) { FileStream.stdout.write($0) }
+        let meter = ProgressLine("verifying")
+        defer { meter.erase() }
+        let isRight = try BusServer.verify(setup, progress: meter.reached) { meter.write($0) }
         guard isRight else {
             throw StartFailure(
                 .damaged, "The log is damaged; restore it from a backup, or keep what is readable.")

@@ -11,9 +11,12 @@ enum FileStream: Int32 {
     /// As many bytes as a pipe with room accepts without blocking: `PIPE_BUF`.
     private static let piece = 4096
 
-    func write(_ text: String) {
-        var line = text + "\n"
-        line.withUTF8 { bytes in
+    func write(_ text: String) { write(part: text + "\n") }
+
+    /// Writes what does not end its line.
+    func write(part text: String) {
+        var text = text
+        text.withUTF8 { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
                 var room = pollfd(fd: rawValue, events: Int16(POLLOUT), revents: 0)

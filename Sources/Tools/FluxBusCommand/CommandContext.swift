@@ -15,16 +15,23 @@ package struct CommandContext {
     package var messages: Channel
     /// The time of day, in milliseconds since 1970.
     package var now: () -> Int
+    /// The time zone in which people write and read times.
+    package var calendar: LocalCalendar
+    /// The name of a user of this machine.
+    package var userName: @Sendable (Int) -> String?
 
     package init(
         environment: [String: String], input: Int32, output: Channel, messages: Channel,
-        now: @escaping () -> Int = CommandContext.systemTime
+        now: @escaping () -> Int = CommandContext.systemTime, calendar: LocalCalendar = .system,
+        userName: @escaping @Sendable (Int) -> String? = { _ in nil }
     ) {
         self.environment = environment
         self.input = input
         self.output = output
         self.messages = messages
         self.now = now
+        self.calendar = calendar
+        self.userName = userName
     }
 
     /// The context of this process.
@@ -32,7 +39,7 @@ package struct CommandContext {
         CommandContext(
             environment: processEnvironment(), input: STDIN_FILENO,
             output: Channel(descriptor: STDOUT_FILENO),
-            messages: Channel(descriptor: STDERR_FILENO))
+            messages: Channel(descriptor: STDERR_FILENO), userName: AccountTable.name)
     }
 
     package static func systemTime() -> Int {
@@ -44,7 +51,10 @@ package struct CommandContext {
     /// The variables that matter to this command; nothing else of the environment is read.
     private static func processEnvironment() -> [String: String] {
         let names =
-            ["FLUXBUS_ADDRESS", "FLUXBUS_TOKEN", "XDG_RUNTIME_DIR", "NO_COLOR", "TERM", "COLUMNS"]
+            [
+                "FLUXBUS_ADDRESS", "FLUXBUS_TOKEN", "XDG_RUNTIME_DIR", "NO_COLOR", "TERM", "COLUMNS",
+                "LC_ALL", "LC_CTYPE", "LANG",
+            ]
             + TLSOptions.variables
         var environment: [String: String] = [:]
         for name in names {

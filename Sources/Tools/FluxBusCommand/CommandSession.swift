@@ -6,11 +6,15 @@ package struct CommandSession {
     package let options: GlobalOptions
     package let context: CommandContext
     package let console: Console
+    /// The names of the users of the machine where the bus is; empty when that is another one.
+    package let users: UserNames
 
     package init(options: GlobalOptions, context: CommandContext) {
         self.options = options
         self.context = context
         console = Console(context: context, options: options)
+        let address = try? BusAddress.resolve(options.address, environment: context.environment)
+        users = address?.isRemote == false ? UserNames(lookUp: context.userName) : .none
     }
 
     package func address() throws(BusError) -> BusAddress {

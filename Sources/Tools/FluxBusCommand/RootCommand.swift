@@ -15,7 +15,7 @@ package struct RootCommand: ParsableCommand {
 
             On a terminal results are tables; in a pipe, or with --json, they are one JSON object per line.
 
-            Exit codes: 0 success; 1 unknown store or timer, exists already, conflict, a condition is false, or \
+            Exit codes: 0 success; 1 unknown store, timer or client, exists already, conflict, a condition is false, or \
             something differs; 64 wrong \
             usage; 65 refused data; 69 the bus can't be reached; 70 internal error; 75 time-out, unavailable or \
             over a limit; 77 not allowed.
@@ -42,8 +42,9 @@ package struct RootCommand: ParsableCommand {
             CommandGroup(
                 name: "Bus",
                 subcommands: [
-                    TypesCommand.self, StatsCommand.self, PingCommand.self, ClusterCommand.self,
-                    ReloadCommand.self, WhoAmICommand.self, AccessCommand.self,
+                    TypesCommand.self, ClientsCommand.self, KickCommand.self, StatsCommand.self,
+                    TopCommand.self, PingCommand.self, ClusterCommand.self, ReloadCommand.self,
+                    WhoAmICommand.self, AccessCommand.self,
                 ]),
         ])
 

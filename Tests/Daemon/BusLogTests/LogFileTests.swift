@@ -52,6 +52,24 @@ import Testing
         }
     }
 
+    @Test func groupsByATimeAreFoundWhateverTheTimesAre() throws {
+        let directory = Scratch()
+        var groups: [(last: Int, time: Int)] = []
+        try directory.write { file in
+            for (index, time) in [3, 3, 4, 10, 10, 10, 11, 40, 41, 99].enumerated() {
+                let first = file.lastRevision + 1
+                try file.append("{}", first: first, last: first + index, time: time)
+                groups.append((first + index, time))
+            }
+        }
+        let reader = try directory.reader()
+        for time in 0...101 {
+            #expect(
+                try reader.lastRevision(by: time) == groups.last { $0.time <= time }?.last ?? 0, "\(time)")
+        }
+        #expect(try Scratch().emptyReader().lastRevision(by: 5) == 0)
+    }
+
     /// Whoever reads may take its time: what it was given is a copy, and the write-ahead log is used again meanwhile.
     @Test func pausedReaderDoesNotLetTheWriteAheadLogGrow() throws {
         let directory = Scratch()

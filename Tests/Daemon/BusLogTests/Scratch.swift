@@ -34,6 +34,12 @@ final class Scratch {
 
     func reader() throws(LogFailure) -> LogReader { try LogReader(path: path) }
 
+    /// A reader of a log without a commit.
+    func emptyReader() throws -> LogReader {
+        try write { _ in }
+        return try reader()
+    }
+
     /// Opens, begins, writes and closes.
     func write(_ sync: SyncMode = .always, _ body: (LogFile) throws -> Void) throws {
         let file = try open(sync)

@@ -71,6 +71,8 @@ import Testing
         Attack(
             name: "wills", line: #"{"op":"will","actions":[{"type":"counter","action":"increment"}]}"#),
         Attack(name: "stats", line: #"{"op":"stats"}"#),
+        Attack(name: "clients", line: #"{"op":"clients"}"#),
+        Attack(name: "kicks", line: #"{"op":"kick","client":999}"#),
     ]
 
     private static func nested(_ depth: Int, _ count: Int) -> String {

@@ -199,6 +199,7 @@ import Testing
             #"{"op":"subscribe","type":"bag","select":["\#(long)"]}"#,
             #"{"op":"dispatch","actions":[{"\#(long)":1}]}"#,
             #"{"op":"create","store":"bag/x","state":{"\#(long)":1}}"#,
+            #"{"op":"kick","client":1,"reason":"\#(long)"}"#,
             #"{"id":"\#(String(repeating: "i", count: 19_900))","op":"ping"}"#,
         ]
         for line in lines {

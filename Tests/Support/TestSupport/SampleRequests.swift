@@ -23,6 +23,10 @@ package enum SampleRequests {
         #"{"op":"timers","id":22,"match":"note/*","limit":2,"after":"1795000000500 note/a t"}"#,
         #"{"op":"cancel","id":23,"store":"note/a","timer":"t"}"#,
         #"{"op":"cluster","id":24,"leave":false}"#,
+        #"{"op":"get","id":25,"type":"note","time":1795000000.25}"#,
+        #"{"op":"history","id":26,"time":1795000000,"limit":1}"#, #"{"op":"types","id":27,"time":0}"#,
+        #"{"op":"clients","id":28,"limit":2,"after":0}"#,
+        #"{"op":"kick","id":29,"client":888888,"reason":"none"}"#,
         #"{"op":"stats","id":16}"#, #"{"op":"ping","id":17}"#, #"{"op":"reload","id":18}"#,
     ]
 }

@@ -129,6 +129,47 @@ import Testing
         #expect(try Self.run("/usr/bin/promtool", ["check", "metrics"], input: text) == "")
     }
 
+    private static let samples = [
+        "deploy/monitoring/fluxbus-grafana.json", "deploy/monitoring/alerts.yml",
+        "deploy/monitoring/prometheus.yml",
+    ]
+
+    /// Dashboard and alerts ask for what there is.
+    @Test(arguments: samples) func samplesNameMetricsThatExist(_ file: String) throws {
+        let names = Set(
+            MetricFamily.all.flatMap { family in
+                switch family.kind {
+                case .gauge: [family.name]
+                case .counter: [family.name + "_total"]
+                case .info: [family.name + "_info"]
+                case .histogram: [family.name + "_bucket", family.name + "_count", family.name + "_sum"]
+                }
+            })
+        let text = try Repository.text(file)
+        if file.hasSuffix(".json") { _ = try JSON(parsing: text) }
+        let used = Set(text.matches(of: /fluxbus_[a-z_]+/).map { String($0.0) })
+        #expect(used.subtracting(names).isEmpty)
+        #expect(file.hasSuffix("prometheus.yml") || used.count >= 2)
+    }
+
+    @Test(
+        .enabled(
+            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"), "There is no promtool."))
+    func promtoolReadsTheSamples() throws {
+        let directory = TemporaryDirectory()
+        let secret = "\(directory.path)/secret"
+        try Data("secret\n".utf8).write(to: URL(fileURLWithPath: secret))
+        for file in Self.samples.dropFirst() {
+            let text = try Repository.text(file).replacing("/etc/prometheus/fluxbus-token", with: secret)
+            let name = file.split(separator: "/").last!
+            try Data(text.utf8).write(to: URL(fileURLWithPath: "\(directory.path)/\(name)"))
+        }
+        let output = try Self.run(
+            "/usr/bin/promtool", ["check", "config", "\(directory.path)/prometheus.yml"], input: "\n")
+        #expect(output.contains("SUCCESS: 4 rules found"))
+        #expect(!output.contains("FAILED") && !output.contains("status"), "\(output)")
+    }
+
     /// What a program writes, and how it ended where that was badly.
     private static func run(_ program: String, _ arguments: [String], input: String) throws -> String {
         let process = try RunningProgram([program] + arguments, hasInput: true)

@@ -11,7 +11,8 @@ extension Engine {
             throw .invalid("protocol", "This daemon speaks protocol 1.")
         }
         if let name = try request.string(.client) {
-            connection.clientName = String(name.prefix(DaemonLimits.clientName))
+            connection.clientName = String(
+                String.UnicodeScalarView(name.unicodeScalars.prefix(DaemonLimits.clientName)))
         }
         let token = try request.string(.token)
         let wantedSession = try requestedSession()

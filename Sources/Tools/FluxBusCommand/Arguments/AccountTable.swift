@@ -27,3 +27,15 @@ enum AccountTable {
         return String(cString: name)
     }
 }
+
+extension AccountTable {
+    /// The name of a user; nil for a uid that has none.
+    @Sendable static func name(of uid: Int) -> String? {
+        guard let uid = uid_t(exactly: uid) else { return nil }
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        guard getpwuid_r(uid, &entry, &buffer, buffer.count, &found) == 0, let found else { return nil }
+        return String(cString: found.pointee.pw_name)
+    }
+}

@@ -36,6 +36,12 @@ enum BusCompletion {
         return Array(Set(names)).sorted(by: UTF8Order.precedes)
     }
 
+    /// The ids of the clients.
+    @Sendable static func clients(arguments: [String], index: Int, prefix: String) -> [String] {
+        let request = BusRequest("clients", ["limit": .int(mostStores)])
+        return ask(request, arguments)?["clients"]?.array?.compactMap { $0["id"]?.encoded } ?? []
+    }
+
     private static func ask(_ request: BusRequest, _ arguments: [String]) -> JSONObject? {
         guard var options = try? GlobalOptions.parse([]) else { return nil }
         if let place = arguments.lastIndex(of: "--address"), arguments.indices.contains(place + 1) {

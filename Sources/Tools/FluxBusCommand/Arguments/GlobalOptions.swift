@@ -41,7 +41,9 @@ package struct GlobalOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Colour the text.", valueName: "when"))
     package var color = ColorMode.auto
 
-    @Option(help: ArgumentHelp("How long to wait for the bus, as in 500ms, 30s, 2m.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp(
+            "How long to wait for the bus, as in 500ms, 30s, 2m, or never to end.", valueName: "time"))
     package var timeout = TimeSpan(duration: .seconds(30))
 
     @Flag(name: .shortAndLong, help: "Print no notes; results and errors still come.")

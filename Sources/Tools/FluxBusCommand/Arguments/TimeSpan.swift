@@ -1,16 +1,22 @@
 import ArgumentParser
 
-/// A length of time as people write it: `500ms`, `30s`, `1.5m`, `2h`, `1m30s`; a bare number means seconds.
+/// A length of time as people write it: `500ms`, `30s`, `1.5m`, `2h`, `1m30s`, or `never` for one that does not end; a
+/// bare number means seconds.
 package struct TimeSpan: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
-    package let duration: Duration
+    /// Nil for one that does not end.
+    package let duration: Duration?
     private let text: String?
 
-    package init(duration: Duration) {
+    package init(duration: Duration?) {
         self.duration = duration
         text = nil
     }
 
     package init?(argument: String) {
+        if argument == "never" {
+            (duration, text) = (nil, argument)
+            return
+        }
         if let seconds = Self.number(argument[...]) {
             duration = .milliseconds(Int((seconds * 1000).rounded()))
             text = "\(argument)s"
@@ -54,7 +60,7 @@ package struct TimeSpan: ExpressibleByArgument, Equatable, Sendable, CustomStrin
         }
     }
 
-    package var description: String { text ?? "\(duration.components.seconds)s" }
+    package var description: String { text ?? duration.map { "\($0.components.seconds)s" } ?? "never" }
 
     package static func == (left: TimeSpan, right: TimeSpan) -> Bool { left.duration == right.duration }
 }

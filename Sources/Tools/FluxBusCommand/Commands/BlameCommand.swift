@@ -24,7 +24,9 @@ package struct BlameCommand: BusCommand {
     @Argument(help: "A JSON Pointer, as in /items/milk; every member without one.")
     package var path: String?
 
-    @Option(help: ArgumentHelp("As it was at this revision.", valueName: "revision"))
+    @Option(
+        help: ArgumentHelp("As it was at this revision or time.", valueName: "revision|time"),
+        transform: RevisionArgument.parse)
     package var at = RevisionArgument.beforeNow(0)
 
     @OptionGroup package var options: GlobalOptions
@@ -48,20 +50,22 @@ package struct BlameCommand: BusCommand {
         let newest = try HistoryReader(session, connection).newest()
         var blame = Blame(session, connection, store: store)
         let pointer = try path.map { try JSONPointer($0) }
-        let findings = try blame.findings(for: pointer, at: at.resolved(newest: newest))
+        let findings = try blame.findings(
+            for: pointer, at: at.resolved(on: connection, in: session, newest: newest))
         if let path, let finding = findings.first, finding.value == nil, finding.commit == nil {
             throw CommandFailure(
                 .no, "Nothing stands at \(path) of \(store), nor did since revision \(blame.floor).")
         }
-        try show(findings, floor: blame.floor, in: session.console)
+        try show(findings, floor: blame.floor, in: session)
         return .success
     }
 
-    private func show(_ findings: [Blame.Finding], floor: Int, in console: Console) throws {
+    private func show(_ findings: [Blame.Finding], floor: Int, in session: CommandSession) throws {
+        let console = session.console
         if console.form == .lines {
             for finding in findings { try console.line(object(finding, floor: floor)) }
         } else if path != nil {
-            for finding in findings { try showOne(finding, floor: floor, in: console) }
+            for finding in findings { try showOne(finding, floor: floor, in: session) }
         } else {
             var table = Table("REVISION", "TIME", "BY", "ACTION", "VALUE")
             for finding in findings {
@@ -70,7 +74,7 @@ package struct BlameCommand: BusCommand {
                 table.add(
                     .init(commit["revision"]?.encoded ?? "≤ \(floor)", .address),
                     .init(CommitText.time(of: commit), .faint),
-                    .init(CommitText.identity(of: commit), .faint),
+                    .init(CommitText.identity(of: commit, session.users), .faint),
                     .init(ScreenText.cut(action(of: finding), to: Self.widestAction)),
                     .init("\(name) \(finding.value?.encoded ?? "")"))
             }
@@ -78,21 +82,21 @@ package struct BlameCommand: BusCommand {
         }
     }
 
-    private func showOne(_ finding: Blame.Finding, floor: Int, in console: Console) throws {
+    private func showOne(_ finding: Blame.Finding, floor: Int, in session: CommandSession) throws {
         var table = Table()
         let commit = finding.commit ?? .null
         table.add(
             .init("revision", .faint), .init(commit["revision"]?.encoded ?? "≤ \(floor)", .address))
         if finding.commit != nil {
             table.add(.init("time", .faint), .init(CommitText.time(of: commit)))
-            table.add(.init("by", .faint), .init(CommitText.identity(of: commit)))
+            table.add(.init("by", .faint), .init(CommitText.identity(of: commit, session.users)))
         }
         table.add(.init("action", .faint), .init(action(of: finding)))
         if finding.commit != nil {
             table.add(.init("old", .faint), .init(finding.old?.encoded ?? "none", .old))
         }
         table.add(.init("new", .faint), .init(finding.value?.encoded ?? "none", .new))
-        try console.table(table)
+        try session.console.table(table)
     }
 
     private func action(of finding: Blame.Finding) -> String {

@@ -6,22 +6,28 @@ import FluxBus
 package struct DiffCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "diff",
-        abstract: "Show what differs between two revisions.",
+        abstract: "Show what differs between two revisions or times.",
         discussion: """
             Examples:
               fluxbus diff 3 now
               fluxbus diff now-1 now counter         what the newest commit did to the counters
               fluxbus diff 3 5 'counter/*' --json
+              fluxbus diff yesterday now             since yesterday began
 
             In a pipe each line is one difference: {"store": address, "path": pointer, "old": value, "new": value}; a \
             store that came has no “old” and one that went no “new”. The code is 0 when nothing differs and 1 when \
             something does.
             """)
 
-    @Argument(help: "The earlier revision: a number, “now” or “now-3”.")
+    @Argument(
+        help: ArgumentHelp(
+            "The earlier revision (3, now, now-3) or time (2h, yesterday, 2026-11-21T10:00).",
+            valueName: "from"), transform: RevisionArgument.parse)
     package var from: RevisionArgument
 
-    @Argument(help: "The later revision.")
+    @Argument(
+        help: ArgumentHelp("The later revision or time.", valueName: "to"),
+        transform: RevisionArgument.parse)
     package var to: RevisionArgument
 
     @OptionGroup package var states: StateArguments

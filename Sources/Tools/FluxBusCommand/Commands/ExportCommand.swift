@@ -10,6 +10,7 @@ package struct ExportCommand: BusCommand {
             Examples:
               fluxbus export -o house.ndjson
               fluxbus export --since 3 | zstd > house.ndjson.zst
+              fluxbus export --since yesterday -o house.ndjson
               fluxbus export | jq -c 'select(.revision and .actions)'
 
             The first line says what it is; then come the definitions and states as they were at the revision where \
@@ -19,7 +20,8 @@ package struct ExportCommand: BusCommand {
             """)
 
     @Option(
-        help: ArgumentHelp("Begin with the states of this revision.", valueName: "revision"))
+        help: ArgumentHelp("Begin with the states of this revision or time.", valueName: "revision|time"),
+        transform: RevisionArgument.parse)
     package var since: RevisionArgument?
 
     @Option(

@@ -13,11 +13,12 @@ package struct LogCommand: BusCommand {
               fluxbus log counter/kitchen -n 5               the newest 5 that concern a store
               fluxbus log --since 0                          all that is kept
               fluxbus log counter --since 3 --until 5
+              fluxbus log --since '10 minutes ago'
               fluxbus log --by 1000 --action increment
               fluxbus log --follow                           and then each commit as it comes
               fluxbus log --json | jq -r '.actions[]?.action'
 
-            --by takes a user id, a process id, the name of a token, a part of a unit's name, or “daemon”. \
+            --by takes a user's name or id, a process id, the name of a token, a part of a unit's name, or “daemon”. \
             --action takes the name of an action, or create, drop, revert, reload. What --since names comes first; \
             without it, and without --limit, the newest commits are shown.
             """)
@@ -29,10 +30,16 @@ package struct LogCommand: BusCommand {
         help: "Only commits that concern this type or store.", completion: .custom(BusCompletion.targets))
     package var target: String?
 
-    @Option(help: ArgumentHelp("Start after this revision.", valueName: "revision"))
+    @Option(
+        help: ArgumentHelp(
+            "Start after this revision or time (2h, yesterday, 2026-11-21T10:00).", valueName: "revision|time"
+        ),
+        transform: RevisionArgument.parse)
     package var since: RevisionArgument?
 
-    @Option(help: ArgumentHelp("End with this revision.", valueName: "revision"))
+    @Option(
+        help: ArgumentHelp("End with this revision or time.", valueName: "revision|time"),
+        transform: RevisionArgument.parse)
     package var until: RevisionArgument?
 
     @Option(
@@ -74,11 +81,12 @@ package struct LogCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let connection = try session.connect()
-        let log = CommitLog(session, filter: CommitFilter(by: by, action: action), limit: limit)
+        let log = CommitLog(
+            session, filter: CommitFilter(by: by, action: action, users: session.users), limit: limit)
         let reader = HistoryReader(session, connection, target: target)
         let newest = try reader.newest()
-        let last = try until?.resolved(newest: newest) ?? newest
-        let first = try since?.resolved(newest: newest)
+        let last = try until?.resolved(on: connection, in: session, newest: newest) ?? newest
+        let first = try beginning(on: connection, in: session, newest: newest)
         if let count = lines ?? (first == nil && limit == nil ? Self.usualCount : nil) {
             try log.showNewest(count, after: first ?? 0, through: last, from: reader)
         } else {
@@ -87,5 +95,18 @@ package struct LogCommand: BusCommand {
         guard follow, !log.isComplete else { return .success }
         try CommitFollower(session, log: log, target: target, after: newest).run(over: connection)
         return .success
+    }
+
+    /// What `--since` names. For a time before what is kept it is where the log begins, which is said.
+    private func beginning(
+        on connection: BusConnection, in session: CommandSession, newest: Int
+    ) throws -> Int? {
+        do {
+            return try since?.resolved(on: connection, in: session, newest: newest)
+        } catch let error as BusError {
+            guard let oldest = HistoryReader.oldest(in: error) else { throw error }
+            if oldest > 0 { try session.console.note(CommitLog.beginning(oldest)) }
+            return oldest
+        }
     }
 }

@@ -45,7 +45,7 @@ package struct PingCommand: BusCommand {
             table.add(.init("cluster", .faint), .init(standing.text, standing.isAttached ? .plain : .failure))
         }
         if let identity = reply["identity"] {
-            table.add(.init("you are", .faint), .init(ChangeText.identity(identity)))
+            table.add(.init("you are", .faint), .init(session.users.identity(identity)))
         }
         table.add(.init("answered in", .faint), .init("\(microseconds) µs"))
         try session.console.table(table)

@@ -69,9 +69,13 @@ package struct ReplayCommand: BusCommand {
         let comparison = ReplayComparison(reader.header, types: candidates, reverts: reverts)
         var report = ReplayReport(
             console: session.console, limit: limit ?? (session.console.form == .text ? 20 : nil))
-        while let entry = try reader.next() {
-            if let deviation = try comparison.take(entry) {
-                try report.show(deviation, base: reader.header.base)
+        let header = reader.header
+        try session.console.showingProgress("replaying", total: header.count) { meter in
+            while let entry = try reader.next() {
+                if let deviation = try comparison.take(entry) {
+                    try report.show(deviation, base: header.base)
+                }
+                if case .commit(let commit) = entry { try meter?.reached(commit.revision - header.base) }
             }
         }
         try report.summarize(comparison)

@@ -6,21 +6,23 @@ import FluxBus
 package struct RevertCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "revert",
-        abstract: "Make a store's state what it was at a revision, as a new commit.",
+        abstract: "Make a store's state what it was at a revision or a time, as a new commit.",
         discussion: """
             Examples:
               fluxbus revert counter/kitchen --to 5                as it was at revision 5
               fluxbus revert counter/kitchen --to now-1            as it was before the newest commit
               fluxbus revert counter/kitchen --to 5 --if-revision 12
 
-            Nothing is taken out of the log: a revert can itself be reverted. Who created a store may revert it, and \
+            --to also takes a time, as `fluxbus at` does: 2h, yesterday, 2026-11-21T10:00. Nothing is taken out of the log: a revert can itself be reverted. Who created a store may revert it, and \
             so may root and the daemon's own user.
             """)
 
     @Argument(help: "The store: TYPE/NAME.", completion: .custom(BusCompletion.stores))
     package var store: String
 
-    @Option(help: ArgumentHelp("The revision to go back to.", valueName: "revision"))
+    @Option(
+        help: ArgumentHelp("The revision or time to go back to.", valueName: "revision|time"),
+        transform: RevisionArgument.parse)
     package var to: RevisionArgument
 
     @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusJSON
+import BusMetrics
 import FluxBus
 
 /// `fluxbus stats`: the daemon's counters.
@@ -11,33 +12,42 @@ package struct StatsCommand: BusCommand {
             Examples:
               fluxbus stats
               fluxbus stats --json | jq .connections
+              fluxbus stats --json | jq .histograms.turn.p99
+              fluxbus stats --openmetrics            what Prometheus reads
+
+            With --json it is what the bus sends: see fluxbus-protocol(7). Latencies are those since the start; \
+            `fluxbus top` shows the present ones. Where the bus has access rules, only those who may manage it see more \
+            than its revision.
             """)
+
+    @Flag(name: .customLong("openmetrics"), help: "Print them in the OpenMetrics text format.")
+    package var openMetrics = false
 
     @OptionGroup package var options: GlobalOptions
 
     package init() {}
 
-    package func perform(in session: CommandSession) throws -> CommandStatus {
-        let reply = try session.ask(BusRequest("stats"))
-        let counters = reply["stats"] ?? .object(reply)
-        guard session.console.form == .text else {
-            try session.console.line(counters)
-            return .success
+    package func validate() throws {
+        if openMetrics && (options.json || options.human) {
+            throw ValidationError("--openmetrics is a form of its own: leave --json and --human out.")
         }
-        var table = Table()
-        Self.flatten(counters, name: "", into: &table)
-        try session.console.table(table)
-        return .success
     }
 
-    /// One row per number, however deep it is nested.
-    private static func flatten(_ value: JSON, name: String, into table: inout Table) {
-        guard let object = value.object, !object.isEmpty else {
-            table.add(.init(name, .faint), .init(value.string ?? value.encoded))
-            return
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let reply = try session.ask(BusRequest("stats"))
+        let stats = reply["stats"]?.object ?? reply
+        let console = session.console
+        if openMetrics {
+            try console.output.write(BusMetrics.text(of: stats))
+        } else if console.form == .lines {
+            try console.line(.object(stats))
+        } else {
+            for (index, section) in StatisticsText(stats, users: session.users).sections.enumerated() {
+                if index > 0 { try console.line("") }
+                try console.line(console.style.paint(section.title, .heading))
+                try console.table(section.table)
+            }
         }
-        for member in object {
-            flatten(member.value, name: name.isEmpty ? member.key : "\(name).\(member.key)", into: &table)
-        }
+        return .success
     }
 }

@@ -25,12 +25,13 @@ package struct TimersCommand: BusCommand {
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        var table = Table("DUE", "TARGET", "TIMER", "ACTION", "")
+        var table = Table("DUE", "TARGET", "TIMER", "ACTION", "BY", "")
         try session.list("timers", matching: pattern, into: &table) { timer in
             [
                 .init(DispatchTimeArgument.text(of: timer["due"] ?? .null)),
                 .init(timer["store"]?.string ?? timer["type"]?.string ?? "", .address),
                 .init(timer["timer"]?.string ?? ""), .init(timer["action"]?.string ?? ""),
+                .init(timer["by"].map(session.users.identity) ?? "", .faint),
                 .init(timer["payload"]?.object.map { $0.isEmpty ? "" : $0.encoded } ?? "", .faint),
             ]
         }

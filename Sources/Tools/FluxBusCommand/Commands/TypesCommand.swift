@@ -14,6 +14,7 @@ package struct TypesCommand: BusCommand {
               fluxbus types
               fluxbus types counter
               fluxbus types --json | jq -r .type
+              fluxbus types counter --at now-1               as it was before the newest commit
               fluxbus types counter --swift > Counter.swift
               fluxbus types --file /etc/fluxbus/types/door.yaml --typescript > door.ts
               fluxbus types thermostat --json-schema | jq '."$defs".state'
@@ -38,6 +39,11 @@ package struct TypesCommand: BusCommand {
         completion: .file(extensions: ["yaml", "yml", "json"]))
     package var file: String?
 
+    @Option(
+        help: ArgumentHelp("As they were at this revision or time.", valueName: "revision|time"),
+        transform: RevisionArgument.parse)
+    package var at: RevisionArgument?
+
     @OptionGroup package var options: GlobalOptions
 
     package init() {}
@@ -46,6 +52,7 @@ package struct TypesCommand: BusCommand {
         if file != nil, let type {
             throw ValidationError("The file of --file says which type it is: leave \(type) out.")
         }
+        if file != nil, at != nil { throw ValidationError("A file has no past: leave --at out.") }
         if language != nil, type == nil, file == nil {
             throw ValidationError("Code is printed for one type: name it, or its definition with --file.")
         }
@@ -78,7 +85,11 @@ package struct TypesCommand: BusCommand {
 
     private func definitions(in session: CommandSession) throws -> [JSON] {
         guard let file else {
-            return try session.ask(BusRequest("types", ["type": type.map(JSON.string)]))["types"]?.array ?? []
+            let connection = try session.connect()
+            let revision = try at?.resolved(on: connection, in: session)
+            let request = BusRequest(
+                "types", ["type": type.map(JSON.string), "revision": revision.map(JSON.int)])
+            return try session.ask(request, on: connection)["types"]?.array ?? []
         }
         do {
             return [try TypeCatalog.definition(in: file)]

@@ -12,6 +12,7 @@ package struct WaitCommand: BusCommand {
             Examples:
               fluxbus wait                                   until the bus answers
               fluxbus wait counter/kitchen --timeout 1m      until the store exists
+              fluxbus wait counter/kitchen --timeout never   however long that takes
               fluxbus wait counter/kitchen '{">": [{"var": "count"}, 9]}'
 
             The expression is JsonLogic over the store's state, computed values included. Made for scripts and \

@@ -22,7 +22,7 @@ struct Waiter {
     let store: String?
     let expression: Expression?
 
-    private var looksOnce: Bool { session.options.timeout.duration == .zero }
+    private var looksOnce: Bool { session.options.timeout.duration == Duration.zero }
 
     func run() throws -> CommandStatus {
         let deadline = Deadline(after: looksOnce ? Self.onceTimeout : session.options.timeout.duration)

@@ -14,12 +14,14 @@ package struct WatchCommand: BusCommand {
               fluxbus watch counter/kitchen 'todo/*'
               fluxbus watch thermostat --select /target --select /heating
               fluxbus watch door --actions --cause       who rang, also when no state changed
+              fluxbus watch door --with-actions          both, in order
               fluxbus watch counter --count 1            the state now, and no more
+              fluxbus watch counter --timeout never      reconnect however long it takes
 
             A store that does not exist yet may be watched. In a pipe every event is printed as the bus sends it. \
-            When the connection is lost, it is said, and for --timeout it tries to go on from where it was. \
-            To go on later from where you were, give the last event's revision as --since and the epoch that \
-            `fluxbus ping` tells as --epoch; if that history is gone, the first event is a reset. Ctrl-C ends it.
+            A lost connection is reported on standard error; for --timeout it tries to connect again and continues \
+            after what was shown. To continue later, give the last event's revision as --since and the epoch that \
+            `fluxbus ping` prints as --epoch; if that history is gone, the first event is a reset. Ctrl-C ends it.
             """)
 
     @Argument(
@@ -35,7 +37,7 @@ package struct WatchCommand: BusCommand {
     @Option(help: ArgumentHelp("How changes are sent: merge, patch or state.", valueName: "format"))
     package var format = FormatArgument.merge
 
-    @Option(help: ArgumentHelp("Go on after this revision; needs --epoch.", valueName: "revision"))
+    @Option(help: ArgumentHelp("Continue after this revision; needs --epoch.", valueName: "revision"))
     package var since: Int?
 
     @Option(help: "The epoch that --since belongs to.")
@@ -46,6 +48,9 @@ package struct WatchCommand: BusCommand {
 
     @Flag(help: "Show the actions themselves instead of the changes.")
     package var actions = false
+
+    @Flag(help: "Show the actions as well, each before the change that it caused.")
+    package var withActions = false
 
     @Flag(help: "Leave the first state out; start with the next change.")
     package var noInitial = false
@@ -63,27 +68,32 @@ package struct WatchCommand: BusCommand {
                 "--since and --epoch belong together: a revision means something in its epoch only.")
         }
         guard count ?? 1 > 0 else { throw ValidationError("--count must be at least 1.") }
+        if actions && withActions {
+            throw ValidationError("--actions shows actions only, --with-actions both: give one of them.")
+        }
         if since != nil && noInitial { throw ValidationError("Give either --since or --no-initial.") }
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let mirrored = Mirror.Format(rawValue: format.rawValue) ?? .merge
-        let watched = (patterns.isEmpty ? ["*/*"] : patterns).map {
-            WatchedStores(request(StoreSelector($0)), format: mirrored)
+        let watched = (patterns.isEmpty ? ["*/*"] : patterns).flatMap { pattern in
+            (withActions ? [true, false] : [actions]).map {
+                WatchedStores(request(StoreSelector(pattern), actions: $0), format: mirrored)
+            }
         }
-        try Watcher(session: session, watched, limit: count)
+        try Watcher(session: session, watched, limit: count, sorting: withActions)
             .run(since: since, epoch: epoch, withoutFirstState: noInitial)
         return .success
     }
 
-    private func request(_ selector: StoreSelector) -> BusRequest {
+    private func request(_ selector: StoreSelector, actions: Bool) -> BusRequest {
         BusRequest(
             "subscribe",
             [
                 selector.member.name: selector.member.value,
-                "select": select.isEmpty ? nil : .array(select.map(JSON.string)),
-                "format": format == .merge ? nil : .string(format.rawValue),
-                "cause": cause ? true : nil,
+                "select": select.isEmpty || actions && withActions ? nil : .array(select.map(JSON.string)),
+                "format": format == .merge || actions && withActions ? nil : .string(format.rawValue),
+                "cause": cause && !(actions && withActions) ? true : nil,
                 "actions": actions ? true : nil,
             ])
     }

@@ -21,6 +21,8 @@ final class Watcher {
 
     private let session: CommandSession
     private var remaining: Int?
+    /// With actions beside changes: puts them in order.
+    private var sorter: EventSorter?
     /// By `sub`, counted from 1: the same on every connection.
     private var watched: [WatchedStores]
     private var text: ChangeText
@@ -28,11 +30,13 @@ final class Watcher {
     private var console: Console { session.console }
 
     /// Ends after `limit` events; never without one.
-    init(session: CommandSession, _ watched: [WatchedStores], limit: Int?) {
+    init(session: CommandSession, _ watched: [WatchedStores], limit: Int?, sorting: Bool = false) {
         self.session = session
         self.watched = watched
         remaining = limit
-        text = ChangeText(style: session.console.style, width: session.console.width)
+        sorter = sorting ? EventSorter() : nil
+        text = ChangeText(
+            style: session.console.style, width: session.console.width, users: session.users)
     }
 
     func run(since: Int?, epoch: String?, withoutFirstState: Bool) throws {
@@ -47,6 +51,9 @@ final class Watcher {
             do {
                 return try follow(connection)
             } catch let lost as Lost {
+                // What came before the end belongs to what was seen.
+                for line in sorter?.takeAll() ?? [] where remaining != 0 { try show(line) }
+                if remaining == 0 { return }
                 guard watched.allSatisfy(\.canResume) else { throw lost.failure }
                 guard let next = try reconnect() else { return }
                 connection = next
@@ -57,9 +64,12 @@ final class Watcher {
     private func follow(_ connection: BusConnection) throws {
         while true {
             while let line = connection.receiveLineIfReady() {
-                try take(line)
-                if remaining == 0 { return }
+                for line in try sorter?.add(line) ?? [line] {
+                    try show(line)
+                    if remaining == 0 { return }
+                }
             }
+            sorter?.begin(on: connection)
             try console.flush()
             let wakeup: BusConnection.Wakeup
             do throws(BusError) {
@@ -73,7 +83,7 @@ final class Watcher {
         }
     }
 
-    private func take(_ line: [UInt8]) throws {
+    private func show(_ line: [UInt8]) throws {
         guard case .event(let name, let event) = try BusMessage(parsing: line) else { return }
         let place = event["sub"]?.int.map { $0 - 1 } ?? -1
         if watched.indices.contains(place), !watched[place].isNew(name, event) { return }
@@ -118,7 +128,9 @@ final class Watcher {
     /// Another connection with the same subscriptions; nil when the reader of our output has closed it.
     private func reconnect() throws -> BusConnection? {
         let span = session.options.timeout
-        try console.note("The connection to the bus is lost; trying for \(span) to go on.")
+        try console.note(
+            "Connection lost; trying again "
+                + (span.duration == nil ? "until the bus answers." : "for \(span)."))
         let deadline = session.replyDeadline
         var pause = 0
         while true {
@@ -140,17 +152,22 @@ final class Watcher {
     private func resubscribe(on connection: BusConnection, until deadline: Deadline) throws {
         // An attempt that fails in the middle changes nothing of what the next one requests.
         var next = watched
+        var (missed, isSame) = (0, true)
         for index in next.indices {
-            next[index].resumed(try connection.request(next[index].resume(), until: deadline))
+            let seen = next[index].revision
+            let reply = try connection.request(next[index].resume(), until: deadline)
+            isSame = isSame && reply["epoch"]?.string == next[index].epoch
+            if let seen, let now = reply["revision"]?.int { missed = max(missed, now - seen) }
+            next[index].resumed(reply)
         }
-        let places = Set(watched.compactMap(\.revision)).sorted().map(String.init).joined(separator: ", ")
         watched = next
         try console.note(
-            "Connected again"
-                + (places.isEmpty ? "." : "; going on after revision \(places)."))
+            isSame
+                ? "Connected again, \(DispatchCommand.count(missed, "commit")) later."
+                : "Connected again; the bus has a new epoch, so this starts over with what there is now.")
     }
 
-    private static func mayPass(_ error: BusError) -> Bool {
+    static func mayPass(_ error: BusError) -> Bool {
         [.unreachable, .closed, .timedOut, .unavailable].contains(error.code)
     }
 

@@ -30,7 +30,7 @@ package struct WhoAmICommand: BusCommand {
             return .success
         }
         var table = Table()
-        table.add(.init("you are", .faint), .init(ChangeText.identity(identity)))
+        table.add(.init("you are", .faint), .init(session.users.identity(identity)))
         if let roles = identity["roles"]?.array?.compactMap(\.string) {
             table.add(.init("roles", .faint), .init(roles.isEmpty ? "none" : roles.joined(separator: ", ")))
         }

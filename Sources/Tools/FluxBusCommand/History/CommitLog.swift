@@ -19,7 +19,7 @@ final class CommitLog {
         self.session = session
         self.filter = filter
         remaining = limit
-        text = LogText(style: session.console.style)
+        text = LogText(style: session.console.style, users: session.users)
     }
 
     /// Shows the commits after `since`. Where the log does not reach back that far, it begins with what there is, and
@@ -70,7 +70,7 @@ final class CommitLog {
         }
     }
 
-    private static func beginning(_ oldest: Int) -> String {
+    static func beginning(_ oldest: Int) -> String {
         "Commits up to revision \(oldest) are no longer kept; the log begins after it."
     }
 }

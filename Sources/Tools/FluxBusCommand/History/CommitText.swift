@@ -109,7 +109,7 @@ package enum CommitText {
         commit["time"]?.double.map { Int(($0 * 1000).rounded()) }
     }
 
-    package static func identity(of commit: JSON) -> String {
-        commit["by"].map(ChangeText.identity) ?? ""
+    package static func identity(of commit: JSON, _ users: UserNames) -> String {
+        commit["by"].map(users.identity) ?? ""
     }
 }

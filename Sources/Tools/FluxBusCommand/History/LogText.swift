@@ -3,13 +3,17 @@ import BusJSON
 /// Commits as `log` shows them to people: one line each, in columns that stay where they are while more come.
 struct LogText {
     private let style: Style
+    private let users: UserNames
     private var widths = [8, 23, 0]
     private var hasHeading = false
 
     /// A longer name does not push the column further.
     private static let widestName = 40
 
-    init(style: Style) { self.style = style }
+    init(style: Style, users: UserNames) {
+        self.style = style
+        self.users = users
+    }
 
     /// The lines of some commits that are shown together; before the first ones come the headings.
     mutating func lines(_ commits: [JSON], width: Int?) -> [String] {
@@ -17,7 +21,7 @@ struct LogText {
         var rows = commits.map { commit in
             [
                 commit["revision"]?.encoded ?? "", CommitText.time(of: commit),
-                CommitText.identity(of: commit), CommitText.summary(of: commit),
+                CommitText.identity(of: commit, users), CommitText.summary(of: commit),
             ].map(ScreenText.safe)
         }
         if !hasHeading { rows.insert(["REVISION", "TIME", "BY", "ACTIONS"], at: 0) }

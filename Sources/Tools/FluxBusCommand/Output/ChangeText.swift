@@ -10,6 +10,7 @@ import FluxBus
 /// The time is shown once per event, the address once per store, and each changed part has its own line.
 package struct ChangeText {
     private let style: Style
+    private let users: UserNames
     /// Columns of the terminal; it may be resized.
     package var width: Int?
     /// The widest address so far, so that columns stay where they are.
@@ -19,8 +20,9 @@ package struct ChangeText {
     private static let widestColumn = 32
     private static let timeWidth = 12
 
-    package init(style: Style, width: Int?) {
+    package init(style: Style, width: Int?, users: UserNames = .none) {
         self.style = style
+        self.users = users
         self.width = width
     }
 
@@ -69,7 +71,7 @@ package struct ChangeText {
     }
 
     private func causes(_ cause: JSON) -> [String] {
-        let by = cause["by"].map { " by " + Self.identity($0) } ?? ""
+        let by = cause["by"].map { " by " + users.identity($0) } ?? ""
         return (cause["actions"]?.array ?? []).map { action in
             let target = action["store"]?.string ?? action["type"]?.string ?? ""
             let payload = action["payload"]?.object.map {
@@ -91,7 +93,7 @@ package struct ChangeText {
         if let payload = event["payload"]?.object, !payload.isEmpty {
             text += " " + cut(ScreenText.value(.object(payload)), used: name.count + 1)
         }
-        if let by = event["by"] { text += style.paint("  by " + Self.identity(by), .faint) }
+        if let by = event["by"] { text += style.paint("  by " + users.identity(by), .faint) }
         let milliseconds = event["time"]?.double.map { Int($0 * 1000) } ?? time
         return row(ClockText.time(milliseconds: milliseconds), target, text)
     }
@@ -99,21 +101,6 @@ package struct ChangeText {
     /// A remark that belongs to the stream, on a line of its own.
     package func note(_ text: String, at time: Int) -> String {
         row(ClockText.time(milliseconds: time), "", style.paint("· " + ScreenText.safe(text), .note))
-    }
-
-    /// The principal that caused something, from an event's `by`.
-    package static func identity(_ by: JSON) -> String {
-        if by["daemon"]?.bool == true { return "the daemon" }
-        if let token = by["token"]?.string {
-            return ScreenText.safe("token " + token + (by["address"]?.string.map { " from " + $0 } ?? ""))
-        }
-        var parts: [String] = []
-        if let unit = by["unit"]?.string { parts.append(unit) }
-        if let uid = by["uid"]?.int {
-            parts.append(by["user"]?.string.map { "\($0) (\(uid))" } ?? "uid \(uid)")
-        }
-        if let pid = by["pid"]?.int { parts.append("pid \(pid)") }
-        return parts.isEmpty ? ScreenText.value(by) : ScreenText.safe(parts.joined(separator: " "))
     }
 
     // MARK: - Columns

@@ -4,7 +4,7 @@ import FluxBus
 extension CommandSession {
     /// Asks for a list, page after page, and prints it: every entry as a line of JSON, or as a row of the table.
     func list(
-        _ operation: String, matching pattern: String?, into table: inout Table,
+        _ operation: String, matching pattern: String? = nil, into table: inout Table,
         row: (JSON) -> [Table.Cell]
     ) throws {
         let match = pattern.map { JSON.string(StoreSelector($0).pattern) }
@@ -16,7 +16,7 @@ extension CommandSession {
                 if console.form == .lines { try console.line(entry) } else { table.add(row(entry)) }
             }
             after = reply["next"]
-        } while after?.string != nil
+        } while after != nil && after != .null
         if !table.isEmpty { try console.table(table) }
     }
 }

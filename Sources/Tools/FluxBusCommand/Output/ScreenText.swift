@@ -51,6 +51,43 @@ package enum ScreenText {
         return String(text.prefix(max(0, width - 1))) + "…"
     }
 
+    /// How many columns of a terminal `text` takes: two for wide characters, none for marks on the one before.
+    package static func columns(of text: String) -> Int {
+        text.utf8.count == text.unicodeScalars.count
+            ? text.utf8.count : text.unicodeScalars.reduce(0) { $0 + columns(of: $1) }
+    }
+
+    private static func columns(of scalar: Unicode.Scalar) -> Int {
+        switch scalar.value {
+        case 0..<0x300: return 1
+        case 0x200c, 0x200d, 0xfe00...0xfe0f: return 0
+        case 0x1100...0x115f, 0x2e80...0x303e, 0x3041...0xa4cf, 0xac00...0xd7a3, 0xf900...0xfaff,
+            0xfe30...0xfe6f, 0xff00...0xff60, 0xffe0...0xffe6, 0x1f300...0x1f64f, 0x1f680...0x1f6ff,
+            0x1f900...0x1f9ff, 0x20000...0x3fffd:
+            return 2
+        default:
+            switch scalar.properties.generalCategory {
+            case .nonspacingMark, .enclosingMark: return 0
+            default: return 1
+            }
+        }
+    }
+
+    /// `text` cut to so many columns of a terminal, with an ellipsis where something is missing.
+    package static func cut(_ text: String, toColumns width: Int) -> String {
+        guard columns(of: text) > width else { return text }
+        guard width > 0 else { return "" }
+        var result = ""
+        var used = 0
+        for character in text {
+            let columns = columns(of: String(character))
+            guard used + columns < width else { break }
+            result.append(character)
+            used += columns
+        }
+        return result + "…"
+    }
+
     /// A member's path as people write it, `items[2].name`; an ambiguous name is in quotes.
     package static func path(_ segments: [PathSegment]) -> String {
         var result = ""

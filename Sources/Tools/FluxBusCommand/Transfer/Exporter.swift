@@ -14,7 +14,7 @@ struct Exporter {
         guard let epoch = hello["epoch"]?.string, let newest = hello["revision"]?.int else {
             throw CommandFailure(.internal, "The bus does not tell its epoch: use a fluxbus of its version.")
         }
-        let base = try since?.resolved(newest: newest) ?? reader.oldest()
+        let base = try since?.resolved(on: connection, in: session, newest: newest) ?? reader.oldest()
         guard base <= newest else {
             throw CommandFailure(
                 .no, "The bus is at revision \(newest): nothing can be exported from \(base) on.")
@@ -23,7 +23,14 @@ struct Exporter {
         try write(header)
         try writeDefinitions(at: base)
         try writeStates(at: base)
-        try writeCommits(header, from: reader)
+        // Where the commits themselves scroll by, nobody needs to be told.
+        if output.isTerminal {
+            try writeCommits(header, from: reader, nil)
+        } else {
+            try session.console.showingProgress("exporting", total: header.count) {
+                try writeCommits(header, from: reader, $0)
+            }
+        }
         try output.flush()
         return header
     }
@@ -50,7 +57,9 @@ struct Exporter {
         }
     }
 
-    private func writeCommits(_ header: Recording.Header, from reader: HistoryReader) throws {
+    private func writeCommits(
+        _ header: Recording.Header, from reader: HistoryReader, _ meter: ProgressMeter?
+    ) throws {
         var revision = header.base
         try reader.forEach(after: header.base, through: header.last) { line in
             guard let commit = RecordedCommit(line), commit.revision == revision + 1 else {
@@ -59,6 +68,7 @@ struct Exporter {
             }
             revision = commit.revision
             try output.write(CommitText.line(of: line) + "\n")
+            try meter?.reached(revision - header.base)
             return true
         }
         guard revision == header.last else {

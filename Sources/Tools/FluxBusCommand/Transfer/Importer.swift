@@ -37,14 +37,19 @@ final class Importer {
             present[definition["type"]?.string ?? ""] = definition
         }
         definitions = RecordedDefinitions(present: present)
-        while let entry = try reader.next() {
-            switch entry {
-            case .definition(let definition): try check([definition], of: header.base)
-            case .store(let address, let state): try takeStore(address, state)
-            case .commit(let commit): try take(commit)
+        try session.console.showingProgress(isDryRun ? "reading" : "importing", total: header.count) {
+            meter in
+            while let entry = try reader.next() {
+                switch entry {
+                case .definition(let definition): try check([definition], of: header.base)
+                case .store(let address, let state): try takeStore(address, state)
+                case .commit(let commit):
+                    try take(commit)
+                    try meter?.reached(commit.revision - header.base)
+                }
             }
+            try pipeline.finish()
         }
-        try pipeline.finish()
     }
 
     // MARK: - Before

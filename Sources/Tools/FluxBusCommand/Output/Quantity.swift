@@ -1,0 +1,73 @@
+/// Sizes, times and rates in short, with units, for people.
+package enum Quantity {
+    /// `0.25 s`, `12 ms`, `3.4 µs`, `5m`, `2h`, `3d`; from seconds.
+    package static func time(_ seconds: Double) -> String {
+        guard seconds.isFinite, seconds >= 0 else { return "?" }
+        switch seconds {
+        case 0: return "0 s"
+        case ..<0.9995e-6: return "\(short(seconds * 1e9)) ns"
+        case ..<0.9995e-3: return "\(short(seconds * 1e6)) µs"
+        case ..<0.9995: return "\(short(seconds * 1e3)) ms"
+        case ..<60: return "\(short(seconds)) s"
+        case ..<3600: return pair(seconds, 60, "m", 1, "s")
+        case ..<86_400: return pair(seconds, 3600, "h", 60, "m")
+        default: return pair(min(seconds, 1e15), 86_400, "d", 3600, "h")
+        }
+    }
+
+    /// `512 B`, `3.2 KiB`, `41 MiB`.
+    package static func bytes(_ count: Double) -> String {
+        guard count.isFinite else { return "?" }
+        var (value, unit) = (abs(count), 0)
+        let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+        // What would be rounded to 1024 is one of the next unit.
+        while value >= 1023.5, unit < units.count - 1 { (value, unit) = (value / 1024, unit + 1) }
+        return (count < 0 ? "-" : "") + (unit == 0 ? whole(value) : short(value)) + " " + units[unit]
+    }
+
+    /// `0`, `0.3`, `12`, `4.2k`, `1.3M`: a count or a rate.
+    package static func count(_ number: Double) -> String {
+        guard number.isFinite else { return "?" }
+        let value = abs(number)
+        let text =
+            switch value {
+            case ..<999.5: value == value.rounded() ? whole(value) : short(value)
+            case ..<999_500: short(value / 1e3) + "k"
+            case ..<999_500_000: short(value / 1e6) + "M"
+            default: short(min(value / 1e9, 1e6)) + "G"
+            }
+        return (number < 0 ? "-" : "") + text
+    }
+
+    /// `41%`
+    package static func percent(_ part: Double) -> String {
+        part.isFinite ? "\(whole((part * 100).rounded()))%" : "?"
+    }
+
+    /// Three digits that count.
+    private static func short(_ value: Double) -> String {
+        switch value {
+        case ..<9.995: decimals(value, 100)
+        case ..<99.95: decimals(value, 10)
+        default: whole(value.rounded())
+        }
+    }
+
+    private static func decimals(_ value: Double, _ power: Int) -> String {
+        let number = Int((value * Double(power)).rounded())
+        let (left, right) = (number / power, number % power)
+        guard right > 0 else { return "\(left)" }
+        let digits = power == 100 ? (right < 10 ? "0\(right)" : "\(right)") : "\(right)"
+        return "\(left)." + (digits.hasSuffix("0") ? String(digits.dropLast()) : digits)
+    }
+
+    private static func whole(_ value: Double) -> String { value < 1e15 ? "\(Int(value))" : "\(value)" }
+
+    private static func pair(
+        _ seconds: Double, _ large: Int, _ largeName: String, _ small: Int, _ smallName: String
+    ) -> String {
+        let total = Int(seconds)
+        let rest = total % large / small
+        return "\(total / large)\(largeName)" + (rest > 0 ? " \(rest)\(smallName)" : "")
+    }
+}

@@ -1,0 +1,38 @@
+import BusJSON
+
+/// The names of users, for people: each is looked up once.
+package final class UserNames {
+    private let lookUp: (Int) -> String?
+    private var known: [Int: String?] = [:]
+
+    package init(lookUp: @escaping (Int) -> String?) { self.lookUp = lookUp }
+
+    /// For a bus on another machine, whose users have other numbers.
+    package static var none: UserNames { UserNames { _ in nil } }
+
+    package func name(of uid: Int) -> String? {
+        if let name = known[uid] { return name }
+        let name = lookUp(uid)
+        known[uid] = .some(name)
+        return name
+    }
+
+    /// The principal that caused something, from a `by` or an `identity`: `ada (1001) pid 4711`.
+    package func identity(_ by: JSON) -> String {
+        if by["daemon"]?.bool == true { return "the daemon" }
+        if let token = by["token"]?.string {
+            return ScreenText.safe("token " + token + (by["address"]?.string.map { " from " + $0 } ?? ""))
+        }
+        var parts: [String] = []
+        if let unit = by["unit"]?.string { parts.append(unit) }
+        if let uid = by["uid"]?.int { parts.append(user(uid, by)) }
+        if let pid = by["pid"]?.int { parts.append("pid \(pid)") }
+        return parts.isEmpty ? ScreenText.value(by) : ScreenText.safe(parts.joined(separator: " "))
+    }
+
+    private func user(_ uid: Int, _ by: JSON) -> String {
+        // The bus says the name where it has access rules; another member's users are not ours.
+        let name = by["user"]?.string ?? (by["member"] == nil ? self.name(of: uid) : nil)
+        return name.map { "\($0) (\(uid))" } ?? "uid \(uid)"
+    }
+}

@@ -1,0 +1,188 @@
+import BusJSON
+
+/// The reply to `stats` for people, in sections; members that this version does not know come last.
+struct StatisticsText {
+    private let stats: JSONObject
+    private let users: UserNames
+
+    /// Actions beyond these say little about the bus.
+    private static let mostActions = 20
+
+    init(_ stats: JSONObject, users: UserNames) {
+        self.stats = stats
+        self.users = users
+    }
+
+    struct Section {
+        let title: String
+        var table: Table
+    }
+
+    var sections: [Section] {
+        let all = [
+            bus, traffic, latencies, memory, log, actions, perUser,
+            section("Errors", stats["errors"]?.object), section("Denials", stats["denials"]?.object),
+            section("Cluster", stats["cluster"]?.object), others,
+        ]
+        return all.filter { !$0.table.isEmpty }
+    }
+
+    // MARK: - Numbers
+
+    private var bus: Section {
+        var section = Section(title: "Bus", table: Table())
+        add("version", stats["version"]?.string, to: &section)
+        add("uptime", stats["uptime"]?.double.map(Quantity.time), to: &section)
+        add("epoch", stats["epoch"]?.string, to: &section)
+        let names = [
+            "revision", "types", "stores", "timers", "leases", "connections", "subscriptions", "shapes",
+            "rememberedKeys",
+        ]
+        for name in names { add(Self.words(name), stats[name]?.encoded, to: &section) }
+        add(
+            "next timer", stats["nextDue"]?.double.map { DispatchTimeArgument.text(of: .double($0)) },
+            to: &section)
+        return section
+    }
+
+    private var traffic: Section {
+        var section = Section(title: "Since the start", table: Table())
+        for member in stats["totals"]?.object ?? [:] {
+            let isSize = member.key.hasPrefix("bytes")
+            add(
+                Self.words(member.key), isSize ? Self.bytes(member.value) : member.value.encoded,
+                to: &section)
+        }
+        return section
+    }
+
+    private var memory: Section {
+        var section = Section(title: "Memory", table: Table())
+        add("resident", Self.bytes(stats["residentMemory"]), to: &section)
+        add("accounted", Self.bytes(stats["accountedMemory"]), to: &section)
+        for member in stats["memory"]?.object ?? [:] {
+            add(Self.words(member.key), Self.bytes(member.value), to: &section)
+        }
+        if stats["memory"] == nil {
+            add("states", Self.bytes(stats["stateBytes"]), to: &section)
+            add("outboxes", Self.bytes(stats["outboxBytes"]), to: &section)
+        }
+        return section
+    }
+
+    private var log: Section {
+        var section = Section(title: "Log", table: Table())
+        for member in stats["log"]?.object ?? [:] {
+            add(
+                Self.words(member.key),
+                member.key == "bytes"
+                    ? Self.bytes(member.value) : member.value.string ?? member.value.encoded,
+                to: &section)
+        }
+        return section
+    }
+
+    private func section(_ title: String, _ members: JSONObject?) -> Section {
+        var section = Section(title: title, table: Table())
+        for member in members ?? [:] {
+            add(Self.words(member.key), member.value.string ?? member.value.encoded, to: &section)
+        }
+        return section
+    }
+
+    /// Each number, however deep it is nested.
+    private var others: Section {
+        let known: Set = [
+            "version", "uptime", "epoch", "revision", "types", "stores", "timers", "leases", "connections",
+            "subscriptions", "shapes", "rememberedKeys", "nextDue", "totals", "residentMemory",
+            "accountedMemory", "memory", "stateBytes", "outboxBytes", "log", "errors", "denials", "cluster",
+            "histograms", "actions", "users",
+        ]
+        var section = Section(title: "Further", table: Table())
+        func flatten(_ value: JSON, _ name: String) {
+            guard let object = value.object, !object.isEmpty else {
+                return add(name, value.string ?? value.encoded, to: &section)
+            }
+            for member in object {
+                flatten(member.value, name.isEmpty ? member.key : "\(name).\(member.key)")
+            }
+        }
+        for member in stats where !known.contains(member.key) { flatten(member.value, member.key) }
+        return section
+    }
+
+    // MARK: - Tables
+
+    private var latencies: Section {
+        var section = Section(
+            title: "Latencies", table: Table("", "P50", "P90", "P99", "MAX", "COUNT"))
+        let order = ["turn", "commit", "logWrite", "fsync", "reply", "group"]
+        let histograms = stats["histograms"]?.object ?? [:]
+        let rest = histograms.map(\.key).filter { !order.contains($0) }
+        for name in order + rest {
+            guard let json = histograms[name], let reading = HistogramReading(json) else { continue }
+            let isTime = name != "group"
+            func text(_ value: Double?) -> Table.Cell {
+                .init(value.map(isTime ? Quantity.time : Quantity.count) ?? "")
+            }
+            let isEmpty = reading.count == 0
+            section.table.add(
+                .init(isTime ? Self.words(name) : "commits per write", .faint),
+                text(isEmpty ? nil : json["p50"]?.double), text(isEmpty ? nil : json["p90"]?.double),
+                text(isEmpty ? nil : json["p99"]?.double), text(isEmpty ? nil : reading.max),
+                .init(json["count"]?.encoded ?? ""))
+        }
+        return section
+    }
+
+    private var actions: Section {
+        var section = Section(title: "Actions", table: Table("TYPE", "ACTION", "COMMITS"))
+        var counts: [(type: String, action: String, count: Double)] = []
+        for type in stats["actions"]?.object ?? [:] {
+            for action in type.value.object ?? [:] {
+                counts.append((type.key, action.key, action.value.double ?? 0))
+            }
+        }
+        counts.sort { ($1.count, $0.type, $0.action) < ($0.count, $1.type, $1.action) }
+        for (type, action, count) in counts.prefix(Self.mostActions) {
+            section.table.add(.init(type, .address), .init(action), .init("\(Int(count))"))
+        }
+        if counts.count > Self.mostActions {
+            section.table.add(.init("and \(counts.count - Self.mostActions) more", .faint))
+        }
+        return section
+    }
+
+    private var perUser: Section {
+        let columns = ["connections", "subscriptions", "shapes", "stores", "timers", "willBytes", "work"]
+        var section = Section(
+            title: "Users",
+            table: Table(
+                "USER", "CONNECTIONS", "SUBSCRIPTIONS", "SHAPES", "STORES", "TIMERS", "WILLS", "WORK"))
+        for user in stats["users"]?.array ?? [] {
+            let name = user["certificate"]?.string.map { "certificate \($0)" } ?? users.identity(user)
+            section.table.add(
+                [.init(name)]
+                    + columns.map { column in
+                        .init(
+                            column == "willBytes"
+                                ? Self.bytes(user[column]) ?? "" : user[column]?.encoded ?? "")
+                    })
+        }
+        return section
+    }
+
+    // MARK: - Words
+
+    private func add(_ name: String, _ value: String?, to section: inout Section) {
+        guard let value, value != "null" else { return }
+        section.table.add(.init(name, .faint), .init(value))
+    }
+
+    private static func bytes(_ value: JSON?) -> String? { value?.double.map(Quantity.bytes) }
+
+    /// `slowConsumers` as `slow consumers`.
+    private static func words(_ name: String) -> String {
+        name.reduce(into: "") { $0 += $1.isUppercase ? " " + $1.lowercased() : String($1) }
+    }
+}
