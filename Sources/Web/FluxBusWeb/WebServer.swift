@@ -22,8 +22,8 @@ package final class WebServer: Sendable {
         /// By which the bus knows this server, where it asks for a token.
         package var busToken: String?
         package var metricsToken: [UInt8]?
-        /// Where the key that signs sessions is kept.
-        package var stateDirectory: String
+        /// Where the key that signs sessions is kept; needed where the bus knows this server without a token.
+        package var stateDirectory: String?
         /// Where the private socket's directory is made.
         package var runtimeDirectory: String
         package var idleExit: Duration?
@@ -33,7 +33,7 @@ package final class WebServer: Sendable {
         /// Seconds since 1970.
         package var now: @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
 
-        package init(bus: BusAddress, stateDirectory: String, runtimeDirectory: String) {
+        package init(bus: BusAddress, stateDirectory: String?, runtimeDirectory: String) {
             (self.bus, self.stateDirectory, self.runtimeDirectory) = (
                 bus, stateDirectory, runtimeDirectory
             )

@@ -60,11 +60,11 @@ struct SessionTests {
         #expect(throws: WebFailure.self) { try SessionKey(in: directory.path) }
     }
 
-    @Test func theKeyStandsWhereStatesDo() throws {
-        #expect(try SessionKey.directory(["STATE_DIRECTORY": "/a:/b", "HOME": "/h"]) == "/a")
-        #expect(try SessionKey.directory(["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/fluxbus")
-        #expect(try SessionKey.directory(["HOME": "/h"]) == "/h/.local/state/fluxbus")
-        #expect(throws: WebFailure.self) { try SessionKey.directory([:]) }
+    @Test func theKeyStandsWhereStatesDo() {
+        #expect(SessionKey.directory(["STATE_DIRECTORY": "/a:/b", "HOME": "/h"]) == "/a")
+        #expect(SessionKey.directory(["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/fluxbus")
+        #expect(SessionKey.directory(["HOME": "/h"]) == "/h/.local/state/fluxbus")
+        #expect(SessionKey.directory([:]) == nil)
     }
 
     @Test func wrongGuessesAreTenAMinute() {
