@@ -298,7 +298,8 @@ let package = Package(
             name: "SystemdTests",
             dependencies: [
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
-                "TestCertificates", "TestFiles", "TestServer", "fluxbus", "fluxbus-web", "fluxbusd", "systemd-probe",
+                "TestCertificates", "TestFiles", "TestServer", "fluxbus", "fluxbus-web", "fluxbusd",
+                "systemd-probe",
                 logging,
             ]),
         .testTarget(

@@ -1,7 +1,7 @@
 import BusTLS
+import FluxBus
 import FlyingFox
 import FlyingSocks
-import FluxBus
 import Foundation
 import Glibc
 import Synchronization
@@ -88,7 +88,8 @@ package final class WebServer: Sendable {
             isSecure: context != nil)
         http = HTTPServer(
             config: .init(
-                address: ServerAddress(path: directory.socket), pool: pool, logger: .disabled), handler: handler)
+                address: ServerAddress(path: directory.socket), pool: pool, logger: .disabled),
+            handler: handler)
         front = try Front(
             listeners, to: directory.socket, setup.limits, FrontAnswers(fields: SecurityFields.data),
             context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
@@ -99,7 +100,8 @@ package final class WebServer: Sendable {
             try await http.waitUntilListening(timeout: 5)
         } catch {
             task.cancel()
-            throw WebFailure(.system, "The server's own socket \(directory.socket) can't be opened: \(error).")
+            throw WebFailure(
+                .system, "The server's own socket \(directory.socket) can't be opened: \(error).")
         }
         front.start()
     }

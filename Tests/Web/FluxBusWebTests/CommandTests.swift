@@ -42,9 +42,13 @@ struct CommandTests {
     }
 
     @Test func allArgumentsAreThoseOfTheServer() throws {
-        let words = ["--address", "unix:/a", "--ca", "x", "web", "--help", "--listen", ":0", "--address", "unix:/b"]
+        let words = [
+            "--address", "unix:/a", "--ca", "x", "web", "--help", "--listen", ":0", "--address", "unix:/b",
+        ]
         let command = try #require(try RootCommand.parseAsRoot(words) as? WebCommand)
         #expect(
-            command.passed == ["--address", "unix:/a", "--ca", "x", "--help", "--listen", ":0", "--address", "unix:/b"])
+            command.passed == [
+                "--address", "unix:/a", "--ca", "x", "--help", "--listen", ":0", "--address", "unix:/b",
+            ])
     }
 }

@@ -1,9 +1,8 @@
+import FluxBusWeb
 import Foundation
 import TestServer
 import TestSupport
 import Testing
-
-import FluxBusWeb
 
 @Suite("The front")
 struct FrontTests {
