@@ -280,15 +280,15 @@ let package = Package(
         .testTarget(
             name: "FluxBusWebTests",
             dependencies: [
-                "BusJSON", "CLinux", "FluxBus", "FluxBusWeb", "Systemd", "TestCertificates", "TestFiles",
-                "TestServer", "TestSupport", "fluxbus", "fluxbus-web", flyingFox,
+                "BusJSON", "CLinux", "FluxBus", "FluxBusCommand", "FluxBusWeb", "Systemd", "TestCertificates",
+                "TestFiles", "TestServer", "TestSupport", "fluxbus", "fluxbus-web", flyingFox,
             ]),
         // The commands that the README, the manual pages and the help texts print, run.
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
                 "CSQLite", "FluxBusCommand", "TestCertificates", "TestEtcd", "TestFiles", "TestServer",
-                "fluxbus", "fluxbusd", arguments,
+                "fluxbus", "fluxbus-web", "fluxbusd", arguments,
             ]),
         // The inspector's page in a real browser, which a script drives.
         .testTarget(
@@ -303,7 +303,8 @@ let package = Package(
             name: "SystemdTests",
             dependencies: [
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
-                "TestCertificates", "TestFiles", "TestServer", "fluxbus", "fluxbusd", "systemd-probe",
+                "TestCertificates", "TestFiles", "TestServer", "fluxbus", "fluxbus-web", "fluxbusd",
+                "systemd-probe",
                 logging,
             ]),
         .testTarget(

@@ -44,7 +44,7 @@ package struct RootCommand: ParsableCommand {
                 subcommands: [
                     TypesCommand.self, ClientsCommand.self, KickCommand.self, StatsCommand.self,
                     TopCommand.self, PingCommand.self, ClusterCommand.self, ReloadCommand.self,
-                    WhoAmICommand.self, AccessCommand.self,
+                    WhoAmICommand.self, AccessCommand.self, WebCommand.self,
                 ]),
         ])
 

@@ -1,7 +1,7 @@
 import BusTLS
+import FluxBus
 import FlyingFox
 import FlyingSocks
-import FluxBus
 import Foundation
 import Glibc
 import Synchronization
@@ -22,8 +22,8 @@ package final class WebServer: Sendable {
         /// By which the bus knows this server, where it asks for a token.
         package var busToken: String?
         package var metricsToken: [UInt8]?
-        /// Where the key that signs sessions is kept.
-        package var stateDirectory: String
+        /// Where the key that signs sessions is kept; needed where the bus knows this server without a token.
+        package var stateDirectory: String?
         /// Where the private socket's directory is made.
         package var runtimeDirectory: String
         package var idleExit: Duration?
@@ -33,7 +33,7 @@ package final class WebServer: Sendable {
         /// Seconds since 1970.
         package var now: @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
 
-        package init(bus: BusAddress, stateDirectory: String, runtimeDirectory: String) {
+        package init(bus: BusAddress, stateDirectory: String?, runtimeDirectory: String) {
             (self.bus, self.stateDirectory, self.runtimeDirectory) = (
                 bus, stateDirectory, runtimeDirectory
             )
@@ -88,7 +88,8 @@ package final class WebServer: Sendable {
             isSecure: context != nil)
         http = HTTPServer(
             config: .init(
-                address: ServerAddress(path: directory.socket), pool: pool, logger: .disabled), handler: handler)
+                address: ServerAddress(path: directory.socket), pool: pool, logger: .disabled),
+            handler: handler)
         front = try Front(
             listeners, to: directory.socket, setup.limits, FrontAnswers(fields: SecurityFields.data),
             context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
@@ -99,7 +100,8 @@ package final class WebServer: Sendable {
             try await http.waitUntilListening(timeout: 5)
         } catch {
             task.cancel()
-            throw WebFailure(.system, "The server's own socket \(directory.socket) can't be opened: \(error).")
+            throw WebFailure(
+                .system, "The server's own socket \(directory.socket) can't be opened: \(error).")
         }
         front.start()
     }

@@ -67,14 +67,15 @@ import Testing
     }
 
     private func completionsAreThoseOfThePrograms() throws {
-        for program in ["fluxbus", "fluxbusd"] {
+        for program in ["fluxbus", "fluxbusd", "fluxbus-web"] {
             let files = [
                 "bash": "bash-completion/completions/\(program)", "zsh": "zsh/site-functions/_\(program)",
                 "fish": "fish/vendor_completions.d/\(program).fish",
             ]
             for (shell, file) in files {
                 let completion = try text("opt/flux/share/\(file)")
-                let word = program == "fluxbus" ? "typescript" : "verify"
+                let words = ["fluxbus": "typescript", "fluxbusd": "verify", "fluxbus-web": "idle-exit"]
+                let word = try #require(words[program])
                 #expect(completion.contains(word), "\(file)")
                 guard FileManager.default.fileExists(atPath: "/bin/\(shell)") else { continue }
                 let check = try RunningProgram(["/bin/\(shell)", "-n", "\(root)/opt/flux/share/\(file)"])

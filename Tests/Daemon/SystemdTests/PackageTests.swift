@@ -36,8 +36,11 @@ struct PackageTests {
         #expect(examples.split(separator: "\n").contains("thermostat.yaml"))
         // At most 0.5 of 10; the option counts in tenths.
         try harness.check("systemd-analyze", "security", "--threshold=5", "fluxbusd.service")
+        // At most 1.0: it has a network, which the daemon has not.
+        try harness.check("systemd-analyze", "security", "--threshold=10", "fluxbus-web.service")
         let remarks = try harness.run(
-            "systemd-analyze", "verify", "--man=no", "fluxbusd.service", "fluxbusd.socket")
+            "systemd-analyze", "verify", "--man=no", "fluxbusd.service", "fluxbusd.socket",
+            "fluxbus-web.service", "fluxbus-web.socket")
         #expect(remarks.errors.split(separator: "\n").filter { $0.contains("fluxbus") } == [])
 
         try identityIsRightInTheSandbox()
@@ -60,7 +63,7 @@ struct PackageTests {
 
     private func install() throws {
         let folder = TemporaryDirectory()
-        for name in ["fluxbusd", "fluxbus"] {
+        for name in ["fluxbusd", "fluxbus", "fluxbus-web"] {
             try FileManager.default.copyItem(
                 atPath: "\(Harness.executables)/systemd-probe", toPath: "\(folder.path)/\(name)")
         }

@@ -27,7 +27,7 @@ struct DocumentationTests {
 
     private static let documents: [Document] =
         Document.helps()
-        + ["fluxbus.1", "fluxbusd.8", "fluxbus-types.5", "fluxbusd.yaml.5"].compactMap {
+        + ["fluxbus.1", "fluxbusd.8", "fluxbus-web.8", "fluxbus-types.5", "fluxbusd.yaml.5"].compactMap {
             try? Document.manual($0)
         }
         + [try? Document.readme()].compactMap { $0 }

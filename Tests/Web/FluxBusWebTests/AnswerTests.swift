@@ -1,8 +1,7 @@
+import FluxBusWeb
 import Foundation
 import TestFiles
 import Testing
-
-import FluxBusWeb
 
 @Suite("Answers")
 struct AnswerTests {
@@ -27,7 +26,8 @@ struct AnswerTests {
                 ("GET", "/session", own, 200), ("POST", "/session", own, 403), ("POST", "/session", [:], 403),
                 ("PUT", "/session", own, 405), ("GET", "/nothing", own, 404), ("POST", "/", own, 405),
                 ("GET", "/inspector/", own, 404), ("GET", "/inspector/../session", own, 200),
-                ("GET", "/inspector/%2e%2e/x", own, 404), ("GET", "/bus", own, 400), ("POST", "/bus", own, 405),
+                ("GET", "/inspector/%2e%2e/x", own, 404), ("GET", "/bus", own, 400),
+                ("POST", "/bus", own, 405),
                 ("GET", "/bus", [:], 403), ("GET", "/metrics", [:], 401), ("GET", "/metrics", own, 200),
                 ("DELETE", "/metrics", own, 405), ("GET", "/healthz", [:], 200),
                 ("GET", "/", ["Host": "evil"], 421), ("GET", "/", ["Transfer-Encoding": "chunked"], 411),
@@ -59,7 +59,8 @@ struct AnswerTests {
             for name in names {
                 let answer = try client.ask("GET", "/inspector/\(name)")
                 #expect(answer.status == 200)
-                #expect(try Data(answer.body) == Data(contentsOf: folder.appendingPathComponent(name)), "\(name)")
+                #expect(
+                    try Data(answer.body) == Data(contentsOf: folder.appendingPathComponent(name)), "\(name)")
                 let type = try #require(types[name.components(separatedBy: ".").last ?? ""], "\(name)")
                 #expect(answer.fields["content-type"] == type)
                 Self.expectSecurity(answer, isFile: true)

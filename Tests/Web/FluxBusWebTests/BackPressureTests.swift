@@ -1,10 +1,9 @@
 import BusJSON
+import FluxBusWeb
 import Foundation
 import TestFiles
 import TestServer
 import Testing
-
-import FluxBusWeb
 
 @Suite("Slow browsers")
 struct BackPressureTests {
@@ -30,7 +29,8 @@ struct BackPressureTests {
             let before = try web.memory()
             // 60 MB in all, where neither the bus nor anybody else may keep them.
             for number in 0..<2000 {
-                let text = String(repeating: Character(Unicode.Scalar(UInt8(97 + number % 26))), count: 30_000)
+                let text = String(
+                    repeating: Character(Unicode.Scalar(UInt8(97 + number % 26))), count: 30_000)
                 let reply = try line.ask(
                     #"{"op":"dispatch","store":"value/main","action":"set","payload":{"value":"\#(text)"}}"#)
                 #expect(reply.contains(#""ok":true"#))

@@ -1,9 +1,8 @@
+import FluxBusWeb
 import FlyingFox
 import Foundation
 import TestSupport
 import Testing
-
-import FluxBusWeb
 
 @Suite("Frames")
 struct FramingTests {
@@ -162,13 +161,15 @@ struct FramingTests {
     @Test func textIsCheckedWhereverItIsCut() {
         var generator = SeededGenerator(seed: 5)
         let seeds: [[UInt8]] = [
-            Array("aé€😀".utf8), [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0xaf], [0xe0, 0x80, 0x80],
+            Array("aé€😀".utf8), [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0xaf],
+            [0xe0, 0x80, 0x80],
             [0xf0, 0x80, 0x80, 0x80], [0xff], [0xed, 0x9f, 0xbf], [0xf4, 0x8f, 0xbf, 0xbf],
         ]
         for _ in 0..<4000 {
             var bytes = (0..<3).flatMap { _ in seeds.randomElement(using: &generator) ?? [] }
             if Bool.random(using: &generator), !bytes.isEmpty {
-                bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+                bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(
+                    in: 0...255, using: &generator)
             }
             if Bool.random(using: &generator) { bytes.removeLast() }
             var check = UTF8Check()

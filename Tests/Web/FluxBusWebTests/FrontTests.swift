@@ -1,9 +1,8 @@
+import FluxBusWeb
 import Foundation
 import TestServer
 import TestSupport
 import Testing
-
-import FluxBusWeb
 
 @Suite("The front")
 struct FrontTests {
@@ -144,7 +143,7 @@ struct FrontTests {
             client.send(Self.request)
             let served = try front.accept()
             #expect(served.take(upTo: "\r\n\r\n") == Self.request)
-            front.clockMoved(by: .seconds(60))
+            front.clockMoved(by: .seconds(59))
             served.send(Self.answer)
             #expect(try client.answer().text == "ok")
             #expect(front.idle.value == 0)

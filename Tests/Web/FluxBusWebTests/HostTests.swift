@@ -1,6 +1,5 @@
-import Testing
-
 import FluxBusWeb
+import Testing
 
 @Suite("Names, and pages that may ask")
 struct HostTests {
@@ -8,7 +7,8 @@ struct HostTests {
         _ listening: String..., names: [String] = [], isSecure: Bool = false
     ) -> HostPolicy {
         HostPolicy(
-            listening: listening.compactMap { InternetAddress(parsing: $0) }, names: names, isSecure: isSecure)
+            listening: listening.compactMap { InternetAddress(parsing: $0) }, names: names, isSecure: isSecure
+        )
     }
 
     @Test(arguments: [
@@ -26,7 +26,8 @@ struct HostTests {
     ])
     func othersAreNot(_ host: String) {
         #expect(!Self.policy("192.0.2.7:7480", names: ["bus.home"]).knows(host))
-        #expect(!Self.policy("192.0.2.7:7480", names: ["bus.home"]).allows(origin: "http://\(host)", host: host))
+        #expect(
+            !Self.policy("192.0.2.7:7480", names: ["bus.home"]).allows(origin: "http://\(host)", host: host))
     }
 
     @Test func onAllAddressesEachIsKnownButNoName() {

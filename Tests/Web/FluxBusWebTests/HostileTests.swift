@@ -1,15 +1,15 @@
+import FluxBusWeb
 import Foundation
 import Glibc
 import TestServer
 import TestSupport
 import Testing
 
-import FluxBusWeb
-
 @Suite("Hostile bytes")
 struct HostileTests {
     private static let requests = [
-        "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /inspector/main.js HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET /inspector/main.js HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nwrong",
         "GET /session HTTP/1.1\r\nHost: localhost\r\nCookie: fluxbus-session=1.2.3\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "HEAD / HTTP/1.0\r\nHost: localhost\r\n\r\n",
@@ -26,7 +26,8 @@ struct HostileTests {
                     Array((Self.requests.randomElement(using: &generator) ?? "").utf8)
                 }
                 for _ in 0..<Int.random(in: 0...3, using: &generator) {
-                    bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+                    bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(
+                        in: 0...255, using: &generator)
                 }
                 client.send(Array(bytes.prefix(Int.random(in: 1...bytes.count, using: &generator))))
                 switch Int.random(in: 0...3, using: &generator) {
@@ -104,7 +105,8 @@ struct HostileTests {
             #expect(try socket.end().close.code == 1008)
             // Pings that nobody reads the answers of keep one answer each time.
             let other = try web.webSocket(cookie)
-            let pings = Array([[UInt8]](repeating: WebSocketClient.bytes([1, 2, 3], opcode: 9), count: 1000).joined())
+            let pings = Array(
+                [[UInt8]](repeating: WebSocketClient.bytes([1, 2, 3], opcode: 9), count: 1000).joined())
             for _ in 0..<100 { other.client.send(pings) }
             other.send(#"{"op":"ping"}"#)
             var frame = try other.frame()

@@ -1,13 +1,12 @@
 import CLinux
 import FluxBus
+import FluxBusWeb
 import Foundation
 import Systemd
 import TestCertificates
 import TestFiles
 import TestServer
 import Testing
-
-import FluxBusWeb
 
 @Suite("Where it listens")
 struct ListeningTests {
@@ -113,7 +112,8 @@ struct ListeningTests {
             let address = web.address.replacingOccurrences(of: "tcp:", with: "tls:")
             let client = try SecureClient(address, trusting: issuer.certificate).shakeHands()
             try client.send(
-                bytes: "POST /session HTTP/1.1\r\nHost: \(web.host)\r\nOrigin: http://\(web.host)\r\nContent-Length: 1\r\n\r\nx"
+                bytes:
+                    "POST /session HTTP/1.1\r\nHost: \(web.host)\r\nOrigin: http://\(web.host)\r\nContent-Length: 1\r\n\r\nx"
                     + "POST /session HTTP/1.1\r\nHost: \(web.host)\r\nOrigin: https://\(web.host)\r\nContent-Length: 64\r\n"
                     + "Connection: close\r\n\r\n\(web.token)")
             let lines = try client.rest()

@@ -1,8 +1,7 @@
 import FluxBus
+import FluxBusWeb
 import TestServer
 import Testing
-
-import FluxBusWeb
 
 @Suite("Metrics, health, and tokens of the bus")
 struct MetricsTests {
@@ -14,7 +13,9 @@ struct MetricsTests {
             setup.metricsToken = Array(Self.scraper.utf8)
         } _: { (web) throws in
             #expect(try web.ask("GET", "/metrics").status == 401)
-            for wrong in ["Bearer", "Bearer x", "Basic \(Self.scraper)", "Bearer \(Self.scraper)x", Self.scraper] {
+            for wrong in [
+                "Bearer", "Bearer x", "Basic \(Self.scraper)", "Bearer \(Self.scraper)x", Self.scraper,
+            ] {
                 let answer = try web.ask("GET", "/metrics", ["Authorization": wrong])
                 #expect(answer.status == 401 && answer.fields["www-authenticate"] == "Bearer")
             }
@@ -23,7 +24,8 @@ struct MetricsTests {
             #expect(answer.status == 200 && answer.text.contains("\n# TYPE fluxbus_"))
             #expect(answer.fields["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
             let open = try web.ask(
-                "GET", "/metrics", fields.merging(["Accept": "application/openmetrics-text;version=1.0.0"]) { $1 })
+                "GET", "/metrics",
+                fields.merging(["Accept": "application/openmetrics-text;version=1.0.0"]) { $1 })
             #expect(open.text.hasSuffix("\n# EOF\n"))
             #expect(open.fields["content-type"]?.hasPrefix("application/openmetrics-text") == true)
             // It opens nothing else.
@@ -61,7 +63,8 @@ struct MetricsTests {
             let wrong = try web.webSocket("")
             wrong.send(#"{"op":"ping"}"#)
             #expect(try wrong.end().close.code == 1001)
-            #expect(try web.ask("GET", "/metrics", ["Authorization": "Bearer wrong-0123456789"]).status == 401)
+            #expect(
+                try web.ask("GET", "/metrics", ["Authorization": "Bearer wrong-0123456789"]).status == 401)
         }
     }
 

@@ -25,7 +25,8 @@ struct ProgramTests {
             let outcome = try web.program.wait()
             #expect(outcome.status == 0 && outcome.errors == "")
             #expect(outcome.output == web.link + "\n")
-            let key = try Data(contentsOf: URL(fileURLWithPath: "\(web.directory.path)/state/fluxbus/web-session.key"))
+            let key = try Data(
+                contentsOf: URL(fileURLWithPath: "\(web.directory.path)/state/fluxbus/web-session.key"))
             #expect(key.count == 32 && !String(decoding: key, as: UTF8.self).contains(token))
         }
     }
@@ -62,9 +63,13 @@ struct ProgramTests {
                 (75, ["--listen", "127.0.0.1:\(Sockets.port(of: taken))"], "is in use"),
                 (78, ["--listen", "0.0.0.0:0"], "without TLS"), (78, ["--listen", "[::]:0"], "without TLS"),
                 (78, ["--listen", "bus.home:80"], "is no address to listen on"),
-                (78, ["--listen", "127.0.0.1:0", "--tls-certificate", "/no", "--tls-key", "/no"], "/no can't be read"),
+                (
+                    78, ["--listen", "127.0.0.1:0", "--tls-certificate", "/no", "--tls-key", "/no"],
+                    "/no can't be read"
+                ),
                 (78, ["--listen", "systemd:web"], "systemd passed no socket"),
-                (78, ["--metrics-token-file", secret], "chmod"), (78, ["--metrics-token-file", short], "guessed"),
+                (78, ["--metrics-token-file", secret], "chmod"),
+                (78, ["--metrics-token-file", short], "guessed"),
                 (78, ["--address", "x:"], "is no address of a bus"),
                 (64, ["--tls-key", "x"], "go together"), (64, ["--idle-exit", "0"], "minutes"),
                 (64, ["--host", "http://x"], "a name alone"), (64, ["--nonsense"], "nonsense"),
@@ -78,7 +83,10 @@ struct ProgramTests {
             }
             let nowhere = try RunningProgram.run("fluxbus-web", address)
             #expect(nowhere.status == 78 && nowhere.errors.contains("STATE_DIRECTORY"))
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == ["open", "short"])
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == [
+                    "open", "short",
+                ])
         }
     }
 
@@ -86,7 +94,8 @@ struct ProgramTests {
         let outcome = try RunningProgram.run("fluxbus-web", ["--help"])
         #expect(outcome.status == 0)
         for option in [
-            "--listen", "--address", "--ca", "--certificate", "--certificate-key", "--token-file", "--tls-certificate",
+            "--listen", "--address", "--ca", "--certificate", "--certificate-key", "--token-file",
+            "--tls-certificate",
             "--tls-key", "--host", "--metrics-token-file", "--idle-exit",
         ] { #expect(outcome.output.contains("  \(option) <")) }
     }

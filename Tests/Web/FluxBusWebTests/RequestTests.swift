@@ -1,13 +1,14 @@
+import FluxBusWeb
 import TestSupport
 import Testing
-
-import FluxBusWeb
 
 @Suite("Requests as they are passed on")
 struct RequestTests {
     private static let head = "GET /a?b HTTP/1.1\r\nhost: x\r\n"
 
-    private static func guarded(_ text: [UInt8], by size: Int) throws -> (passed: String, phase: RequestGuard.Phase) {
+    private static func guarded(_ text: [UInt8], by size: Int) throws -> (
+        passed: String, phase: RequestGuard.Phase
+    ) {
         var (requests, queue) = (RequestGuard(FrontLimits()), ByteQueue())
         for start in stride(from: 0, to: text.count, by: size) {
             try requests.receive(text[start..<min(start + size, text.count)], into: &queue)
@@ -16,9 +17,11 @@ struct RequestTests {
     }
 
     @Test func requestsAreTheSameHoweverTheirBytesCome() throws {
-        let text = "\r\nGET / HTTP/1.1\r\nHost:  x \r\nX:\ty\u{e9}\r\n\r\nPOST /session HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
+        let text =
+            "\r\nGET / HTTP/1.1\r\nHost:  x \r\nX:\ty\u{e9}\r\n\r\nPOST /session HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
             + "tokeDELETE /session HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /never HTTP/1.1\r\nHost: x\r\n\r\n"
-        let passed = "GET / HTTP/1.1\r\nhost: x\r\nx: y??\r\n\r\nPOST /session HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n"
+        let passed =
+            "GET / HTTP/1.1\r\nhost: x\r\nx: y??\r\n\r\nPOST /session HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n"
             + "tokeDELETE /session HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
         for size in 1...text.utf8.count {
             let outcome = try Self.guarded(Array(text.utf8), by: size)
@@ -75,16 +78,20 @@ struct RequestTests {
     @Test func randomBytesPassOnlyRequests() throws {
         var generator = SeededGenerator(seed: 3)
         let words = [
-            "GET", "POST", " ", "/", "x", "HTTP/1.1", "\r\n", "\n", "\r", "Host", ":", "Content-Length", "3", "0",
-            "\r\n\r\n", "abc", "\u{0}", "\t", "Connection", "close", "Upgrade", "Host: x\r\n", "GET / HTTP/1.1\r\n",
+            "GET", "POST", " ", "/", "x", "HTTP/1.1", "\r\n", "\n", "\r", "Host", ":", "Content-Length", "3",
+            "0",
+            "\r\n\r\n", "abc", "\u{0}", "\t", "Connection", "close", "Upgrade", "Host: x\r\n",
+            "GET / HTTP/1.1\r\n",
             "é", ",",
         ]
-        let request = /(GET|POST|[A-Z]+) \/[!-~]* HTTP\/1\.1\r\n([!#$%&'*+\-.^_`|~0-9a-z]+: [^\r\n\u{0}]*\r\n)+\r\n/
+        let request =
+            /(GET|POST|[A-Z]+) \/[!-~]* HTTP\/1\.1\r\n([!#$%&'*+\-.^_`|~0-9a-z]+: [^\r\n\u{0}]*\r\n)+\r\n/
         var passed = 0
         for _ in 0..<20_000 {
-            let text = (0..<Int.random(in: 1...14, using: &generator)).map { _ in
-                words.randomElement(using: &generator) ?? ""
-            }.joined() + (Bool.random(using: &generator) ? "\r\n\r\n" : "")
+            let text =
+                (0..<Int.random(in: 1...14, using: &generator)).map { _ in
+                    words.randomElement(using: &generator) ?? ""
+                }.joined() + (Bool.random(using: &generator) ? "\r\n\r\n" : "")
             var (requests, queue) = (RequestGuard(FrontLimits()), ByteQueue())
             _ = try? requests.receive(Array(("GET / HTTP/1.1\r\n" + text).utf8), into: &queue)
             guard !queue.isEmpty else { continue }

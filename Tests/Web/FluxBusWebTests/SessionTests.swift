@@ -1,8 +1,7 @@
+import FluxBusWeb
 import Foundation
 import TestFiles
 import Testing
-
-import FluxBusWeb
 
 @Suite("Signing in")
 struct SessionTests {
@@ -35,7 +34,8 @@ struct SessionTests {
         // RFC 4231, test case 2.
         let signature = Secret.signature(of: "what do ya want for nothing?", with: Array("Jefe".utf8))
         #expect(
-            Secret.hexadecimal(signature) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+            Secret.hexadecimal(signature)
+                == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
     }
 
     @Test func theKeyIsMadeOnceAndForItsUserAlone() throws {
@@ -60,11 +60,11 @@ struct SessionTests {
         #expect(throws: WebFailure.self) { try SessionKey(in: directory.path) }
     }
 
-    @Test func theKeyStandsWhereStatesDo() throws {
-        #expect(try SessionKey.directory(["STATE_DIRECTORY": "/a:/b", "HOME": "/h"]) == "/a")
-        #expect(try SessionKey.directory(["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/fluxbus")
-        #expect(try SessionKey.directory(["HOME": "/h"]) == "/h/.local/state/fluxbus")
-        #expect(throws: WebFailure.self) { try SessionKey.directory([:]) }
+    @Test func theKeyStandsWhereStatesDo() {
+        #expect(SessionKey.directory(["STATE_DIRECTORY": "/a:/b", "HOME": "/h"]) == "/a")
+        #expect(SessionKey.directory(["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/fluxbus")
+        #expect(SessionKey.directory(["HOME": "/h"]) == "/h/.local/state/fluxbus")
+        #expect(SessionKey.directory([:]) == nil)
     }
 
     @Test func wrongGuessesAreTenAMinute() {

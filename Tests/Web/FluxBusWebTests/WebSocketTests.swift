@@ -1,9 +1,8 @@
 import FluxBus
+import FluxBusWeb
 import Foundation
 import TestServer
 import Testing
-
-import FluxBusWeb
 
 @Suite("The wire over WebSocket")
 struct WebSocketTests {
@@ -107,7 +106,9 @@ struct WebSocketTests {
     @Test func closingIsAnsweredWithTheSameCode() async throws {
         try await WebFixture.run { web in
             let cookie = try web.signIn()
-            for (payload, code) in [([], 1000), ([0x03, 0xe8], 1000), ([0x0f, 0xa1, 0x78], 4001)] as [([UInt8], Int)] {
+            for (payload, code) in [([], 1000), ([0x03, 0xe8], 1000), ([0x0f, 0xa1, 0x78], 4001)]
+                as [([UInt8], Int)]
+            {
                 let socket = try web.webSocket(cookie)
                 socket.client.send(WebSocketClient.bytes(payload, opcode: 8))
                 #expect(try socket.end().close.code == code)

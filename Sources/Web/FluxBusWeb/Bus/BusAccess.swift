@@ -67,7 +67,7 @@ final class BusAccess: Sendable {
             if self.kept.connection != nil, self.kept.token == token {
                 do throws(BusError) {
                     return try self.keptStats()
-                } catch where error.code == .closed {
+                } catch  where error.code == .closed {
                     // The bus was started anew since then.
                 }
             }

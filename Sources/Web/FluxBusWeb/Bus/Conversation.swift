@@ -1,6 +1,6 @@
+import FluxBus
 import FlyingFox
 import FlyingSocks
-import FluxBus
 
 /// One browser and the bus: lines both ways over a connection of its own.
 ///

@@ -85,7 +85,7 @@ struct WebOptions: ParsableArguments {
             throw WebFailure(.configuration, error.message)
         }
         var setup = WebServer.Setup(
-            bus: bus, stateDirectory: try SessionKey.directory(environment),
+            bus: bus, stateDirectory: SessionKey.directory(environment),
             runtimeDirectory: PrivateDirectory.parent(environment))
         for text in listen.isEmpty ? ["127.0.0.1:7480"] : listen {
             let isPort = text.hasPrefix(":")

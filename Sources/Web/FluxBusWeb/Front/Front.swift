@@ -54,7 +54,9 @@ package final class Front: @unchecked Sendable {
         shared = Mutex(Shared(context: context))
         emptySince = now()
         wakeUp = linux_event_descriptor()
-        guard wakeUp >= 0 else { throw WebFailure(.system, "No descriptor is left (\(WebFailure.reason())).") }
+        guard wakeUp >= 0 else {
+            throw WebFailure(.system, "No descriptor is left (\(WebFailure.reason())).")
+        }
     }
 
     deinit {

@@ -55,6 +55,7 @@ package struct HostPolicy: Equatable {
 
     private static func isPort(_ text: Substring) -> Bool {
         if text.isEmpty { return true }
-        return text.first == ":" && text.count > 1 && text.dropFirst().allSatisfy { "0123456789".contains($0) }
+        return text.first == ":" && text.count > 1
+            && text.dropFirst().allSatisfy { "0123456789".contains($0) }
     }
 }

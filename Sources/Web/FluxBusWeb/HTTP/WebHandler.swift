@@ -1,7 +1,7 @@
 import BusJSON
 import BusMetrics
-import FlyingFox
 import FluxBus
+import FlyingFox
 import FoundationEssentials
 
 /// All that is answered over HTTP.
@@ -41,7 +41,9 @@ struct WebHandler: HTTPHandler {
         return response
     }
 
-    private func isReading(_ request: HTTPRequest) -> Bool { request.method == .GET || request.method == .HEAD }
+    private func isReading(_ request: HTTPRequest) -> Bool {
+        request.method == .GET || request.method == .HEAD
+    }
 
     // MARK: - The page
 
@@ -109,7 +111,8 @@ struct WebHandler: HTTPHandler {
         case .wrong:
             return .sentence(
                 .forbidden,
-                "This link was used already, or is of an earlier start; start fluxbus-web again for a new one.")
+                "This link was used already, or is of an earlier start; start fluxbus-web again for a new one."
+            )
         case .tooMany(let seconds):
             var response = HTTPResponse.sentence(
                 HTTPStatusCode(429, phrase: "Too Many Requests"),
@@ -170,7 +173,8 @@ struct WebHandler: HTTPHandler {
         let given = Self.bearer(request.headers[.authorization])
         let token: String?
         if sessions != nil {
-            let isKnown = given.flatMap { given in metricsToken.map { Secret.isSame(given.utf8, $0) } } ?? false
+            let isKnown =
+                given.flatMap { given in metricsToken.map { Secret.isSame(given.utf8, $0) } } ?? false
             guard isKnown || isSignedIn(request) else { return unauthorized() }
             token = nil
         } else {

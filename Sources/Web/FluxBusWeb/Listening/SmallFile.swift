@@ -14,7 +14,8 @@ enum SmallFile {
         var status = stat()
         if isSecret, fstat(descriptor, &status) == 0, status.st_mode & 0o007 != 0 {
             throw WebFailure(
-                .configuration, "Everybody can read \(path), which is a secret; take that away with chmod o= .")
+                .configuration,
+                "Everybody can read \(path), which is a secret; take that away with chmod o= .")
         }
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 << 10)

@@ -84,7 +84,8 @@ package final class WebListener: @unchecked Sendable {
         }
         _ = linux_set_reuse_address(descriptor)
         if address.isVersion6 { _ = linux_set_only_version6(descriptor) }
-        guard address.withAddress({ bind(descriptor, $0, $1) }) == 0, listen(descriptor, SOMAXCONN) == 0 else {
+        guard address.withAddress({ bind(descriptor, $0, $1) }) == 0, listen(descriptor, SOMAXCONN) == 0
+        else {
             let code = errno
             Glibc.close(descriptor)
             switch code {
@@ -96,7 +97,8 @@ package final class WebListener: @unchecked Sendable {
                     .configuration,
                     "This machine has no address \(address.host); listen on one that it has.")
             default:
-                throw WebFailure(.system, "\(address.text) can't be listened on (\(WebFailure.reason(code))).")
+                throw WebFailure(
+                    .system, "\(address.text) can't be listened on (\(WebFailure.reason(code))).")
             }
         }
         return descriptor
@@ -106,7 +108,8 @@ package final class WebListener: @unchecked Sendable {
     private static func open(_ path: String) throws(WebFailure) -> WebListener {
         var address = sockaddr_un()
         let length = linux_unix_address(path, &address)
-        func call(_ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ descriptor: Int32) -> Int32 {
+        func call(_ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ descriptor: Int32) -> Int32
+        {
             withUnsafePointer(to: &address) {
                 $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(descriptor, $0, length) }
             }

@@ -27,17 +27,12 @@ package struct SessionKey {
         return try SessionKey(in: directory)
     }
 
-    /// Where it is kept: `$STATE_DIRECTORY`, else in the user's folder for states.
-    package static func directory(_ environment: [String: String]) throws(WebFailure) -> String {
+    /// Where it is kept: `$STATE_DIRECTORY`, else in the user's folder for states; nil where there is neither.
+    package static func directory(_ environment: [String: String]) -> String? {
         // systemd names several, divided by colons.
         if let state = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(state) }
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/fluxbus" }
-        guard let home = environment["HOME"], home.hasPrefix("/") else {
-            throw WebFailure(
-                .configuration,
-                "There is no place for the key that signs sessions; set STATE_DIRECTORY, XDG_STATE_HOME or HOME."
-            )
-        }
+        guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
         return home + "/.local/state/fluxbus"
     }
 

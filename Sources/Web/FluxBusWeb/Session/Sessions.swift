@@ -27,7 +27,13 @@ final class Sessions: Sendable {
     /// - Parameters:
     ///   - directory: Where the key is kept.
     ///   - now: Seconds since 1970.
-    init(in directory: String, now: @escaping @Sendable () -> Int) throws(WebFailure) {
+    init(in directory: String?, now: @escaping @Sendable () -> Int) throws(WebFailure) {
+        guard let directory else {
+            throw WebFailure(
+                .configuration,
+                "There is no place for the key that signs sessions; set STATE_DIRECTORY, XDG_STATE_HOME or HOME."
+            )
+        }
         self.directory = directory
         self.now = now
         token = Secret.hexadecimal(Secret.random())

@@ -50,7 +50,8 @@ final class FreshBus {
             environment: [
                 "PATH": Repository.programs.path
                     + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                "FLUXBUS_ADDRESS": "unix:\(socket)", "LANG": "C.UTF-8",
+                "FLUXBUS_ADDRESS": "unix:\(socket)", "LANG": "C.UTF-8", "HOME": directory.path,
+                "TMPDIR": directory.path,
             ],
             directory: directory.path)
     }

@@ -1,10 +1,9 @@
+import FluxBusWeb
 import Foundation
 import Glibc
 import Systemd
 import TestFiles
 import TestServer
-
-import FluxBusWeb
 
 /// A front with a server behind it that a test plays itself, and a clock that the test sets.
 final class FrontFixture {
@@ -49,7 +48,9 @@ final class FrontFixture {
         private let descriptor: Int32
 
         fileprivate init(_ descriptor: Int32) throws {
-            guard descriptor >= 0 else { throw Sockets.Failure("accept: \(String(cString: strerror(errno)))") }
+            guard descriptor >= 0 else {
+                throw Sockets.Failure("accept: \(String(cString: strerror(errno)))")
+            }
             self.descriptor = descriptor
             var patience = timeval(tv_sec: 20, tv_usec: 0)
             setsockopt(

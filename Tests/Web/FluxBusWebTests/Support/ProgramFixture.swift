@@ -40,7 +40,8 @@ final class ProgramFixture {
 
     func signIn() throws -> String {
         let answer = try client().ask("POST", "/session", ["Origin": "http://\(host)"], body: token)
-        guard answer.status == 204, let cookie = answer.fields["set-cookie"]?.split(separator: ";").first else {
+        guard answer.status == 204, let cookie = answer.fields["set-cookie"]?.split(separator: ";").first
+        else {
             throw Sockets.Failure("Signing in was answered \(answer.status): \(answer.text)")
         }
         return String(cookie)

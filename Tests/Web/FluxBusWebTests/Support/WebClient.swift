@@ -43,8 +43,7 @@ final class WebClient {
 
     /// Keeps the kernel from taking much for it.
     func narrow() {
-        // Through the narrowest window a megabyte would take a minute.
-        var size: Int32 = 128 << 10
+        var size: Int32 = 65_536
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4)
     }
 

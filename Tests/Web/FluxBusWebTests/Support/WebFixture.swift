@@ -1,12 +1,11 @@
 import Dispatch
 import FluxBus
+import FluxBusWeb
 import Foundation
 import Synchronization
 import Systemd
 import TestFiles
 import TestServer
-
-import FluxBusWeb
 
 /// A web server in this process, before a bus in this process. What a test does with them blocks, so it is done on a thread of
 /// its own: the server's work needs those on which tests run.
@@ -32,7 +31,8 @@ final class WebFixture {
     }
 
     private init(
-        _ busSetup: LiveBus.Setup, passed: [PassedDescriptor], _ change: (inout WebServer.Setup, LiveBus) -> Void
+        _ busSetup: LiveBus.Setup, passed: [PassedDescriptor],
+        _ change: (inout WebServer.Setup, LiveBus) -> Void
     ) throws {
         bus = try LiveBus(busSetup)
         setup = WebServer.Setup(
@@ -85,7 +85,9 @@ final class WebFixture {
     }
 
     /// `tcp:127.0.0.1:port`, as the kit's sockets take it.
-    var address: String { server.addresses[0].hasPrefix("unix:") ? server.addresses[0] : "tcp:\(server.addresses[0])" }
+    var address: String {
+        server.addresses[0].hasPrefix("unix:") ? server.addresses[0] : "tcp:\(server.addresses[0])"
+    }
     var host: String { server.addresses[0].hasPrefix("unix:") ? "localhost" : server.addresses[0] }
     var token: String { server.link.components(separatedBy: "#token=").last ?? "" }
 

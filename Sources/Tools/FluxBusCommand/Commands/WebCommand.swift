@@ -1,0 +1,70 @@
+import ArgumentParser
+import FluxBus
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// `fluxbus web`: becomes `fluxbus-web`, a program of its own, since most who use this one need no web server.
+package struct WebCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "web",
+        abstract: "Show the bus in a browser: becomes fluxbus-web, and prints the address to open.",
+        discussion: """
+            Examples:
+              fluxbus web --listen :0                     on any free port
+
+            What follows is for fluxbus-web, whose options “fluxbus web --help” shows. It listens on 127.0.0.1:7480 \
+            unless told otherwise, and ends with Ctrl-C.
+            """)
+
+    @Argument(
+        parsing: .captureForPassthrough, help: ArgumentHelp("Options of fluxbus-web.", valueName: "option"))
+    package var arguments: [String] = []
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let places = Self.places(beside: Self.ownPath(), path: getenv("PATH").map { String(cString: $0) })
+        let words = [Self.program] + passed
+        let pointers = words.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        for place in places where access(place, X_OK) == 0 {
+            execv(place, pointers)
+            throw CommandFailure(
+                .unreachable, "\(place) can't be started: \(String(cString: strerror(errno))).")
+        }
+        throw CommandFailure(
+            .unreachable, "There is no fluxbus-web beside this program or in $PATH; install it as well.")
+    }
+
+    private static let program = "fluxbus-web"
+
+    /// The arguments, and before them the options of `fluxbus` that stood before the command and are its too.
+    package var passed: [String] {
+        let given: [(String, String?)] = [
+            ("--address", options.address), ("--token-file", options.tokenFile), ("--ca", options.ca),
+            ("--certificate", options.certificate), ("--certificate-key", options.key),
+        ]
+        return given.flatMap { option, value in value.map { [option, $0] } ?? [] } + arguments
+    }
+
+    /// Where it may be: beside this program, then where programs are.
+    package static func places(beside own: String?, path: String?) -> [String] {
+        let folder = own.flatMap { own in own.lastIndex(of: "/").map { String(own[..<$0]) } }
+        // An empty name in the path is the folder where one works, which anybody may have filled.
+        let others = (path ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+        return ([folder].compactMap { $0 } + others).map { "\($0)/\(program)" }
+    }
+
+    private static func ownPath() -> String? {
+        var link = [CChar](repeating: 0, count: 4096)
+        let count = readlink("/proc/self/exe", &link, link.count)
+        guard count > 0, count < link.count else { return nil }
+        return String(decoding: link[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
