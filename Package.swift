@@ -290,6 +290,11 @@ let package = Package(
                 "CSQLite", "FluxBusCommand", "TestCertificates", "TestEtcd", "TestFiles", "TestServer",
                 "fluxbus", "fluxbus-web", "fluxbusd", arguments,
             ]),
+        // The inspector's page in a real browser, which a script drives.
+        .testTarget(
+            name: "InspectorTests",
+            dependencies: ["TestFiles", "TestServer", "fluxbus", "fluxbus-web", "fluxbusd"],
+            exclude: ["Browser"]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"],
@@ -342,6 +347,7 @@ let floors = [
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests"],
     "Tests/System": ["BusTLSTests"],
+    "Tests/Web": ["InspectorTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     "Tests/Support": [

@@ -4,42 +4,42 @@ import { encode, encodeStart } from "./json.js";
 
 /** An element: h("p", {class: "note", on: {click}}, "text", child). Children that are null or false are left out. */
 export function h(tag, attributes = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-        if (value === undefined || value === null || value === false) continue;
-        if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
-        else if (name === "class") element.className = value;
-        else if (name === "value") element.value = value;
-        else element.setAttribute(name, value === true ? "" : value);
-    }
-    append(element, children);
-    return element;
+	const element = document.createElement(tag);
+	for (const [name, value] of Object.entries(attributes)) {
+		if (value === undefined || value === null || value === false) continue;
+		if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+		else if (name === "class") element.className = value;
+		else if (name === "value") element.value = value;
+		else element.setAttribute(name, value === true ? "" : value);
+	}
+	append(element, children);
+	return element;
 }
 
 function append(element, children) {
-    for (const child of children.flat(Infinity)) {
-        if (child === null || child === undefined || child === false) continue;
-        element.append(child instanceof Node ? child : String(child));
-    }
+	for (const child of children.flat(Infinity)) {
+		if (child === null || child === undefined || child === false) continue;
+		element.append(child instanceof Node ? child : String(child));
+	}
 }
 
 export function replace(element, ...children) {
-    element.textContent = "";
-    append(element, children);
-    return element;
+	element.textContent = "";
+	append(element, children);
+	return element;
 }
 
 /** Sets text only where it differs, which costs layout otherwise. */
 export function setText(element, text) {
-    if (element.firstChild?.nodeType === 3 && element.childNodes.length === 1) {
-        if (element.firstChild.data !== text) element.firstChild.data = text;
-    } else if (text !== "" || element.firstChild) element.textContent = text;
+	if (element.firstChild?.nodeType === 3 && element.childNodes.length === 1) {
+		if (element.firstChild.data !== text) element.firstChild.data = text;
+	} else if (text !== "" || element.firstChild) element.textContent = text;
 }
 
 export function setAttribute(element, name, value) {
-    if (value === null || value === undefined) {
-        if (element.hasAttribute(name)) element.removeAttribute(name);
-    } else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+	if (value === null || value === undefined) {
+		if (element.hasAttribute(name)) element.removeAttribute(name);
+	} else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 }
 
 /** Controls, marks that reverse the direction of writing, and what has no width: written as escapes, so that they show. */
@@ -56,60 +56,60 @@ const step = 2000;
 
 /** A text that is cut, with a button that shows more of it. */
 export function longText(text, className = "value") {
-    const shown = h("bdi", {}, safe(text.slice(0, step)));
-    const box = h("span", { class: className }, shown);
-    if (text.length <= step) return box;
-    let length = step;
-    const button = h("button", { type: "button", class: "link", on: { click: () => {
-        length += Math.max(20_000, length);
-        shown.textContent = safe(text.slice(0, length));
-        say();
-    } } });
-    const say = () => {
-        button.textContent = `Show more (${count(Math.max(0, text.length - length))} characters hidden)`;
-        button.hidden = length >= text.length;
-    };
-    say();
-    box.append(" ", button);
-    return box;
+	const shown = h("bdi", {}, safe(text.slice(0, step)));
+	const box = h("span", { class: className }, shown);
+	if (text.length <= step) return box;
+	let length = step;
+	const button = h("button", { type: "button", class: "link", on: { click: () => {
+		length += Math.max(20_000, length);
+		shown.textContent = safe(text.slice(0, length));
+		say();
+	} } });
+	const say = () => {
+		button.textContent = `Show more (${count(Math.max(0, text.length - length))} characters hidden)`;
+		button.hidden = length >= text.length;
+	};
+	say();
+	box.append(" ", button);
+	return box;
 }
 
 export const longValue = value => longText(typeof value === "string" ? JSON.stringify(value) : encode(value));
 
 export const count = (number, one, many = one + "s") => {
-    const text = Number(number).toLocaleString("en-US");
-    return one === undefined ? text : `${text} ${Number(number) === 1 ? one : many}`;
+	const text = Number(number).toLocaleString("en-US");
+	return one === undefined ? text : `${text} ${Number(number) === 1 ? one : many}`;
 };
 
 export function bytes(number) {
-    let value = Number(number), unit = 0;
-    while (value >= 1024 && unit < 4) { value /= 1024; unit++; }
-    return `${unit === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
+	let value = Number(number), unit = 0;
+	while (value >= 1024 && unit < 4) { value /= 1024; unit++; }
+	return `${unit === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
 }
 
 /** A length of time in seconds, in the unit that fits. */
 export function duration(seconds) {
-    const value = Number(seconds);
-    if (value === 0) return "0 s";
-    if (value < 1e-3) return `${(value * 1e6).toFixed(value < 1e-5 ? 1 : 0)} µs`;
-    if (value < 1) return `${(value * 1e3).toFixed(value < 0.01 ? 2 : 1)} ms`;
-    if (value < 60) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
-    if (value < 3600) return `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s`;
-    if (value < 86_400) return `${Math.floor(value / 3600)} h ${Math.floor(value % 3600 / 60)} min`;
-    return `${Math.floor(value / 86_400)} d ${Math.floor(value % 86_400 / 3600)} h`;
+	const value = Number(seconds);
+	if (value === 0) return "0 s";
+	if (value < 1e-3) return `${(value * 1e6).toFixed(value < 1e-5 ? 1 : 0)} µs`;
+	if (value < 1) return `${(value * 1e3).toFixed(value < 0.01 ? 2 : 1)} ms`;
+	if (value < 60) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
+	if (value < 3600) return `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s`;
+	if (value < 86_400) return `${Math.floor(value / 3600)} h ${Math.floor(value % 3600 / 60)} min`;
+	return `${Math.floor(value / 86_400)} d ${Math.floor(value % 86_400 / 3600)} h`;
 }
 
 const two = number => String(number).padStart(2, "0");
 
 /** A time of the bus, in seconds since 1970, as the clock here shows it. */
 export function clock(time) {
-    const date = new Date(Number(time) * 1000);
-    return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+	const date = new Date(Number(time) * 1000);
+	return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
 export function dateAndTime(time) {
-    const date = new Date(Number(time) * 1000);
-    return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(time)}`;
+	const date = new Date(Number(time) * 1000);
+	return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(time)}`;
 }
 
 // MARK: Frames
@@ -118,53 +118,49 @@ const dirty = new Set();
 
 /** Draws once in the next frame, however often it is asked. */
 export function draw(drawing) {
-    if (dirty.size === 0) requestAnimationFrame(drawAll);
-    dirty.add(drawing);
+	if (dirty.size === 0) requestAnimationFrame(drawAll);
+	dirty.add(drawing);
 }
 
 function drawAll() {
-    const drawings = [...dirty];
-    dirty.clear();
-    for (const drawing of drawings) drawing();
+	const drawings = [...dirty];
+	dirty.clear();
+	for (const drawing of drawings) drawing();
 }
 
 /** Calls `action` once things have been quiet for so many milliseconds. */
 export function debounce(milliseconds, action) {
-    let timer = 0;
-    const later = (...values) => {
-        clearTimeout(timer);
-        timer = setTimeout(() => action(...values), milliseconds);
-    };
-    later.cancel = () => clearTimeout(timer);
-    return later;
+	let timer = 0;
+	const later = (...values) => {
+		clearTimeout(timer);
+		timer = setTimeout(() => action(...values), milliseconds);
+	};
+	later.cancel = () => clearTimeout(timer);
+	return later;
 }
 
 // MARK: Dialogs
 
 /** A modal dialog with buttons [[label, action, class]]; an action that returns false keeps it open. */
 export function dialog(title, content, buttons) {
-    const id = `dialog-${++dialogs}`;
-    const box = h("dialog", { "aria-labelledby": id });
-    const bar = h("div", { class: "actions" });
-    const close = () => box.close();
-    for (const [label, action, className] of buttons) {
-        bar.append(h("button", { type: "button", class: className, on: { click: async () => {
-            if (await action?.() !== false) close();
-        } } }, label));
-    }
-    append(box, [h("h2", { id }, title), content, bar]);
-    box.addEventListener("close", () => box.remove());
-    document.body.append(box);
-    box.showModal();
-    return { box, close, bar };
+	const id = `dialog-${++dialogs}`;
+	const box = h("dialog", { "aria-labelledby": id });
+	const bar = h("div", { class: "actions" });
+	const close = () => box.close();
+	for (const [label, action, className] of buttons) {
+		bar.append(h("button", { type: "button", class: className, on: { click: async () => {
+			if (await action?.() !== false) close();
+		} } }, label));
+	}
+	append(box, [h("h2", { id }, title), content, bar]);
+	box.addEventListener("close", () => box.remove());
+	document.body.append(box);
+	box.showModal();
+	return { box, close, bar };
 }
 let dialogs = 0;
 
-/** The sentence for a failure; `forbidden` says what to do about it. */
-export function sentence(error) {
-    if (error.code === "forbidden") return `${error.message} The bus's access rules decide that; ask who manages them.`;
-    if (error.code === "unknown_op") return "This bus is older than this page and can't tell that; update fluxbusd.";
-    return error.message;
-}
+/** The sentence for a failure. */
+export const sentence = error => error.code === "unknown_op" ? "This bus is older than this page and can't tell that; update fluxbusd." : error.message;
 
 export const note = (text, className = "note") => h("p", { class: className }, foreign(text));

@@ -11,261 +11,261 @@ import { VirtualList, moveTo } from "./virtual.js";
 const flashTime = 700;
 
 export class Explorer {
-    #seen = new Map();
-    #hot = new Map();
-    #previews = new WeakMap();
-    #cooling = 0;
-    #want = debounce(40, () => this.source.want(this.#wanted));
-    #wanted = [];
-    selected = null;
+	#seen = new Map();
+	#hot = new Map();
+	#previews = new WeakMap();
+	#cooling = 0;
+	#want = debounce(40, () => this.source.want(this.#wanted));
+	#wanted = [];
+	selected = null;
 
-    /** `Source` is what the stores come from; `sourceOptions` are its other callbacks. */
-    constructor(app, prefix, makeSource) {
-        this.app = app;
-        this.prefix = prefix;
-        this.source = makeSource({ onIndex: () => this.#indexChanged(), onState: (...change) => this.#stateChanged(...change) });
-        this.tree = new Tree(this.source, app.definitions);
-        this.filter = h("input", { type: "search", id: `${prefix}-filter`, placeholder: "counter/* or a part of a name", spellcheck: "false", autocomplete: "off", on: { input: () => this.#filterChanged() } });
-        this.counts = h("output", { class: "muted", id: `${prefix}-counts`, for: `${prefix}-filter` });
-        this.box = h("div", { class: "tree scroll", role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, on: { keydown: event => this.#key(event), click: event => this.#click(event), dblclick: event => this.#toggle(this.list.indexOf(event.target)) } });
-        this.empty = h("p", { class: "empty", hidden: true });
-        this.list = new VirtualList(this.box, { count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), idPrefix: `${prefix}-row` });
-        this.details = new Details(app, this, () => this.select(null));
-        this.element = h("div", { class: "explorer" },
-            h("div", { class: "bar" },
-                h("label", { for: `${prefix}-filter` }, "Filter"), this.filter,
-                h("button", { type: "button", class: "quiet", on: { click: () => this.#openAll(true) } }, "Expand types"),
-                h("button", { type: "button", class: "quiet", on: { click: () => this.#openAll(false) } }, "Collapse all"),
-                this.counts),
-            h("div", { class: "split" }, h("div", { class: "pane main" }, this.box, this.empty), this.details.element));
-    }
+	/** `Source` is what the stores come from; `sourceOptions` are its other callbacks. */
+	constructor(app, prefix, makeSource) {
+		this.app = app;
+		this.prefix = prefix;
+		this.source = makeSource({ onIndex: () => this.#indexChanged(), onState: (...change) => this.#stateChanged(...change) });
+		this.tree = new Tree(this.source, app.definitions);
+		this.filter = h("input", { type: "search", id: `${prefix}-filter`, placeholder: "counter/* or a part of a name", spellcheck: "false", autocomplete: "off", on: { input: () => this.#filterChanged() } });
+		this.counts = h("output", { class: "muted", id: `${prefix}-counts`, for: `${prefix}-filter` });
+		this.box = h("div", { class: "tree scroll", role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, on: { keydown: event => this.#key(event), click: event => this.#click(event), dblclick: event => this.#toggle(this.list.indexOf(event.target)) } });
+		this.empty = h("p", { class: "empty", hidden: true });
+		this.list = new VirtualList(this.box, { count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), idPrefix: `${prefix}-row` });
+		this.details = new Details(app, this, () => this.select(null));
+		this.element = h("div", { class: "explorer" },
+			h("div", { class: "bar" },
+				h("label", { for: `${prefix}-filter` }, "Filter"), this.filter,
+				h("button", { type: "button", class: "quiet", on: { click: () => this.#openAll(true) } }, "Expand types"),
+				h("button", { type: "button", class: "quiet", on: { click: () => this.#openAll(false) } }, "Collapse all"),
+				this.counts),
+			h("div", { class: "split" }, h("div", { class: "pane main" }, this.box, this.empty), this.details.element));
+	}
 
-    // MARK: What has changed
+	// MARK: What has changed
 
-    #indexChanged() {
-        this.tree.spoil();
-        this.list.draw();
-        this.details.refresh();
-    }
+	#indexChanged() {
+		this.tree.spoil();
+		this.list.draw();
+		this.details.refresh();
+	}
 
-    #stateChanged(address) {
-        this.tree.spoilState(address);
-        this.list.draw();
-        if (this.selected?.address === address) this.details.refresh();
-    }
+	#stateChanged(address) {
+		this.tree.spoilState(address);
+		this.list.draw();
+		if (this.selected?.address === address) this.details.refresh();
+	}
 
-    definitionsChanged() {
-        this.tree.spoil();
-        this.list.draw();
-        this.details.refresh();
-    }
+	definitionsChanged() {
+		this.tree.spoil();
+		this.list.draw();
+		this.details.refresh();
+	}
 
-    #filterChanged() {
-        this.tree.setFilter(this.filter.value);
-        this.box.scrollTop = 0;
-        this.list.draw();
-    }
+	#filterChanged() {
+		this.tree.setFilter(this.filter.value);
+		this.box.scrollTop = 0;
+		this.list.draw();
+	}
 
-    #openAll(isOpen) {
-        for (const type of this.source.index.names) this.tree.setOpen({ kind: "type", key: type }, isOpen);
-        if (!isOpen) this.box.scrollTop = 0;
-        this.list.draw();
-    }
+	#openAll(isOpen) {
+		for (const type of this.source.index.names) this.tree.setOpen({ kind: "type", key: type }, isOpen);
+		if (!isOpen) this.box.scrollTop = 0;
+		this.list.draw();
+	}
 
-    // MARK: Drawing
+	// MARK: Drawing
 
-    #drawn(first, last) {
-        const seen = new Map();
-        for (let i = first; i < last; i++) {
-            const row = this.tree.row(i);
-            if (row.kind === "member" || row.kind === "store") seen.set(row.key, row.value);
-        }
-        this.#seen = seen;
-        this.#wanted = this.tree.addresses(first, last);
-        if (this.selected?.address && !this.#wanted.includes(this.selected.address) && this.source.index.has(this.selected.address)) this.#wanted.push(this.selected.address);
-        this.#want();
-        this.list.activate(this.selected ? this.tree.find(this.selected.key) : -1);
-        this.#say();
-        if (this.#hot.size === 0) return;
-        const now = performance.now();
-        for (const [key, until] of this.#hot) if (until <= now) this.#hot.delete(key);
-        if (this.#hot.size > 0 && this.#cooling === 0) this.#cooling = setTimeout(() => { this.#cooling = 0; this.list.draw(); }, flashTime);
-    }
+	#drawn(first, last) {
+		const seen = new Map();
+		for (let i = first; i < last; i++) {
+			const row = this.tree.row(i);
+			if (row.kind === "member" || row.kind === "store") seen.set(row.key, row.value);
+		}
+		this.#seen = seen;
+		this.#wanted = this.tree.addresses(first, last);
+		if (this.selected?.address && !this.#wanted.includes(this.selected.address) && this.source.index.has(this.selected.address)) this.#wanted.push(this.selected.address);
+		this.#want();
+		this.list.activate(this.selected ? this.tree.find(this.selected.key) : -1);
+		this.#say();
+		if (this.#hot.size === 0) return;
+		const now = performance.now();
+		for (const [key, until] of this.#hot) if (until <= now) this.#hot.delete(key);
+		if (this.#hot.size > 0 && this.#cooling === 0) this.#cooling = setTimeout(() => { this.#cooling = 0; this.list.draw(); }, flashTime);
+	}
 
-    #say() {
-        const { index, isReady } = this.source, total = index.size;
-        const types = count(index.types.size, "type");
-        const text = !isReady ? "Loading…" : this.tree.filter === "" ? `${count(total, "store")} of ${types}` : `${count(this.tree.matching)} of ${count(total, "store")}`;
-        setText(this.counts, text);
-        const isEmpty = isReady && this.tree.matching === 0;
-        this.empty.hidden = !isEmpty && !this.problem;
-        setText(this.empty, this.problem ?? (total === 0 ? "There are no stores, or none that you may read." : "No store matches this filter."));
-        this.box.classList.toggle("stale", this.source.isStale === true);
-    }
+	#say() {
+		const { index, isReady } = this.source, total = index.size;
+		const types = count(index.types.size, "type");
+		const text = !isReady ? "Loading…" : this.tree.filter === "" ? `${count(total, "store")} of ${types}` : `${count(this.tree.matching)} of ${count(total, "store")}`;
+		setText(this.counts, text);
+		const isEmpty = isReady && this.tree.matching === 0;
+		this.empty.hidden = !isEmpty && !this.problem;
+		setText(this.empty, this.problem ?? (total === 0 ? "There are no stores, or none that you may read." : "No store matches this filter."));
+		this.box.classList.toggle("stale", this.source.isStale === true);
+	}
 
-    /** A sentence in place of the stores; null takes it away. */
-    fail(problem) {
-        this.problem = problem;
-        this.empty.hidden = !problem;
-        setText(this.empty, problem ?? "");
-        this.list.draw();
-    }
+	/** A sentence in place of the stores; null takes it away. */
+	fail(problem) {
+		this.problem = problem;
+		this.empty.hidden = !problem;
+		setText(this.empty, problem ?? "");
+		this.list.draw();
+	}
 
-    #fill(element, index) {
-        const row = this.tree.row(index), shown = element.shown;
-        const flashes = this.#isHot(row);
-        element.classList.toggle("flash", flashes);
-        setAttribute(element, "aria-selected", String(this.selected?.key === row.key));
-        const isSame = shown && shown.key === row.key && shown.isOpen === row.isOpen && shown.position === row.position && shown.size === row.size && shown.isComputed === row.isComputed;
-        if (isSame && shown.value === row.value && shown.count === row.count && shown.hidden === row.hidden) return;
-        element.shown = row;
-        if (!isSame) this.#fillFrame(element, row);
-        const { value, name, curve } = element.parts;
-        if (row.kind === "type") {
-            setText(name, row.type);
-            setText(value, count(row.count, "store"));
-        } else if (row.kind === "store") {
-            setText(name, row.address.slice(row.type.length + 1));
-            setText(value, row.isOpen ? "" : row.value === undefined ? "…" : this.#preview(row.value));
-        } else if (row.kind === "member") {
-            setText(name, safe(String(row.name)) + ":");
-            setText(value, isContainer(row.value) ? row.isOpen ? sizeText(row.value) : `${sizeText(row.value)} ${brief(row.value, 120)}` : brief(row.value, 300));
-        } else {
-            setText(name, "");
-            setText(value, row.kind === "more" ? `${count(row.hidden)} more` : "Loading…");
-        }
-        value.className = `value ${row.kind === "member" ? kindOf(row.value) : row.kind}`;
-        this.#curve(curve, row);
-    }
+	#fill(element, index) {
+		const row = this.tree.row(index), shown = element.shown;
+		const flashes = this.#isHot(row);
+		element.classList.toggle("flash", flashes);
+		setAttribute(element, "aria-selected", String(this.selected?.key === row.key));
+		const isSame = shown && shown.key === row.key && shown.isOpen === row.isOpen && shown.position === row.position && shown.size === row.size && shown.isComputed === row.isComputed;
+		if (isSame && shown.value === row.value && shown.count === row.count && shown.hidden === row.hidden) return;
+		element.shown = row;
+		if (!isSame) this.#fillFrame(element, row);
+		const { value, name, curve } = element.parts;
+		if (row.kind === "type") {
+			setText(name, row.type);
+			setText(value, count(row.count, "store"));
+		} else if (row.kind === "store") {
+			setText(name, row.address.slice(row.type.length + 1));
+			setText(value, row.isOpen ? "" : row.value === undefined ? "…" : this.#preview(row.value));
+		} else if (row.kind === "member") {
+			setText(name, safe(String(row.name)) + ":");
+			setText(value, isContainer(row.value) ? row.isOpen ? sizeText(row.value) : `${sizeText(row.value)} ${brief(row.value, 120)}` : brief(row.value, 300));
+		} else {
+			setText(name, "");
+			setText(value, row.kind === "more" ? `${count(row.hidden)} more` : "Loading…");
+		}
+		value.className = `value ${row.kind === "member" ? kindOf(row.value) : row.kind}`;
+		this.#curve(curve, row);
+	}
 
-    #fillFrame(element, row) {
-        element.className = `row ${row.kind}`;
-        element.style.setProperty("--level", row.level);
-        setAttribute(element, "aria-level", row.level);
-        setAttribute(element, "aria-posinset", row.position);
-        setAttribute(element, "aria-setsize", row.size);
-        const canOpen = row.kind === "type" || row.kind === "store" || row.childCount > 0;
-        setAttribute(element, "aria-expanded", canOpen ? String(row.isOpen) : null);
-        setText(element.parts.twisty, canOpen ? row.isOpen ? "▾" : "▸" : "");
-        setText(element.parts.badge, row.isComputed ? "computed" : "");
-        element.parts.badge.hidden = !row.isComputed;
-    }
+	#fillFrame(element, row) {
+		element.className = `row ${row.kind}`;
+		element.style.setProperty("--level", row.level);
+		setAttribute(element, "aria-level", row.level);
+		setAttribute(element, "aria-posinset", row.position);
+		setAttribute(element, "aria-setsize", row.size);
+		const canOpen = row.kind === "type" || row.kind === "store" || row.childCount > 0;
+		setAttribute(element, "aria-expanded", canOpen ? String(row.isOpen) : null);
+		setText(element.parts.twisty, canOpen ? row.isOpen ? "▾" : "▸" : "");
+		setText(element.parts.badge, row.isComputed ? "computed" : "");
+		element.parts.badge.hidden = !row.isComputed;
+	}
 
-    /** Whether a row's value has changed since it was drawn last, or shortly before. */
-    #isHot(row) {
-        const now = performance.now();
-        if (this.source.trends && this.#seen.has(row.key)) {
-            const before = this.#seen.get(row.key);
-            const isVisible = row.kind === "store" ? !row.isOpen : row.kind === "member" && !(isContainer(row.value) && row.isOpen);
-            if (before !== undefined && before !== row.value && isVisible && !isEqual(before, row.value)) this.#hot.set(row.key, now + flashTime);
-        }
-        return (this.#hot.get(row.key) ?? 0) > now;
-    }
+	/** Whether a row's value has changed since it was drawn last, or shortly before. */
+	#isHot(row) {
+		const now = performance.now();
+		if (this.source.trends && this.#seen.has(row.key)) {
+			const before = this.#seen.get(row.key);
+			const isVisible = row.kind === "store" ? !row.isOpen : row.kind === "member" && !(isContainer(row.value) && row.isOpen);
+			if (before !== undefined && before !== row.value && isVisible && !isEqual(before, row.value)) this.#hot.set(row.key, now + flashTime);
+		}
+		return (this.#hot.get(row.key) ?? 0) > now;
+	}
 
-    #preview(state) {
-        let text = this.#previews.get(state);
-        if (text !== undefined) return text;
-        text = "";
-        for (const key of keysOf(state).slice(0, 8)) {
-            if (text.length > 160) break;
-            text += `${text ? " · " : ""}${safe(encodeStart(key, 40).slice(1, -1))} ${brief(state[key], 40)}`;
-        }
-        this.#previews.set(state, text);
-        return text;
-    }
+	#preview(state) {
+		let text = this.#previews.get(state);
+		if (text !== undefined) return text;
+		text = "";
+		for (const key of keysOf(state).slice(0, 8)) {
+			if (text.length > 160) break;
+			text += `${text ? " · " : ""}${safe(encodeStart(key, 40).slice(1, -1))} ${brief(state[key], 40)}`;
+		}
+		this.#previews.set(state, text);
+		return text;
+	}
 
-    #curve(canvas, row) {
-        let points;
-        if (this.source.trends && row.kind === "member" && kindOf(row.value) === "number") points = this.source.trends.of(row.address, pointerOf(row.path));
-        if (this.source.trends && row.kind === "store" && !row.isOpen && row.value) {
-            const key = keysOf(row.value).slice(0, 20).find(key => kindOf(row.value[key]) === "number" && !this.app.definitions.isComputed(row.type, key));
-            if (key !== undefined) points = this.source.trends.of(row.address, pointerOf([key]));
-        }
-        const has = points?.length > 1;
-        if (canvas.hidden === has) canvas.hidden = !has;
-        if (has) drawCurve(canvas, points);
-    }
+	#curve(canvas, row) {
+		let points;
+		if (this.source.trends && row.kind === "member" && kindOf(row.value) === "number") points = this.source.trends.of(row.address, pointerOf(row.path));
+		if (this.source.trends && row.kind === "store" && !row.isOpen && row.value) {
+			const key = keysOf(row.value).slice(0, 20).find(key => kindOf(row.value[key]) === "number" && !this.app.definitions.isComputed(row.type, key));
+			if (key !== undefined) points = this.source.trends.of(row.address, pointerOf([key]));
+		}
+		const has = points?.length > 1;
+		if (canvas.hidden === has) canvas.hidden = !has;
+		if (has) drawCurve(canvas, points);
+	}
 
-    // MARK: Selecting
+	// MARK: Selecting
 
-    select(row, { open = true } = {}) {
-        this.selected = row && row.kind !== "loading" ? row : null;
-        if (open || !row) this.details.show(this.selected);
-        this.element.classList.toggle("has-details", this.details.isShown);
-        this.list.draw();
-    }
+	select(row, { open = true } = {}) {
+		this.selected = row && row.kind !== "loading" ? row : null;
+		if (open || !row) this.details.show(this.selected);
+		this.element.classList.toggle("has-details", this.details.isShown);
+		this.list.draw();
+	}
 
-    /** Goes to a store, once it is there. */
-    reveal(address, path = []) {
-        if (!this.source.index.has(address)) return false;
-        if (this.tree.filter !== "" && this.tree.find(address) < 0) {
-            this.filter.value = "";
-            this.tree.setFilter("");
-        }
-        this.tree.openTo(address, path);
-        const place = this.tree.find(path.length ? address + " " + pointerOf(path) : address);
-        this.list.reveal(Math.max(0, place));
-        this.select(this.tree.row(place));
-        return true;
-    }
+	/** Goes to a store, once it is there. */
+	reveal(address, path = []) {
+		if (!this.source.index.has(address)) return false;
+		if (this.tree.filter !== "" && this.tree.find(address) < 0) {
+			this.filter.value = "";
+			this.tree.setFilter("");
+		}
+		this.tree.openTo(address, path);
+		const place = this.tree.find(path.length ? address + " " + pointerOf(path) : address);
+		this.list.reveal(Math.max(0, place));
+		this.select(this.tree.row(place));
+		return true;
+	}
 
-    #toggle(place) {
-        const row = this.tree.row(place);
-        if (row?.isOpen === undefined) return;
-        this.tree.setOpen(row, !row.isOpen);
-        this.list.draw();
-    }
+	#toggle(place) {
+		const row = this.tree.row(place);
+		if (row?.isOpen === undefined) return;
+		this.tree.setOpen(row, !row.isOpen);
+		this.list.draw();
+	}
 
-    #click(event) {
-        const place = this.list.indexOf(event.target), row = place < 0 ? undefined : this.tree.row(place);
-        if (!row) return;
-        if (row.kind === "more") this.#more(row);
-        else {
-            this.select(row);
-            if (event.target.closest(".twisty") && event.detail < 2) this.#toggle(place);
-        }
-    }
+	#click(event) {
+		const place = this.list.indexOf(event.target), row = place < 0 ? undefined : this.tree.row(place);
+		if (!row) return;
+		if (row.kind === "more") this.#more(row);
+		else {
+			this.select(row);
+			if (event.target.closest(".twisty") && event.detail < 2) this.#toggle(place);
+		}
+	}
 
-    #more(row) {
-        this.tree.showMore(row);
-        this.list.draw();
-    }
+	#more(row) {
+		this.tree.showMore(row);
+		this.list.draw();
+	}
 
-    #key(event) {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const total = this.tree.count;
-        if (total === 0) return;
-        let place = this.selected ? this.tree.find(this.selected.key) : -1;
-        const row = place < 0 ? null : this.tree.row(place);
-        let next = moveTo(event.key, place, this.list, total);
-        if (event.key === "ArrowRight" && row) {
-            if (row.isOpen === false) this.#toggle(place);
-            else if (row.isOpen) next = place + 1;
-        } else if (event.key === "ArrowLeft" && row) {
-            if (row.isOpen) this.#toggle(place);
-            else for (next = place; next > 0 && this.tree.row(next).level >= row.level; next--);
-        } else if ((event.key === "Enter" || event.key === " ") && row) {
-            if (row.kind === "more") this.#more(row);
-            else if (event.key === " ") this.#toggle(place);
-            else this.select(row);
-        } else if (event.key === "Escape" && this.details.isShown) this.select(null);
-        else if (next === null) return;
-        event.preventDefault();
-        if (next === null) return;
-        place = Math.max(0, Math.min(next, total - 1));
-        this.select(this.tree.row(place), { open: this.details.isShown });
-        this.list.reveal(place);
-    }
+	#key(event) {
+		if (event.ctrlKey || event.metaKey || event.altKey) return;
+		const total = this.tree.count;
+		if (total === 0) return;
+		let place = this.selected ? this.tree.find(this.selected.key) : -1;
+		const row = place < 0 ? null : this.tree.row(place);
+		let next = moveTo(event.key, place, this.list, total);
+		if (event.key === "ArrowRight" && row) {
+			if (row.isOpen === false) this.#toggle(place);
+			else if (row.isOpen) next = place + 1;
+		} else if (event.key === "ArrowLeft" && row) {
+			if (row.isOpen) this.#toggle(place);
+			else for (next = place; next > 0 && this.tree.row(next).level >= row.level; next--);
+		} else if ((event.key === "Enter" || event.key === " ") && row) {
+			if (row.kind === "more") this.#more(row);
+			else if (event.key === " ") this.#toggle(place);
+			else this.select(row);
+		} else if (event.key === "Escape" && this.details.isShown) this.select(null);
+		else if (next === null) return;
+		event.preventDefault();
+		if (next === null) return;
+		place = Math.max(0, Math.min(next, total - 1));
+		this.select(this.tree.row(place), { open: this.details.isShown });
+		this.list.reveal(place);
+	}
 
-    draw() { draw(() => this.list.draw()); }
+	draw() { draw(() => this.list.draw()); }
 }
 
 function makeRow() {
-    const parts = {
-        twisty: h("span", { class: "twisty", "aria-hidden": "true" }), name: h("bdi", { class: "name" }),
-        value: h("bdi", { class: "value" }), curve: h("canvas", { class: "curve", "aria-hidden": "true", hidden: true }), badge: h("span", { class: "badge" }),
-    };
-    const row = h("div", { class: "row", role: "treeitem" }, parts.twisty, parts.name, " ", parts.value, " ", parts.curve, parts.badge);
-    row.parts = parts;
-    return row;
+	const parts = {
+		twisty: h("span", { class: "twisty", "aria-hidden": "true" }), name: h("bdi", { class: "name" }),
+		value: h("bdi", { class: "value" }), curve: h("canvas", { class: "curve", "aria-hidden": "true", hidden: true }), badge: h("span", { class: "badge" }),
+	};
+	const row = h("div", { class: "row", role: "treeitem" }, parts.twisty, parts.name, " ", parts.value, " ", parts.curve, parts.badge);
+	row.parts = parts;
+	return row;
 }

@@ -9,176 +9,176 @@ import { Mirror } from "./bus.js";
 const most = 10_000, first = 200, rhythm = 200;
 
 export class Feed {
-    /** Oldest first. */
-    commits = [];
-    changes = new Map();
-    /** The log's end is reached at the beginning. */
-    isWhole = false;
-    /** Commits are only seen as they happen. */
-    isLiveOnly = false;
-    isPaused = false;
-    #generation = 0;
-    #timer = 0;
-    #newest = 0;
-    #windows = null;
-    #isReading = false;
-    #subscriptions = [];
-    #live = null;
+	/** Oldest first. */
+	commits = [];
+	changes = new Map();
+	/** The log's end is reached at the beginning. */
+	isWhole = false;
+	/** Commits are only seen as they happen. */
+	isLiveOnly = false;
+	isPaused = false;
+	#generation = 0;
+	#timer = 0;
+	#newest = 0;
+	#windows = null;
+	#isReading = false;
+	#subscriptions = [];
+	#live = null;
 
-    /** `onNews(added, trimmed)` is called with new commits, `onOlder(number)` for earlier ones, `onError` with why there are none. */
-    constructor(getBus, callbacks) { Object.assign(this, { getBus, ...callbacks }); }
+	/** `onNews(added, trimmed)` is called with new commits, `onOlder(number)` for earlier ones, `onError` with why there are none. */
+	constructor(getBus, callbacks) { Object.assign(this, { getBus, ...callbacks }); }
 
-    get bus() { return this.getBus(); }
+	get bus() { return this.getBus(); }
 
-    /** Begins with the newest commits of a type or store, or of all. */
-    async start(target) {
-        this.stop();
-        const generation = ++this.#generation;
-        Object.assign(this, { target, commits: [], isWhole: false, isLiveOnly: false });
-        this.changes.clear();
-        this.onReset();
-        try {
-            this.#newest = (await this.bus.request({ op: "sync" })).revision;
-            this.#windows = new Windows(this.#newest, target ? 1000 : first);
-            await this.#readOlder(generation, first);
-            if (generation === this.#generation) this.#follow(generation);
-        } catch (error) {
-            if (generation !== this.#generation) return;
-            if (error.code === "unavailable") this.#watch(generation);
-            else this.onError(error);
-        }
-    }
+	/** Begins with the newest commits of a type or store, or of all. */
+	async start(target) {
+		this.stop();
+		const generation = ++this.#generation;
+		Object.assign(this, { target, commits: [], isWhole: false, isLiveOnly: false });
+		this.changes.clear();
+		this.onReset();
+		try {
+			this.#newest = (await this.bus.request({ op: "sync" })).revision;
+			this.#windows = new Windows(this.#newest, target ? 1000 : first);
+			await this.#readOlder(generation, first);
+			if (generation === this.#generation) this.#follow(generation);
+		} catch (error) {
+			if (generation !== this.#generation) return;
+			if (error.code === "unavailable") this.#watch(generation);
+			else this.onError(error);
+		}
+	}
 
-    stop() {
-        this.#generation++;
-        clearTimeout(this.#timer);
-        for (const subscription of this.#subscriptions) subscription.close();
-        this.#subscriptions = [];
-    }
+	stop() {
+		this.#generation++;
+		clearTimeout(this.#timer);
+		for (const subscription of this.#subscriptions) subscription.close();
+		this.#subscriptions = [];
+	}
 
-    // MARK: With a log
+	// MARK: With a log
 
-    #follow(generation) {
-        this.#timer = setTimeout(async () => {
-            try {
-                if (!this.isPaused && !document.hidden) await this.#readNews(generation);
-            } catch (error) {
-                if (generation === this.#generation) this.onError(error);
-                if (error.code === "forbidden") return;
-            }
-            if (generation === this.#generation) this.#follow(generation);
-        }, rhythm);
-    }
+	#follow(generation) {
+		this.#timer = setTimeout(async () => {
+			try {
+				if (!this.isPaused && !document.hidden) await this.#readNews(generation);
+			} catch (error) {
+				if (generation === this.#generation) this.onError(error);
+				if (error.code === "forbidden") return;
+			}
+			if (generation === this.#generation) this.#follow(generation);
+		}, rhythm);
+	}
 
-    async #readNews(generation) {
-        // With a filter the log does not say how far it was read.
-        const until = this.target ? (await this.bus.request({ op: "sync" })).revision : undefined;
-        let since = this.#newest;
-        if (until === since) return;
-        for (let pages = 0; pages < 20; pages++) {
-            const reply = await this.bus.request({ op: "history", since, ...until && { until }, limit: 1000, ...scopeOf(this.target) });
-            if (generation !== this.#generation) return;
-            this.#add(reply.commits);
-            this.#newest = reply.next ?? until ?? reply.commits.at(-1)?.revision ?? since;
-            if (!reply.next) return;
-            since = reply.next;
-        }
-    }
+	async #readNews(generation) {
+		// With a filter the log does not say how far it was read.
+		const until = this.target ? (await this.bus.request({ op: "sync" })).revision : undefined;
+		let since = this.#newest;
+		if (until === since) return;
+		for (let pages = 0; pages < 20; pages++) {
+			const reply = await this.bus.request({ op: "history", since, ...until && { until }, limit: 1000, ...scopeOf(this.target) });
+			if (generation !== this.#generation) return;
+			this.#add(reply.commits);
+			this.#newest = reply.next ?? until ?? reply.commits.at(-1)?.revision ?? since;
+			if (!reply.next) return;
+			since = reply.next;
+		}
+	}
 
-    /** Reads what came before, at least so many commits if there are. */
-    async older(number = first) {
-        if (this.#isReading || this.isWhole || this.isLiveOnly || !this.#windows || this.commits.length >= 5 * most) return;
-        try {
-            await this.#readOlder(this.#generation, number);
-        } catch (error) {
-            this.onError(error);
-        }
-    }
+	/** Reads what came before, at least so many commits if there are. */
+	async older(number = first) {
+		if (this.#isReading || this.isWhole || this.isLiveOnly || !this.#windows || this.commits.length >= 5 * most) return;
+		try {
+			await this.#readOlder(this.#generation, number);
+		} catch (error) {
+			this.onError(error);
+		}
+	}
 
-    async #readOlder(generation, number) {
-        this.#isReading = true;
-        try {
-            let found = 0;
-            while (found < number && this.#windows.next) {
-                let commits;
-                try {
-                    commits = await readHistory(this.bus, { ...this.#windows.next, target: this.target });
-                } catch (error) {
-                    this.#windows.raise(error);
-                    continue;
-                }
-                if (generation !== this.#generation) return;
-                this.commits = [...commits, ...this.commits];
-                found += commits.length;
-                this.onOlder(commits.length);
-                this.#windows.turn();
-                this.#windows.width = Math.min(this.#windows.width, this.target ? 100_000 : 1000);
-            }
-            this.isWhole = this.#windows.next === null;
-        } finally {
-            this.#isReading = false;
-        }
-    }
+	async #readOlder(generation, number) {
+		this.#isReading = true;
+		try {
+			let found = 0;
+			while (found < number && this.#windows.next) {
+				let commits;
+				try {
+					commits = await readHistory(this.bus, { ...this.#windows.next, target: this.target });
+				} catch (error) {
+					this.#windows.raise(error);
+					continue;
+				}
+				if (generation !== this.#generation) return;
+				this.commits = [...commits, ...this.commits];
+				found += commits.length;
+				this.onOlder(commits.length);
+				this.#windows.turn();
+				this.#windows.width = Math.min(this.#windows.width, this.target ? 100_000 : 1000);
+			}
+			this.isWhole = this.#windows.next === null;
+		} finally {
+			this.#isReading = false;
+		}
+	}
 
-    #add(commits) {
-        if (commits.length === 0) return;
-        for (const commit of commits) this.commits.push(commit);
-        let trimmed = 0;
-        if (this.commits.length > most * 1.2) {
-            trimmed = this.commits.length - most;
-            for (const commit of this.commits.splice(0, trimmed)) this.changes.delete(commit.revision);
-            // What was let go can be read again from here.
-            if (this.#windows) Object.assign(this.#windows, { end: this.commits[0].revision - 1, width: first });
-            this.isWhole = false;
-        }
-        this.onNews(commits.length, trimmed);
-    }
+	#add(commits) {
+		if (commits.length === 0) return;
+		for (const commit of commits) this.commits.push(commit);
+		let trimmed = 0;
+		if (this.commits.length > most * 1.2) {
+			trimmed = this.commits.length - most;
+			for (const commit of this.commits.splice(0, trimmed)) this.changes.delete(commit.revision);
+			// What was let go can be read again from here.
+			if (this.#windows) Object.assign(this.#windows, { end: this.commits[0].revision - 1, width: first });
+			this.isWhole = false;
+		}
+		this.onNews(commits.length, trimmed);
+	}
 
-    // MARK: Without a log
+	// MARK: Without a log
 
-    #watch(generation) {
-        this.isLiveOnly = true;
-        const mirror = new Mirror(), scope = !this.target ? { match: "*/*" } : scopeOf(this.target);
-        const byRevision = this.#live = new Map();
-        const commitAt = (revision, by, time) => {
-            let commit = byRevision.get(revision);
-            if (!commit) {
-                commit = { revision, time, by, actions: [] };
-                byRevision.set(revision, commit);
-                if (byRevision.size > 100) byRevision.delete(byRevision.keys().next().value);
-                if (!this.isPaused) this.#add([commit]);
-            }
-            return commit;
-        };
-        let isFirst = true;
-        const onError = error => generation === this.#generation && this.onError(error);
-        this.#subscriptions = [
-            this.bus.subscribe({ ...scope, actions: true }, {
-                onAction: event => {
-                    const { store, type, action, payload, by, time, revision } = event;
-                    const commit = commitAt(revision, by, time);
-                    if (!commit.isCaused) commit.actions.push({ ...store ? { store } : { type }, action, payload });
-                    this.onNews(0, 0);
-                }, onError,
-            }),
-            this.bus.subscribe({ ...scope, cause: true }, {
-                onChange: parts => {
-                    const pairs = [];
-                    mirror.apply(parts, (address, old, now) => pairs.push([address, old, now]));
-                    if (isFirst) { isFirst = false; return; }
-                    const event = parts.at(-1), cause = parts.find(part => part.cause)?.cause;
-                    const commit = commitAt(event.revision, cause?.by, cause?.time ?? Date.now() / 1000);
-                    if (cause) Object.assign(commit, { actions: cause.actions, isCaused: true });
-                    else commit.merged = event.coalesced;
-                    for (const [address, old, now] of pairs) {
-                        if (old === undefined) commit.created = { ...commit.created, [address]: now };
-                        if (now === undefined) commit.dropped = [...commit.dropped ?? [], address];
-                    }
-                    this.changes.set(event.revision, changesBetween(pairs));
-                    this.onNews(0, 0);
-                }, onError,
-            }),
-        ];
-        this.onError(null);
-    }
+	#watch(generation) {
+		this.isLiveOnly = true;
+		const mirror = new Mirror(), scope = !this.target ? { match: "*/*" } : scopeOf(this.target);
+		const byRevision = this.#live = new Map();
+		const commitAt = (revision, by, time) => {
+			let commit = byRevision.get(revision);
+			if (!commit) {
+				commit = { revision, time, by, actions: [] };
+				byRevision.set(revision, commit);
+				if (byRevision.size > 100) byRevision.delete(byRevision.keys().next().value);
+				if (!this.isPaused) this.#add([commit]);
+			}
+			return commit;
+		};
+		let isFirst = true;
+		const onError = error => generation === this.#generation && this.onError(error);
+		this.#subscriptions = [
+			this.bus.subscribe({ ...scope, actions: true }, {
+				onAction: event => {
+					const { store, type, action, payload, by, time, revision } = event;
+					const commit = commitAt(revision, by, time);
+					if (!commit.isCaused) commit.actions.push({ ...store ? { store } : { type }, action, payload });
+					this.onNews(0, 0);
+				}, onError,
+			}),
+			this.bus.subscribe({ ...scope, cause: true }, {
+				onChange: parts => {
+					const pairs = [];
+					mirror.apply(parts, (address, old, now) => pairs.push([address, old, now]));
+					if (isFirst) { isFirst = false; return; }
+					const event = parts.at(-1), cause = parts.find(part => part.cause)?.cause;
+					const commit = commitAt(event.revision, cause?.by, cause?.time ?? Date.now() / 1000);
+					if (cause) Object.assign(commit, { actions: cause.actions, isCaused: true });
+					else commit.merged = event.coalesced;
+					for (const [address, old, now] of pairs) {
+						if (old === undefined) commit.created = { ...commit.created, [address]: now };
+						if (now === undefined) commit.dropped = [...commit.dropped ?? [], address];
+					}
+					this.changes.set(event.revision, changesBetween(pairs));
+					this.onNews(0, 0);
+				}, onError,
+			}),
+		];
+		this.onError(null);
+	}
 }

@@ -8,260 +8,261 @@ import { Feed } from "./feed.js";
 import { VirtualList, moveTo } from "./virtual.js";
 
 export class LogView {
-    #shown = [];
-    #selected = null;
-    #isActive = false;
-    #isStarted = false;
-    #reading = false;
-    #problem = null;
-    #lastAsked = null;
+	#shown = [];
+	#selected = null;
+	#isActive = false;
+	#isStarted = false;
+	#reading = false;
+	#problem = null;
+	#lastAsked = null;
 
-    constructor(app) {
-        this.app = app;
-        this.target = field("log-target", "Store or type", "counter/kitchen", debounce(300, () => this.#restart()));
-        this.by = field("log-by", "By", "uid, user, token, unit", () => this.#refilter());
-        this.action = field("log-action", "Action", "increment", () => this.#refilter());
-        this.pause = h("button", { type: "button", id: "log-pause", "aria-pressed": "false", title: "Pause (p)", on: { click: () => this.togglePause() } }, "Pause");
-        this.counts = h("output", { class: "muted", id: "log-counts" });
-        this.news = h("button", { type: "button", class: "news", hidden: true, on: { click: () => { this.box.scrollTop = 0; this.list.draw(); } } });
-        this.box = h("div", { class: "scroll log-list", role: "grid", tabindex: "0", "aria-label": "Commits, newest first", "aria-colcount": "5", id: "log-list", on: { keydown: event => this.#key(event), click: event => this.#click(event) } });
-        this.head = h("div", { class: "log-head", "aria-hidden": "true" }, ["Revision", "Time", "By", "Actions", "Changes"].map(text => h("span", {}, text)));
-        this.note = h("p", { class: "empty", role: "status" });
-        this.list = new VirtualList(this.box, { count: () => this.#shown.length, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (...range) => this.#drawn(...range), idPrefix: "log-row" });
-        this.side = h("aside", { class: "pane details", hidden: true, "aria-label": "Commit" });
-        this.element = h("div", { class: "log" },
-            h("div", { class: "bar" }, this.target.box, this.by.box, this.action.box, this.pause, this.counts),
-            h("div", { class: "split" }, h("div", { class: "pane main" }, this.head, this.news, this.box, this.note), this.side));
-        this.feed = new Feed(() => app.past(), {
-            onReset: () => this.#reset(), onNews: (added, trimmed) => this.#news(added, trimmed),
-            onOlder: number => this.#older(number), onError: error => this.#say(error),
-        });
-        this.wantChanges = debounce(60, () => this.#readChanges());
-    }
+	constructor(app) {
+		this.app = app;
+		this.target = field("log-target", "Store or type", "counter/kitchen", debounce(300, () => this.#restart()));
+		this.by = field("log-by", "By", "uid, user, token, unit", () => this.#refilter());
+		this.action = field("log-action", "Action", "increment", () => this.#refilter());
+		this.pause = h("button", { type: "button", id: "log-pause", "aria-pressed": "false", title: "Pause (p)", on: { click: () => this.togglePause() } }, "Pause");
+		this.counts = h("output", { class: "muted", id: "log-counts" });
+		this.news = h("button", { type: "button", class: "news", hidden: true, on: { click: () => { this.box.scrollTop = 0; this.list.draw(); } } });
+		this.box = h("div", { class: "scroll log-list", role: "grid", tabindex: "0", "aria-label": "Commits, newest first", "aria-colcount": "5", id: "log-list", on: { keydown: event => this.#key(event), click: event => this.#click(event) } });
+		this.head = h("div", { class: "log-head", "aria-hidden": "true" }, ["Revision", "Time", "By", "Actions", "Changes"].map(text => h("span", {}, text)));
+		this.note = h("p", { class: "empty", role: "status" });
+		this.list = new VirtualList(this.box, { count: () => this.#shown.length, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (...range) => this.#drawn(...range), idPrefix: "log-row" });
+		this.side = h("aside", { class: "pane details", hidden: true, "aria-label": "Commit" });
+		this.element = h("div", { class: "log" },
+			h("div", { class: "bar" }, this.target.box, this.by.box, this.action.box, this.pause, this.counts),
+			h("div", { class: "split" }, h("div", { class: "pane main" }, this.head, this.news, this.box, this.note), this.side));
+		this.feed = new Feed(() => app.past(), {
+			onReset: () => this.#reset(), onNews: (added, trimmed) => this.#news(added, trimmed),
+			onOlder: number => this.#older(number), onError: error => this.#say(error),
+		});
+		this.wantChanges = debounce(60, () => this.#readChanges());
+	}
 
-    // MARK: Showing and leaving
+	// MARK: Showing and leaving
 
-    show(rest) {
-        this.#isActive = true;
-        if (/^\d+$/.test(rest)) this.#showRevision(Number(rest));
-        else if (rest && rest !== this.target.input.value) {
-            this.target.input.value = rest;
-            this.#isStarted = false;
-        }
-        if (!this.#isStarted) this.#restart();
-        else this.#resume();
-        this.list.draw();
-    }
+	show(rest) {
+		this.#isActive = true;
+		if (/^\d+$/.test(rest)) this.#showRevision(Number(rest));
+		else if (rest && rest !== this.target.input.value) {
+			this.target.input.value = rest;
+			this.#isStarted = false;
+		}
+		if (!this.#isStarted) this.#restart();
+		else this.#resume();
+		this.list.draw();
+	}
 
-    hide() {
-        this.#isActive = false;
-        // On another view the log is not read; on return it goes on where it was.
-        this.feed.isPaused = !this.feed.isLiveOnly;
-    }
+	hide() {
+		this.#isActive = false;
+		// On another view the log is not read; on return it goes on where it was.
+		this.feed.isPaused = !this.feed.isLiveOnly;
+	}
 
-    #resume() { this.feed.isPaused = this.pause.getAttribute("aria-pressed") === "true"; }
+	#resume() { this.feed.isPaused = this.pause.getAttribute("aria-pressed") === "true"; }
 
-    #restart() {
-        this.#isStarted = true;
-        this.#problem = null;
-        this.#resume();
-        this.feed.start(this.target.input.value.trim() || undefined);
-    }
+	#restart() {
+		this.#isStarted = true;
+		this.#problem = null;
+		this.#resume();
+		this.feed.start(this.target.input.value.trim() || undefined);
+	}
 
-    /** The bus began a new epoch: what is shown is of another history. */
-    renew() { if (this.#isStarted) this.#restart(); }
+	/** The bus began a new epoch: what is shown is of another history. */
+	renew() { if (this.#isStarted) this.#restart(); }
 
-    togglePause() {
-        const isPaused = this.pause.getAttribute("aria-pressed") !== "true";
-        this.pause.setAttribute("aria-pressed", String(isPaused));
-        setText(this.pause, isPaused ? "Continue" : "Pause");
-        this.#resume();
-        this.list.draw();
-    }
+	togglePause() {
+		const isPaused = this.pause.getAttribute("aria-pressed") !== "true";
+		this.pause.setAttribute("aria-pressed", String(isPaused));
+		setText(this.pause, isPaused ? "Continue" : "Pause");
+		this.#resume();
+		this.list.draw();
+	}
 
-    // MARK: Commits
+	// MARK: Commits
 
-    #matches(commit) {
-        const action = this.action.input.value.trim();
-        return isBy(this.by.input.value.trim(), commit.by) && (action === "" || stepsOf(commit).some(step => step.name === action));
-    }
+	#matches(commit) {
+		const action = this.action.input.value.trim();
+		return isBy(this.by.input.value.trim(), commit.by) && (action === "" || stepsOf(commit).some(step => step.name === action));
+	}
 
-    get #isFiltered() { return this.by.input.value.trim() !== "" || this.action.input.value.trim() !== ""; }
+	get #isFiltered() { return this.by.input.value.trim() !== "" || this.action.input.value.trim() !== ""; }
 
-    #reset() {
-        this.#shown = [];
-        this.box.scrollTop = 0;
-        this.list.draw();
-    }
+	#reset() {
+		this.#shown = [];
+		this.box.scrollTop = 0;
+		this.list.draw();
+	}
 
-    #refilter() {
-        this.#shown = this.#isFiltered ? this.feed.commits.filter(commit => this.#matches(commit)) : this.feed.commits;
-        this.list.draw();
-    }
+	#refilter() {
+		this.#shown = this.#isFiltered ? this.feed.commits.filter(commit => this.#matches(commit)) : this.feed.commits;
+		this.list.draw();
+	}
 
-    #news(added, trimmed) {
-        const news = this.feed.commits.slice(this.feed.commits.length - added);
-        const matching = this.#isFiltered ? news.filter(commit => this.#matches(commit)) : news;
-        if (!this.#isFiltered) this.#shown = this.feed.commits;
-        else if (trimmed > 0) this.#refilter();
-        else this.#shown.push(...matching);
-        // Whoever reads further down keeps the place.
-        const grown = matching.length;
-        if (this.box.scrollTop > 0 && grown > 0) {
-            this.unseen = (this.unseen ?? 0) + grown;
-            this.list.spacer.style.height = `${this.#shown.length * this.list.rowHeight}px`;
-            this.box.scrollTop += grown * this.list.rowHeight;
-        }
-        this.list.draw();
-    }
+	#news(added, trimmed) {
+		const news = this.feed.commits.slice(this.feed.commits.length - added);
+		const matching = this.#isFiltered ? news.filter(commit => this.#matches(commit)) : news;
+		if (!this.#isFiltered) this.#shown = this.feed.commits;
+		else if (trimmed > 0) this.#refilter();
+		else this.#shown.push(...matching);
+		// Whoever reads further down keeps the place.
+		const grown = matching.length;
+		if (this.box.scrollTop > 0 && grown > 0) {
+			this.unseen = (this.unseen ?? 0) + grown;
+			this.list.spacer.style.height = `${this.#shown.length * this.list.rowHeight}px`;
+			this.box.scrollTop += grown * this.list.rowHeight;
+		}
+		this.list.draw();
+	}
 
-    #older() { this.#refilter(); }
+	#older() { this.#refilter(); }
 
-    #say(error) {
-        this.#problem = error;
-        this.list.draw();
-    }
+	#say(error) {
+		this.#problem = error;
+		this.list.draw();
+	}
 
-    // MARK: Drawing
+	// MARK: Drawing
 
-    #fill(element, index) {
-        const commit = this.#shown[this.#shown.length - 1 - index], changes = this.feed.changes.get(commit.revision);
-        setAttribute(element, "aria-rowindex", index + 1);
-        setAttribute(element, "aria-selected", String(commit === this.#selected));
-        if (element.commit === commit && element.changes === changes && element.size === commit.actions.length) return;
-        Object.assign(element, { commit, changes, size: commit.actions.length });
-        const { revision, time, who, actions, what } = element.parts;
-        setText(revision, String(commit.revision));
-        setText(time, commit.time === undefined ? "" : clock(commit.time));
-        time.title = commit.time === undefined ? "" : dateAndTime(commit.time);
-        setText(who, commit.merged ? `${count(commit.merged, "commit")} as one` : safe(whoOf(commit.by)));
-        who.title = safe(byFacts(commit.by));
-        const summary = summaryOf(commit);
-        setText(actions, safe(summary.length > 300 ? summary.slice(0, 300) + "…" : summary));
-        const own = commit.actions.length === 1 ? commit.actions[0].store : undefined;
-        setText(what, changes === undefined ? "" : changes.error ?? safe(changesLine(changes, own)));
-        what.classList.toggle("muted", changes === undefined || !changes.stores?.length);
-    }
+	#fill(element, index) {
+		const commit = this.#shown[this.#shown.length - 1 - index], changes = this.feed.changes.get(commit.revision);
+		setAttribute(element, "aria-rowindex", index + 1);
+		setAttribute(element, "aria-selected", String(commit === this.#selected));
+		if (element.commit === commit && element.changes === changes && element.size === commit.actions.length) return;
+		Object.assign(element, { commit, changes, size: commit.actions.length });
+		const { revision, time, who, actions, what } = element.parts;
+		setText(revision, String(commit.revision));
+		setText(time, commit.time === undefined ? "" : clock(commit.time));
+		time.title = commit.time === undefined ? "" : dateAndTime(commit.time);
+		setText(who, commit.merged ? `${count(commit.merged, "commit")} as one` : safe(whoOf(commit.by)));
+		who.title = safe(byFacts(commit.by));
+		const summary = summaryOf(commit);
+		setText(actions, safe(summary.length > 300 ? summary.slice(0, 300) + "…" : summary));
+		const own = commit.actions.length === 1 ? commit.actions[0].store : undefined;
+		setText(what, changes === undefined ? "" : changes.error ?? safe(changesLine(changes, own)));
+		what.classList.toggle("muted", changes === undefined || !changes.stores?.length);
+	}
 
-    #drawn(first, last) {
-        const total = this.#shown.length;
-        setAttribute(this.box, "aria-rowcount", total);
-        if (this.box.scrollTop < this.list.rowHeight) this.unseen = 0;
-        this.news.hidden = !this.unseen;
-        if (this.unseen) setText(this.news, `${count(this.unseen, "new commit")} ↑`);
-        const isPaused = this.pause.getAttribute("aria-pressed") === "true";
-        setText(this.counts, `${count(total, "commit")}${this.feed.isWhole || this.feed.isLiveOnly ? "" : " loaded"}${isPaused ? ", paused" : ""}`);
-        setText(this.note, this.#problem ? sentence(this.#problem) : this.feed.isLiveOnly ? "This bus keeps no action log: commits are shown as long as this page is open." : "");
-        this.list.activate(this.#selected ? total - 1 - this.#shown.indexOf(this.#selected) : -1);
-        if (last >= total - 5 && this.#isStarted && !this.#problem) this.feed.older();
-        if (!this.feed.isLiveOnly) this.wantChanges();
-    }
+	#drawn(first, last) {
+		const total = this.#shown.length;
+		setAttribute(this.box, "aria-rowcount", total);
+		if (this.box.scrollTop < this.list.rowHeight) this.unseen = 0;
+		this.news.hidden = !this.unseen;
+		if (this.unseen) setText(this.news, `${count(this.unseen, "new commit")} ↑`);
+		const isPaused = this.pause.getAttribute("aria-pressed") === "true";
+		setText(this.counts, `${count(total, "commit")}${this.feed.isWhole || this.feed.isLiveOnly ? "" : " loaded"}${isPaused ? ", paused" : ""}`);
+		setText(this.note, this.#problem ? sentence(this.#problem) : this.feed.isLiveOnly ? "This bus keeps no action log: commits are shown as long as this page is open."
+			: total > 0 || !this.feed.isWhole ? "" : this.feed.commits.length > 0 || this.feed.target ? "No commit matches this filter." : "There are no commits, or none that you may read.");
+		this.list.activate(this.#selected ? total - 1 - this.#shown.indexOf(this.#selected) : -1);
+		if (last >= total - 5 && this.#isStarted && !this.#problem) this.feed.older();
+		if (!this.feed.isLiveOnly) this.wantChanges();
+	}
 
-    /** What the commits on screen changed, oldest first, since a bus replays forwards. */
-    async #readChanges() {
-        if (this.#reading || !this.#isActive) return;
-        this.#reading = true;
-        try {
-            for (;;) {
-                const wanted = [];
-                for (let i = Math.min(this.list.last, this.#shown.length) - 1; i >= this.list.first; i--) {
-                    const commit = this.#shown[this.#shown.length - 1 - i];
-                    if (commit && !this.feed.changes.has(commit.revision)) wanted.push(commit);
-                }
-                if (wanted.length === 0 || !this.#isActive) return;
-                await Promise.all(wanted.slice(-12).map(commit => this.#readOne(commit)));
-                this.list.draw();
-            }
-        } finally {
-            this.#reading = false;
-        }
-    }
+	/** What the commits on screen changed, oldest first, since a bus replays forwards. */
+	async #readChanges() {
+		if (this.#reading || !this.#isActive) return;
+		this.#reading = true;
+		try {
+			for (;;) {
+				const wanted = [];
+				for (let i = Math.min(this.list.last, this.#shown.length) - 1; i >= this.list.first; i--) {
+					const commit = this.#shown[this.#shown.length - 1 - i];
+					if (commit && !this.feed.changes.has(commit.revision)) wanted.push(commit);
+				}
+				if (wanted.length === 0 || !this.#isActive) return;
+				await Promise.all(wanted.slice(-12).map(commit => this.#readOne(commit)));
+				this.list.draw();
+			}
+		} finally {
+			this.#reading = false;
+		}
+	}
 
-    async #readOne(commit) {
-        let changes;
-        try {
-            changes = await readChanges(this.app.past(), commit, this.app.definitions, 50);
-        } catch (error) {
-            changes = { stores: [], error: error.code === "forbidden" ? "not for you to read" : error.message };
-        }
-        this.feed.changes.set(commit.revision, changes);
-    }
+	async #readOne(commit) {
+		let changes;
+		try {
+			changes = await readChanges(this.app.past(), commit, this.app.definitions, 50);
+		} catch (error) {
+			changes = { stores: [], error: error.code === "forbidden" ? "not for you to read" : error.message };
+		}
+		this.feed.changes.set(commit.revision, changes);
+	}
 
-    // MARK: One commit
+	// MARK: One commit
 
-    #select(commit) {
-        this.#selected = commit;
-        this.side.hidden = !commit;
-        this.element.classList.toggle("has-details", commit !== null);
-        if (commit) this.#showCommit(commit);
-        this.list.draw();
-    }
+	#select(commit) {
+		this.#selected = commit;
+		this.side.hidden = !commit;
+		this.element.classList.toggle("has-details", commit !== null);
+		if (commit) this.#showCommit(commit);
+		this.list.draw();
+	}
 
-    async #showRevision(revision) {
-        try {
-            const reply = await this.app.past().request({ op: "history", since: revision - 1, until: revision, limit: 1 });
-            if (reply.commits.length === 0) return;
-            const known = this.#shown.find(commit => commit.revision === revision);
-            this.#select(known ?? reply.commits[0]);
-        } catch (error) {
-            this.#say(error);
-        }
-    }
+	async #showRevision(revision) {
+		try {
+			const reply = await this.app.past().request({ op: "history", since: revision - 1, until: revision, limit: 1 });
+			if (reply.commits.length === 0) return;
+			const known = this.#shown.find(commit => commit.revision === revision);
+			this.#select(known ?? reply.commits[0]);
+		} catch (error) {
+			this.#say(error);
+		}
+	}
 
-    async #showCommit(commit) {
-        const changes = h("div", { "aria-live": "polite" }, h("p", { class: "muted" }, "Reading the states around it…"));
-        const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close details", on: { click: () => { this.#select(null); this.box.focus(); } } }, "✕");
-        replace(this.side, h("div", { class: "details-head" }, h("h3", {}, `Revision ${commit.revision}`), close),
-            h("div", { class: "details-body" },
-                h("dl", { class: "facts" }, fact("Time", commit.time === undefined ? "" : dateAndTime(commit.time)), fact("By", foreign(byFacts(commit.by))), commit.key && fact("Key", foreign(commit.key))),
-                h("h4", {}, "Actions"), steps(commit),
-                h("h4", {}, "Changes"), changes,
-                !this.feed.isLiveOnly && h("p", { class: "links" }, commit.revision > 1 && h("a", { href: `#time/${commit.revision - 1}` }, "All stores before it"), h("a", { href: `#time/${commit.revision}` }, "All stores after it"))));
-        try {
-            const result = this.feed.isLiveOnly ? this.feed.changes.get(commit.revision) ?? { stores: [] } : await readChanges(this.app.past(), commit, this.app.definitions, 1000);
-            if (this.#selected === commit) replace(changes, differenceList(result.stores, { isCut: result.isCut, empty: "It changed nothing.", onStore: address => this.app.go(`stores/${address}`) }),
-                result.stores.length > 0 && h("details", {}, h("summary", {}, "States around it"), result.stores.slice(0, 20).map(one => [h("h4", {}, foreign(one.address)), around("Before", one.old), around("After", one.new)])));
-        } catch (error) {
-            if (this.#selected === commit) replace(changes, note(sentence(error), "error"));
-        }
-    }
+	async #showCommit(commit) {
+		const changes = h("div", { "aria-live": "polite" }, h("p", { class: "muted" }, "Reading the states around it…"));
+		const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close details", on: { click: () => { this.#select(null); this.box.focus(); } } }, "✕");
+		replace(this.side, h("div", { class: "details-head" }, h("h3", {}, `Revision ${commit.revision}`), close),
+			h("div", { class: "details-body" },
+				h("dl", { class: "facts" }, fact("Time", commit.time === undefined ? "" : dateAndTime(commit.time)), fact("By", foreign(byFacts(commit.by))), commit.key && fact("Key", foreign(commit.key))),
+				h("h4", {}, "Actions"), steps(commit),
+				h("h4", {}, "Changes"), changes,
+				!this.feed.isLiveOnly && h("p", { class: "links" }, commit.revision > 1 && h("a", { href: `#time/${commit.revision - 1}` }, "All stores before it"), h("a", { href: `#time/${commit.revision}` }, "All stores after it"))));
+		try {
+			const result = this.feed.isLiveOnly ? this.feed.changes.get(commit.revision) ?? { stores: [] } : await readChanges(this.app.past(), commit, this.app.definitions, 1000);
+			if (this.#selected === commit) replace(changes, differenceList(result.stores, { isCut: result.isCut, empty: "It changed nothing.", onStore: address => this.app.go(`stores/${address}`) }),
+				result.stores.length > 0 && h("details", {}, h("summary", {}, "States around it"), result.stores.slice(0, 20).map(one => [h("h4", {}, foreign(one.address)), around("Before", one.old), around("After", one.new)])));
+		} catch (error) {
+			if (this.#selected === commit) replace(changes, note(sentence(error), "error"));
+		}
+	}
 
-    #click(event) {
-        const place = this.list.indexOf(event.target);
-        if (place >= 0 && place < this.#shown.length) this.#select(this.#shown[this.#shown.length - 1 - place]);
-    }
+	#click(event) {
+		const place = this.list.indexOf(event.target);
+		if (place >= 0 && place < this.#shown.length) this.#select(this.#shown[this.#shown.length - 1 - place]);
+	}
 
-    #key(event) {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        const total = this.#shown.length;
-        if (event.key === "Escape" && this.#selected) return this.#select(null);
-        const current = this.#selected ? total - 1 - this.#shown.indexOf(this.#selected) : -1;
-        const next = moveTo(event.key, current, this.list, total);
-        if (next === null || total === 0) return;
-        event.preventDefault();
-        this.#select(this.#shown[total - 1 - Math.max(0, next)]);
-        this.list.reveal(Math.max(0, next));
-    }
+	#key(event) {
+		if (event.ctrlKey || event.metaKey || event.altKey) return;
+		const total = this.#shown.length;
+		if (event.key === "Escape" && this.#selected) return this.#select(null);
+		const current = this.#selected ? total - 1 - this.#shown.indexOf(this.#selected) : -1;
+		const next = moveTo(event.key, current, this.list, total);
+		if (next === null || total === 0) return;
+		event.preventDefault();
+		this.#select(this.#shown[total - 1 - Math.max(0, next)]);
+		this.list.reveal(Math.max(0, next));
+	}
 }
 
 const around = (label, state) => h("div", { class: "around" }, h("span", { class: "muted" }, label), " ", state === undefined ? "no store" : longText(encode(state)));
 
 const steps = commit => {
-    const all = stepsOf(commit);
-    if (all.length === 0) return h("p", { class: "muted" }, "None.");
-    return h("ol", { class: "steps" }, all.slice(0, 50).map(step => h("li", {}, foreign(step.target), " ", h("strong", {}, foreign(step.name)), " ", step.detail && longText(step.detail))),
-        all.length > 50 && h("li", { class: "muted" }, `${count(all.length - 50)} more`));
+	const all = stepsOf(commit);
+	if (all.length === 0) return h("p", { class: "muted" }, "None.");
+	return h("ol", { class: "steps" }, all.slice(0, 50).map(step => h("li", {}, foreign(step.target), " ", h("strong", {}, foreign(step.name)), " ", step.detail && longText(step.detail))),
+		all.length > 50 && h("li", { class: "muted" }, `${count(all.length - 50)} more`));
 };
 
 function field(id, label, placeholder, input) {
-    const element = h("input", { type: "search", id, placeholder, spellcheck: "false", autocomplete: "off", on: { input } });
-    return { input: element, box: h("div", { class: "field" }, h("label", { for: id }, label), element) };
+	const element = h("input", { type: "search", id, placeholder, spellcheck: "false", autocomplete: "off", on: { input } });
+	return { input: element, box: h("div", { class: "field" }, h("label", { for: id }, label), element) };
 }
 
 function makeRow() {
-    const cell = name => h("bdi", { class: name, role: "gridcell" });
-    const parts = { revision: cell("revision"), time: cell("time"), who: cell("who"), actions: cell("actions-cell"), what: cell("what") };
-    const row = h("div", { class: "row log-row", role: "row" }, Object.values(parts));
-    row.parts = parts;
-    return row;
+	const cell = name => h("bdi", { class: name, role: "gridcell" });
+	const parts = { revision: cell("revision"), time: cell("time"), who: cell("who"), actions: cell("actions-cell"), what: cell("what") };
+	const row = h("div", { class: "row log-row", role: "row" }, Object.values(parts));
+	row.parts = parts;
+	return row;
 }

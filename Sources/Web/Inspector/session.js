@@ -5,71 +5,71 @@ import { h, replace, setText } from "./dom.js";
 const tokenKey = "fluxbus-token";
 
 export class Session {
-    signIn = "link";
-    signedIn = false;
-    bus = "";
-    token = sessionStorage.getItem(tokenKey);
+	signIn = "link";
+	signedIn = false;
+	bus = "";
+	token = sessionStorage.getItem(tokenKey);
 
-    /** Asks fluxbus-web how to sign in, and uses the token of the address if there is one. Throws where it can't be reached. */
-    async begin() {
-        const match = /^#token=(.+)$/.exec(location.hash);
-        if (match) {
-            history.replaceState(null, "", location.pathname);
-            const problem = await this.redeem(decodeURIComponent(match[1]));
-            this.problem = problem;
-        }
-        await this.look();
-    }
+	/** Asks fluxbus-web how to sign in, and uses the token of the address if there is one. Throws where it can't be reached. */
+	async begin() {
+		const match = /^#token=(.+)$/.exec(location.hash);
+		if (match) {
+			history.replaceState(null, "", location.pathname);
+			const problem = await this.redeem(decodeURIComponent(match[1]));
+			this.problem = problem;
+		}
+		await this.look();
+	}
 
-    async look() {
-        const reply = await fetch("/session", { cache: "no-store" });
-        if (!reply.ok) throw new Error(`fluxbus-web answers ${reply.status}.`);
-        Object.assign(this, await reply.json());
-    }
+	async look() {
+		const reply = await fetch("/session", { cache: "no-store" });
+		if (!reply.ok) throw new Error(`fluxbus-web answers ${reply.status}.`);
+		Object.assign(this, await reply.json());
+	}
 
-    /** Sends the token of a link; gives a sentence when it is refused. */
-    async redeem(token) {
-        const reply = await fetch("/session", { method: "POST", body: token });
-        return reply.ok ? null : await reply.text();
-    }
+	/** Sends the token of a link; gives a sentence when it is refused. */
+	async redeem(token) {
+		const reply = await fetch("/session", { method: "POST", body: token });
+		return reply.ok ? null : await reply.text();
+	}
 
-    setToken(token) {
-        this.token = token;
-        if (token) sessionStorage.setItem(tokenKey, token);
-        else sessionStorage.removeItem(tokenKey);
-    }
+	setToken(token) {
+		this.token = token;
+		if (token) sessionStorage.setItem(tokenKey, token);
+		else sessionStorage.removeItem(tokenKey);
+	}
 
-    async end() {
-        this.setToken(null);
-        if (this.signIn === "link") await fetch("/session", { method: "DELETE" }).catch(() => {});
-    }
+	async end() {
+		this.setToken(null);
+		if (this.signIn === "link") await fetch("/session", { method: "DELETE" }).catch(() => {});
+	}
 
-    get isReady() { return this.signIn === "token" ? this.token !== null : this.signedIn; }
+	get isReady() { return this.signIn === "token" ? this.token !== null : this.signedIn; }
 
-    greeting() { return { client: "inspector", ...this.signIn === "token" && { token: this.token } }; }
+	greeting() { return { client: "inspector", ...this.signIn === "token" && { token: this.token } }; }
 
-    /** Shows the form in `box` until somebody has signed in. */
-    ask(box, problem, done) {
-        const isToken = this.signIn === "token";
-        const input = h("input", { type: "password", id: "sign-in", autocomplete: isToken ? "current-password" : "off", required: true, spellcheck: "false" });
-        const answer = h("p", { class: "error", role: "alert" }, problem ?? "");
-        const form = h("form", { class: "sign-in pane", on: { submit: async event => {
-            event.preventDefault();
-            const text = input.value.trim();
-            if (isToken) {
-                this.setToken(text);
-                return done();
-            }
-            const refusal = await this.redeem(text.replace(/^.*#token=/, "")).catch(() => "fluxbus-web can’t be reached; is it running?");
-            if (refusal) return setText(answer, refusal);
-            this.signedIn = true;
-            done();
-        } } },
-        h("h1", {}, "Sign in"),
-        h("p", {}, isToken ? "This bus asks for a token. It is kept in this tab only." : "Open the link that “fluxbus web” printed, or paste it here. A link works once."),
-        h("div", { class: "form-field" }, h("label", { for: "sign-in" }, isToken ? "Token" : "Link"), input),
-        answer, h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Sign in")));
-        replace(box, form);
-        input.focus();
-    }
+	/** Shows the form in `box` until somebody has signed in. */
+	ask(box, problem, done) {
+		const isToken = this.signIn === "token";
+		const input = h("input", { type: "password", id: "sign-in", autocomplete: isToken ? "current-password" : "off", required: true, spellcheck: "false" });
+		const answer = h("p", { class: "error", role: "alert" }, problem ?? "");
+		const form = h("form", { class: "sign-in pane", on: { submit: async event => {
+			event.preventDefault();
+			const text = input.value.trim();
+			if (isToken) {
+				this.setToken(text);
+				return done();
+			}
+			const refusal = await this.redeem(text.replace(/^.*#token=/, "")).catch(() => "fluxbus-web can’t be reached; is it running?");
+			if (refusal) return setText(answer, refusal);
+			this.signedIn = true;
+			done();
+		} } },
+		h("h1", {}, "Sign in"),
+		h("p", {}, isToken ? "This bus asks for a token. It is kept in this tab only." : "Open the link that “fluxbus web” printed, or paste it here. A link works once."),
+		h("div", { class: "form-field" }, h("label", { for: "sign-in" }, isToken ? "Token" : "Link"), input),
+		answer, h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Sign in")));
+		replace(box, form);
+		input.focus();
+	}
 }

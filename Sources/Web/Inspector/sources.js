@@ -10,197 +10,197 @@ const nothing = ["/~1"];
 
 /** The addresses, sorted within their types. */
 export class Index {
-    types = new Map();
-    size = 0;
-    #sorted = new Map();
-    #cost = 0;
-    #sortedAt = 0;
+	types = new Map();
+	size = 0;
+	#sorted = new Map();
+	#cost = 0;
+	#sortedAt = 0;
 
-    clear() {
-        this.types.clear();
-        this.#sorted.clear();
-        this.size = 0;
-    }
+	clear() {
+		this.types.clear();
+		this.#sorted.clear();
+		this.size = 0;
+	}
 
-    add(address) {
-        const type = address.slice(0, address.indexOf("/"));
-        let names = this.types.get(type);
-        if (!names) this.types.set(type, names = new Set());
-        if (names.has(address)) return;
-        names.add(address);
-        this.size++;
-        this.#spoil(type);
-    }
+	add(address) {
+		const type = address.slice(0, address.indexOf("/"));
+		let names = this.types.get(type);
+		if (!names) this.types.set(type, names = new Set());
+		if (names.has(address)) return;
+		names.add(address);
+		this.size++;
+		this.#spoil(type);
+	}
 
-    delete(address) {
-        const type = address.slice(0, address.indexOf("/"));
-        const names = this.types.get(type);
-        if (!names?.delete(address)) return;
-        this.size--;
-        if (names.size === 0) this.types.delete(type);
-        this.#spoil(type);
-    }
+	delete(address) {
+		const type = address.slice(0, address.indexOf("/"));
+		const names = this.types.get(type);
+		if (!names?.delete(address)) return;
+		this.size--;
+		if (names.size === 0) this.types.delete(type);
+		this.#spoil(type);
+	}
 
-    has(address) { return this.types.get(address.slice(0, address.indexOf("/")))?.has(address) ?? false; }
+	has(address) { return this.types.get(address.slice(0, address.indexOf("/")))?.has(address) ?? false; }
 
-    #spoil(type) {
-        const entry = this.#sorted.get(type);
-        if (entry) entry.isStale = true;
-    }
+	#spoil(type) {
+		const entry = this.#sorted.get(type);
+		if (entry) entry.isStale = true;
+	}
 
-    get names() { return [...this.types.keys()].sort(byBytes); }
+	get names() { return [...this.types.keys()].sort(byBytes); }
 
-    /** The addresses of a type in order. Where sorting takes long it is done at most a tenth of the time. */
-    sorted(type) {
-        const entry = this.#sorted.get(type), now = performance.now();
-        if (entry && (!entry.isStale || now < this.#sortedAt + 10 * this.#cost)) return entry.list;
-        const list = [...this.types.get(type) ?? []].sort(byBytes);
-        this.#sorted.set(type, { list, isStale: false });
-        this.#sortedAt = performance.now();
-        this.#cost = this.#sortedAt - now;
-        return list;
-    }
+	/** The addresses of a type in order. Where sorting takes long it is done at most a tenth of the time. */
+	sorted(type) {
+		const entry = this.#sorted.get(type), now = performance.now();
+		if (entry && (!entry.isStale || now < this.#sortedAt + 10 * this.#cost)) return entry.list;
+		const list = [...this.types.get(type) ?? []].sort(byBytes);
+		this.#sorted.set(type, { list, isStale: false });
+		this.#sortedAt = performance.now();
+		this.#cost = this.#sortedAt - now;
+		return list;
+	}
 }
 
 /** The bus as it is: one subscription to the addresses, and one to each store that is looked at. */
 export class LiveSource {
-    index = new Index();
-    trends = new Trends();
-    isReady = false;
-    revision = 0;
-    #mirror = new Mirror();
-    #watched = new Map();
-    #clock = 0;
+	index = new Index();
+	trends = new Trends();
+	isReady = false;
+	revision = 0;
+	#mirror = new Mirror();
+	#watched = new Map();
+	#clock = 0;
 
-    /** How many stores stay subscribed after they went off the screen. */
-    static spare = 120;
+	/** How many stores stay subscribed after they went off the screen. */
+	static spare = 120;
 
-    constructor(bus, { onIndex, onState, onRevision, onError }) {
-        Object.assign(this, { bus, onIndex, onState, onRevision, onError });
-        bus.subscribe({ match: "*/*", select: nothing }, {
-            onChange: parts => this.#take(parts),
-            onRevision: revision => this.#see(revision),
-            onError: error => onError(error),
-        });
-    }
+	constructor(bus, { onIndex, onState, onRevision, onError }) {
+		Object.assign(this, { bus, onIndex, onState, onRevision, onError });
+		bus.subscribe({ match: "*/*", select: nothing }, {
+			onChange: parts => this.#take(parts),
+			onRevision: revision => this.#see(revision),
+			onError: error => onError(error),
+		});
+	}
 
-    state(address) { return this.#mirror.states.get(address); }
+	state(address) { return this.#mirror.states.get(address); }
 
-    #see(revision) {
-        if (revision <= this.revision) return;
-        this.revision = revision;
-        this.onRevision();
-    }
+	#see(revision) {
+		if (revision <= this.revision) return;
+		this.revision = revision;
+		this.onRevision();
+	}
 
-    #take(parts) {
-        for (const part of parts) {
-            if (part.reset) this.index.clear();
-            for (const address of Object.keys(part.states ?? {})) this.index.add(address);
-            for (const address of part.dropped ?? []) this.index.delete(address);
-        }
-        this.isReady = true;
-        this.onIndex();
-    }
+	#take(parts) {
+		for (const part of parts) {
+			if (part.reset) this.index.clear();
+			for (const address of Object.keys(part.states ?? {})) this.index.add(address);
+			for (const address of part.dropped ?? []) this.index.delete(address);
+		}
+		this.isReady = true;
+		this.onIndex();
+	}
 
-    /** These are on screen. */
-    want(addresses) {
-        this.#clock++;
-        for (const address of addresses) {
-            const entry = this.#watched.get(address);
-            if (entry) entry.wanted = this.#clock;
-            else this.#watch(address);
-        }
-        const excess = this.#watched.size - addresses.length - LiveSource.spare;
-        if (excess <= 0) return;
-        const idle = [...this.#watched].filter(([, entry]) => entry.wanted < this.#clock).sort((a, b) => a[1].wanted - b[1].wanted);
-        for (const [address, entry] of idle.slice(0, excess)) {
-            entry.subscription.close();
-            this.#watched.delete(address);
-            this.#mirror.states.delete(address);
-            this.trends.forget(address);
-        }
-    }
+	/** These are on screen. */
+	want(addresses) {
+		this.#clock++;
+		for (const address of addresses) {
+			const entry = this.#watched.get(address);
+			if (entry) entry.wanted = this.#clock;
+			else this.#watch(address);
+		}
+		const excess = this.#watched.size - addresses.length - LiveSource.spare;
+		if (excess <= 0) return;
+		const idle = [...this.#watched].filter(([, entry]) => entry.wanted < this.#clock).sort((a, b) => a[1].wanted - b[1].wanted);
+		for (const [address, entry] of idle.slice(0, excess)) {
+			entry.subscription.close();
+			this.#watched.delete(address);
+			this.#mirror.states.delete(address);
+			this.trends.forget(address);
+		}
+	}
 
-    #watch(address) {
-        const entry = { wanted: this.#clock };
-        this.#watched.set(address, entry);
-        const mirror = new Mirror();
-        entry.subscription = this.bus.subscribe({ store: address }, {
-            onChange: parts => {
-                mirror.apply(parts);
-                const old = this.#mirror.states.get(address), state = mirror.states.get(address);
-                if (state === undefined) this.#mirror.states.delete(address);
-                else this.#mirror.states.set(address, state);
-                this.trends.record(address, state);
-                this.onState(address, old, state);
-            },
-            onRevision: revision => this.#see(revision),
-            onError: () => this.#watched.delete(address),
-        });
-    }
+	#watch(address) {
+		const entry = { wanted: this.#clock };
+		this.#watched.set(address, entry);
+		const mirror = new Mirror();
+		entry.subscription = this.bus.subscribe({ store: address }, {
+			onChange: parts => {
+				mirror.apply(parts);
+				const old = this.#mirror.states.get(address), state = mirror.states.get(address);
+				if (state === undefined) this.#mirror.states.delete(address);
+				else this.#mirror.states.set(address, state);
+				this.trends.record(address, state);
+				this.onState(address, old, state);
+			},
+			onRevision: revision => this.#see(revision),
+			onError: () => this.#watched.delete(address),
+		});
+	}
 }
 
 /** The bus as it was. States are read as they are looked at; what was asked for another revision is forgotten. */
 export class PastSource {
-    index = new Index();
-    trends = null;
-    isReady = false;
-    revision = null;
-    #states = new Map();
-    #asked = new Set();
-    #generation = 0;
+	index = new Index();
+	trends = null;
+	isReady = false;
+	revision = null;
+	#states = new Map();
+	#asked = new Set();
+	#generation = 0;
 
-    constructor(getBus, { onIndex, onState, onError }) {
-        Object.assign(this, { getBus, onIndex, onState, onError });
-    }
+	constructor(getBus, { onIndex, onState, onError }) {
+		Object.assign(this, { getBus, onIndex, onState, onError });
+	}
 
-    get bus() { return this.getBus(); }
+	get bus() { return this.getBus(); }
 
-    state(address) { return this.#states.get(address); }
+	state(address) { return this.#states.get(address); }
 
-    /** Goes to a revision. The stores stay as they were until those of then are known. */
-    async go(revision) {
-        if (revision === this.revision) return;
-        const generation = ++this.#generation;
-        this.revision = revision;
-        this.#asked.clear();
-        this.isStale = true;
-        const index = new Index();
-        try {
-            let after;
-            do {
-                const reply = await this.bus.request({ op: "get", match: "*/*", select: nothing, revision, limit: 1000, ...after && { after } });
-                if (generation !== this.#generation) return;
-                for (const address of Object.keys(reply.states)) index.add(address);
-                after = reply.next;
-            } while (after);
-        } catch (error) {
-            if (generation === this.#generation) this.onError(error);
-            return;
-        }
-        this.index = index;
-        this.isStale = false;
-        for (const address of this.#states.keys()) if (!index.has(address)) this.#states.delete(address);
-        this.isReady = true;
-        this.onIndex();
-    }
+	/** Goes to a revision. The stores stay as they were until those of then are known. */
+	async go(revision) {
+		if (revision === this.revision) return;
+		const generation = ++this.#generation;
+		this.revision = revision;
+		this.#asked.clear();
+		this.isStale = true;
+		const index = new Index();
+		try {
+			let after;
+			do {
+				const reply = await this.bus.request({ op: "get", match: "*/*", select: nothing, revision, limit: 1000, ...after && { after } });
+				if (generation !== this.#generation) return;
+				for (const address of Object.keys(reply.states)) index.add(address);
+				after = reply.next;
+			} while (after);
+		} catch (error) {
+			if (generation === this.#generation) this.onError(error);
+			return;
+		}
+		this.index = index;
+		this.isStale = false;
+		for (const address of this.#states.keys()) if (!index.has(address)) this.#states.delete(address);
+		this.isReady = true;
+		this.onIndex();
+	}
 
-    want(addresses) {
-        // Addresses of another moment need not be there.
-        if (this.isStale || this.revision === null) return;
-        const generation = this.#generation, revision = this.revision;
-        if (this.#states.size > 2000) for (const address of this.#states.keys()) if (!addresses.includes(address)) this.#states.delete(address);
-        for (const address of addresses) {
-            if (this.#asked.has(address)) continue;
-            this.#asked.add(address);
-            this.bus.request({ op: "get", store: address, revision }).then(reply => {
-                if (generation !== this.#generation) return;
-                const old = this.#states.get(address);
-                this.#states.set(address, reply.states[address]);
-                this.onState(address, old, reply.states[address]);
-            }, error => {
-                if (generation === this.#generation && error.code !== "unknown_store") this.onError(error);
-            });
-        }
-    }
+	want(addresses) {
+		// Addresses of another moment need not be there.
+		if (this.isStale || this.revision === null) return;
+		const generation = this.#generation, revision = this.revision;
+		if (this.#states.size > 2000) for (const address of this.#states.keys()) if (!addresses.includes(address)) this.#states.delete(address);
+		for (const address of addresses) {
+			if (this.#asked.has(address)) continue;
+			this.#asked.add(address);
+			this.bus.request({ op: "get", store: address, revision }).then(reply => {
+				if (generation !== this.#generation) return;
+				const old = this.#states.get(address);
+				this.#states.set(address, reply.states[address]);
+				this.onState(address, old, reply.states[address]);
+			}, error => {
+				if (generation === this.#generation && error.code !== "unknown_store") this.onError(error);
+			});
+		}
+	}
 }

@@ -9,279 +9,279 @@ import { differences, globTest } from "./json.js";
 import { PastSource } from "./sources.js";
 
 export class TimeView {
-    #oldest = null;
-    #newest = 0;
-    #span = null;
-    #revision = null;
-    #wanted = null;
-    #isGoing = false;
-    #timer = 0;
-    #marks = { A: null, B: null };
-    #reveal = null;
+	#oldest = null;
+	#newest = 0;
+	#span = null;
+	#revision = null;
+	#wanted = null;
+	#isGoing = false;
+	#timer = 0;
+	#marks = { A: null, B: null };
+	#reveal = null;
 
-    constructor(app) {
-        this.app = app;
-        this.slider = h("input", { type: "range", id: "time-slider", min: "0", max: "0", step: "1", on: { input: () => this.#slide() } });
-        this.scale = h("select", { id: "time-scale", on: { change: () => this.#rescale() } }, h("option", { value: "revision" }, "by revision"), h("option", { value: "time" }, "by time"));
-        this.number = h("input", { type: "number", id: "time-revision", min: "0", step: "1", on: { change: () => this.goTo(Number(this.number.value)) } });
-        this.clock = h("input", { type: "datetime-local", id: "time-clock", step: "0.001", on: { change: () => this.#goToTime(new Date(this.clock.value).getTime() / 1000) } });
-        this.moment = h("p", { class: "moment", id: "time-moment", role: "status" });
-        this.markButtons = { A: this.#markButton("A"), B: this.#markButton("B") };
-        this.compareButton = h("button", { type: "button", id: "time-compare", disabled: true, on: { click: () => this.#compare() } }, "Compare A and B");
-        this.result = h("section", { class: "comparison", hidden: true, "aria-live": "polite", "aria-label": "Comparison" });
-        this.explorer = new Explorer(app, "time", callbacks => new PastSource(() => app.past(), {
-            ...callbacks, onError: error => this.explorer.fail(sentence(error)),
-            onIndex: () => { callbacks.onIndex(); this.#arrived(); },
-        }));
-        const step = (label, name, by) => h("button", { type: "button", "aria-label": name, title: name, on: { click: () => this.step(by) } }, label);
-        this.controls = h("div", { class: "time-controls" },
-            h("div", { class: "bar slider-bar" }, step("⏮", "Oldest revision", -Infinity), step("−1", "One revision earlier ([)", -1),
-                h("label", { for: "time-slider", class: "hidden" }, "Moment"), this.slider, step("+1", "One revision later (])", 1), step("⏭", "Newest revision", Infinity)),
-            h("div", { class: "bar" },
-                h("div", { class: "field" }, h("label", { for: "time-scale" }, "Slide"), this.scale), h("div", { class: "field" }, h("label", { for: "time-revision" }, "Revision"), this.number),
-                h("div", { class: "field" }, h("label", { for: "time-clock" }, "Time"), this.clock), this.markButtons.A, this.markButtons.B, this.compareButton),
-            this.moment);
-        this.problem = h("p", { class: "empty", role: "status", hidden: true });
-        this.element = h("div", { class: "time" }, this.controls, this.result, this.explorer.element, this.problem);
-    }
+	constructor(app) {
+		this.app = app;
+		this.slider = h("input", { type: "range", id: "time-slider", min: "0", max: "0", step: "1", on: { input: () => this.#slide() } });
+		this.scale = h("select", { id: "time-scale", on: { change: () => this.#rescale() } }, h("option", { value: "revision" }, "by revision"), h("option", { value: "time" }, "by time"));
+		this.number = h("input", { type: "number", id: "time-revision", min: "0", step: "1", on: { change: () => this.goTo(Number(this.number.value)) } });
+		this.clock = h("input", { type: "datetime-local", id: "time-clock", step: "0.001", on: { change: () => this.#goToTime(new Date(this.clock.value).getTime() / 1000) } });
+		this.moment = h("p", { class: "moment", id: "time-moment", role: "status" });
+		this.markButtons = { A: this.#markButton("A"), B: this.#markButton("B") };
+		this.compareButton = h("button", { type: "button", id: "time-compare", disabled: true, on: { click: () => this.#compare() } }, "Compare A and B");
+		this.result = h("section", { class: "comparison", hidden: true, "aria-live": "polite", "aria-label": "Comparison" });
+		this.explorer = new Explorer(app, "time", callbacks => new PastSource(() => app.past(), {
+			...callbacks, onError: error => this.explorer.fail(sentence(error)),
+			onIndex: () => { callbacks.onIndex(); this.#arrived(); },
+		}));
+		const step = (label, name, by) => h("button", { type: "button", "aria-label": name, title: name, on: { click: () => this.step(by) } }, label);
+		this.controls = h("div", { class: "time-controls" },
+			h("div", { class: "bar slider-bar" }, step("«", "Oldest revision", -Infinity), step("‹", "One revision earlier ([)", -1),
+				h("label", { for: "time-slider", class: "hidden" }, "Moment"), this.slider, step("›", "One revision later (])", 1), step("»", "Newest revision", Infinity)),
+			h("div", { class: "bar" },
+				h("div", { class: "field" }, h("label", { for: "time-scale" }, "Slide"), this.scale), h("div", { class: "field" }, h("label", { for: "time-revision" }, "Revision"), this.number),
+				h("div", { class: "field" }, h("label", { for: "time-clock" }, "Time"), this.clock), this.markButtons.A, this.markButtons.B, this.compareButton),
+			this.moment);
+		this.problem = h("p", { class: "empty", role: "status", hidden: true });
+		this.element = h("div", { class: "time" }, this.controls, this.result, this.explorer.element, this.problem);
+	}
 
-    #markButton(name) {
-        return h("button", { type: "button", "aria-pressed": "false", on: { click: () => {
-            this.#marks[name] = this.#marks[name] === this.#revision ? null : this.#revision;
-            this.#sayMarks();
-        } } }, `Mark ${name}`);
-    }
+	#markButton(name) {
+		return h("button", { type: "button", "aria-pressed": "false", on: { click: () => {
+			this.#marks[name] = this.#marks[name] === this.#revision ? null : this.#revision;
+			this.#sayMarks();
+		} } }, `Mark ${name}`);
+	}
 
-    #sayMarks() {
-        for (const name of ["A", "B"]) {
-            const mark = this.#marks[name];
-            setText(this.markButtons[name], mark === null ? `Mark ${name}` : `${name}: ${mark}`);
-            this.markButtons[name].setAttribute("aria-pressed", String(mark !== null));
-        }
-        this.compareButton.disabled = this.#marks.A === null || this.#marks.B === null;
-    }
+	#sayMarks() {
+		for (const name of ["A", "B"]) {
+			const mark = this.#marks[name];
+			setText(this.markButtons[name], mark === null ? `Mark ${name}` : `${name}: ${mark}`);
+			this.markButtons[name].setAttribute("aria-pressed", String(mark !== null));
+		}
+		this.compareButton.disabled = this.#marks.A === null || this.#marks.B === null;
+	}
 
-    // MARK: Showing and leaving
+	// MARK: Showing and leaving
 
-    async show(rest) {
-        if (rest.includes("/")) this.#reveal = rest;
-        try {
-            await this.#measure();
-        } catch (error) {
-            return this.#fail(error);
-        }
-        this.controls.hidden = this.explorer.element.hidden = false;
-        this.problem.hidden = true;
-        if (/^\d+$/.test(rest)) this.goTo(Number(rest));
-        else if (this.#revision === null) this.goTo(this.#newest);
-        else this.#arrived();
-        clearInterval(this.#timer);
-        this.#timer = setInterval(() => this.#measure().catch(() => {}), 1000);
-    }
+	async show(rest) {
+		if (rest.includes("/")) this.#reveal = rest;
+		try {
+			await this.#measure();
+		} catch (error) {
+			return this.#fail(error);
+		}
+		this.controls.hidden = this.explorer.element.hidden = false;
+		this.problem.hidden = true;
+		if (/^\d+$/.test(rest)) this.goTo(Number(rest));
+		else if (this.#revision === null) this.goTo(this.#newest);
+		else this.#arrived();
+		clearInterval(this.#timer);
+		this.#timer = setInterval(() => this.#measure().catch(() => {}), 1000);
+	}
 
-    hide() { clearInterval(this.#timer); }
+	hide() { clearInterval(this.#timer); }
 
-    renew() {
-        this.#oldest = null;
-        this.#revision = null;
-        this.#span = null;
-        this.#marks = { A: null, B: null };
-        this.#sayMarks();
-        if (this.app.view === "time") this.show("");
-    }
+	renew() {
+		this.#oldest = null;
+		this.#revision = null;
+		this.#span = null;
+		this.#marks = { A: null, B: null };
+		this.#sayMarks();
+		if (this.app.view === "time") this.show("");
+	}
 
-    #fail(error) {
-        this.controls.hidden = this.explorer.element.hidden = true;
-        this.problem.hidden = false;
-        setText(this.problem, error.code === "unavailable" ? "This bus keeps no action log, so there is no past to show. A line log: in its configuration makes one." : sentence(error));
-    }
+	#fail(error) {
+		this.controls.hidden = this.explorer.element.hidden = true;
+		this.problem.hidden = false;
+		setText(this.problem, error.code === "unavailable" ? "This bus keeps no action log, so there is no past to show. A line log: in its configuration makes one." : sentence(error));
+	}
 
-    /** Where history begins and ends. */
-    async #measure() {
-        const bus = this.app.past();
-        const newest = (await bus.request({ op: "sync" })).revision;
-        if (this.#oldest === null) {
-            const reply = await bus.request({ op: "history", since: 0, limit: 1 }).catch(error => {
-                if (error.code !== "conflict" || error.oldest === undefined) throw error;
-                return { oldest: error.oldest };
-            });
-            this.#oldest = reply.oldest ?? 0;
-        }
-        if (newest === this.#newest && this.slider.max !== "0") return;
-        this.#newest = newest;
-        if (this.scale.value === "revision") this.#showRange(this.#oldest, newest);
-        else this.slider.max = this.#span.until = Math.max(this.#span.until, Date.now() / 1000);
-        this.number.max = newest;
-        this.#sayMoment();
-    }
+	/** Where history begins and ends. */
+	async #measure() {
+		const bus = this.app.past();
+		const newest = (await bus.request({ op: "sync" })).revision;
+		if (this.#oldest === null) {
+			const reply = await bus.request({ op: "history", since: 0, limit: 1 }).catch(error => {
+				if (error.code !== "conflict" || error.oldest === undefined) throw error;
+				return { oldest: error.oldest };
+			});
+			this.#oldest = reply.oldest ?? 0;
+		}
+		if (newest === this.#newest && this.slider.max !== "0") return;
+		this.#newest = newest;
+		if (this.scale.value === "revision") this.#showRange(this.#oldest, newest);
+		else this.slider.max = this.#span.until = Math.max(this.#span.until, Date.now() / 1000);
+		this.number.max = newest;
+		this.#sayMoment();
+	}
 
-    #showRange(min, max) {
-        this.slider.min = min;
-        this.slider.max = max;
-    }
+	#showRange(min, max) {
+		this.slider.min = min;
+		this.slider.max = max;
+	}
 
-    // MARK: Moving
+	// MARK: Moving
 
-    step(by) { this.goTo((this.#wanted ?? this.#revision ?? 0) + by); }
+	step(by) { this.goTo((this.#wanted ?? this.#revision ?? 0) + by); }
 
-    goTo(revision) {
-        this.#wanted = Math.max(this.#oldest ?? 0, Math.min(this.#newest, Math.round(revision) || 0));
-        if (!Number.isFinite(revision)) this.#wanted = revision < 0 ? this.#oldest ?? 0 : this.#newest;
-        if (this.scale.value === "revision") this.slider.value = this.#wanted;
-        this.number.value = this.#wanted;
-        this.#go();
-    }
+	goTo(revision) {
+		this.#wanted = Math.max(this.#oldest ?? 0, Math.min(this.#newest, Math.round(revision) || 0));
+		if (!Number.isFinite(revision)) this.#wanted = revision < 0 ? this.#oldest ?? 0 : this.#newest;
+		if (this.scale.value === "revision") this.slider.value = this.#wanted;
+		this.number.value = this.#wanted;
+		this.#go();
+	}
 
-    /** One read at a time; what was asked for meanwhile comes next, and only the last of it. */
-    async #go() {
-        if (this.#isGoing) return;
-        this.#isGoing = true;
-        try {
-            while (this.#wanted !== null && this.#wanted !== this.#revision) {
-                const wanted = this.#revision = this.#wanted;
-                this.#sayMoment();
-                this.explorer.fail(null);
-                await this.explorer.source.go(wanted);
-                await this.#readCommit(wanted);
-            }
-        } finally {
-            this.#isGoing = false;
-        }
-        if (this.app.view === "time") history.replaceState(null, "", `#time/${this.#revision}`);
-    }
+	/** One read at a time; what was asked for meanwhile comes next, and only the last of it. */
+	async #go() {
+		if (this.#isGoing) return;
+		this.#isGoing = true;
+		try {
+			while (this.#wanted !== null && this.#wanted !== this.#revision) {
+				const wanted = this.#revision = this.#wanted;
+				this.#sayMoment();
+				this.explorer.fail(null);
+				await this.explorer.source.go(wanted);
+				await this.#readCommit(wanted);
+			}
+		} finally {
+			this.#isGoing = false;
+		}
+		if (this.app.view === "time") history.replaceState(null, "", `#time/${this.#revision}`);
+	}
 
-    #arrived() {
-        this.explorer.details.reload();
-        if (this.#reveal && this.explorer.reveal(this.#reveal)) this.#reveal = null;
-    }
+	#arrived() {
+		this.explorer.details.reload();
+		if (this.#reveal && this.explorer.reveal(this.#reveal)) this.#reveal = null;
+	}
 
-    #commit = null;
+	#commit = null;
 
-    async #readCommit(revision) {
-        try {
-            const reply = revision === 0 ? { commits: [] } : await this.app.past().request({ op: "history", since: revision - 1, until: revision, limit: 1 });
-            this.#commit = reply.commits[0] ?? null;
-        } catch {
-            this.#commit = null;
-        }
-        this.#sayMoment();
-    }
+	async #readCommit(revision) {
+		try {
+			const reply = revision === 0 ? { commits: [] } : await this.app.past().request({ op: "history", since: revision - 1, until: revision, limit: 1 });
+			this.#commit = reply.commits[0] ?? null;
+		} catch {
+			this.#commit = null;
+		}
+		this.#sayMoment();
+	}
 
-    #sayMoment() {
-        const commit = this.#commit?.revision === this.#revision ? this.#commit : null;
-        const when = commit ? dateAndTime(commit.time) : "";
-        this.slider.setAttribute("aria-valuetext", `Revision ${this.#revision}${when ? `, ${when}` : ""}`);
-        replace(this.moment, h("strong", {}, `Revision ${this.#revision}`), ` of ${count(this.#newest)}`, this.#revision === this.#newest ? ", the newest" : "",
-            commit && [" · ", when, " · ", foreign(whoOf(commit.by)), " · ", foreign(summaryOf(commit).slice(0, 200))]);
-        if (commit) {
-            const local = new Date(commit.time * 1000 - new Date(commit.time * 1000).getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
-            this.clock.value = local;
-            if (this.scale.value === "time" && document.activeElement !== this.slider) this.slider.value = commit.time;
-        }
-    }
+	#sayMoment() {
+		const commit = this.#commit?.revision === this.#revision ? this.#commit : null;
+		const when = commit ? dateAndTime(commit.time) : "";
+		this.slider.setAttribute("aria-valuetext", `Revision ${this.#revision}${when ? `, ${when}` : ""}`);
+		replace(this.moment, h("strong", {}, `Revision ${this.#revision}`), ` of ${count(this.#newest)}`, this.#revision === this.#newest ? ", the newest" : "",
+			commit && [" · ", when, " · ", foreign(whoOf(commit.by)), " · ", foreign(summaryOf(commit).slice(0, 200))]);
+		if (commit) {
+			const local = new Date(commit.time * 1000 - new Date(commit.time * 1000).getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
+			this.clock.value = local;
+			if (this.scale.value === "time" && document.activeElement !== this.slider) this.slider.value = commit.time;
+		}
+	}
 
-    #slide() {
-        const value = Number(this.slider.value);
-        if (this.scale.value === "revision") this.goTo(value);
-        else this.#goToTime(value);
-    }
+	#slide() {
+		const value = Number(this.slider.value);
+		if (this.scale.value === "revision") this.goTo(value);
+		else this.#goToTime(value);
+	}
 
-    async #rescale() {
-        if (this.scale.value === "revision") {
-            this.slider.step = "1";
-            this.#showRange(this.#oldest, this.#newest);
-            this.slider.value = this.#revision;
-            return;
-        }
-        try {
-            const [first, last] = await Promise.all([this.#oldest, Math.max(this.#oldest, this.#newest - 1)].map(since => this.app.past().request({ op: "history", since, limit: 1 })));
-            this.#span = { since: first.commits[0]?.time ?? 0, until: last.commits[0]?.time ?? 0 };
-            this.slider.step = "0.001";
-            this.#showRange(Math.floor(this.#span.since * 1000) / 1000, Math.ceil(this.#span.until * 1000) / 1000);
-            this.slider.value = this.#commit?.time ?? this.#span.until;
-        } catch (error) {
-            this.explorer.fail(sentence(error));
-        }
-    }
+	async #rescale() {
+		if (this.scale.value === "revision") {
+			this.slider.step = "1";
+			this.#showRange(this.#oldest, this.#newest);
+			this.slider.value = this.#revision;
+			return;
+		}
+		try {
+			const [first, last] = await Promise.all([this.#oldest, Math.max(this.#oldest, this.#newest - 1)].map(since => this.app.past().request({ op: "history", since, limit: 1 })));
+			this.#span = { since: first.commits[0]?.time ?? 0, until: last.commits[0]?.time ?? 0 };
+			this.slider.step = "0.001";
+			this.#showRange(Math.floor(this.#span.since * 1000) / 1000, Math.ceil(this.#span.until * 1000) / 1000);
+			this.slider.value = this.#commit?.time ?? this.#span.until;
+		} catch (error) {
+			this.explorer.fail(sentence(error));
+		}
+	}
 
-    #time = null;
-    #isSeeking = false;
+	#time = null;
+	#isSeeking = false;
 
-    async #goToTime(time) {
-        if (!Number.isFinite(time)) return;
-        this.#time = time;
-        if (this.#isSeeking) return;
-        this.#isSeeking = true;
-        try {
-            while (this.#time !== null) {
-                const wanted = this.#time;
-                this.#time = null;
-                const reply = await this.app.past().request({ op: "history", time: wanted, limit: 1 });
-                this.goTo(reply.since ?? this.#newest);
-            }
-        } catch (error) {
-            // Before what is kept there is only its beginning.
-            if (error.code === "conflict" && error.oldest !== undefined) this.goTo(error.oldest);
-            else this.explorer.fail(sentence(error));
-        } finally {
-            this.#isSeeking = false;
-        }
-    }
+	async #goToTime(time) {
+		if (!Number.isFinite(time)) return;
+		this.#time = time;
+		if (this.#isSeeking) return;
+		this.#isSeeking = true;
+		try {
+			while (this.#time !== null) {
+				const wanted = this.#time;
+				this.#time = null;
+				const reply = await this.app.past().request({ op: "history", time: wanted, limit: 1 });
+				this.goTo(reply.since ?? this.#newest);
+			}
+		} catch (error) {
+			// Before what is kept there is only its beginning.
+			if (error.code === "conflict" && error.oldest !== undefined) this.goTo(error.oldest);
+			else this.explorer.fail(sentence(error));
+		} finally {
+			this.#isSeeking = false;
+		}
+	}
 
-    // MARK: Comparing
+	// MARK: Comparing
 
-    async #compare() {
-        const [from, to] = [this.#marks.A, this.#marks.B].sort((a, b) => a - b);
-        const pattern = this.explorer.filter.value.trim();
-        this.result.hidden = false;
-        replace(this.result, h("p", { class: "muted" }, "Comparing…"));
-        const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close the comparison", on: { click: () => { this.result.hidden = true; } } }, "✕");
-        try {
-            const match = /^[^/]+\/[^/]+$/.test(pattern) ? pattern : "*/*";
-            const found = await compare(this.app.past(), from, to, match, globTest(pattern));
-            replace(this.result, h("div", { class: "details-head" }, h("h3", {}, `Revision ${from} → ${to}: ${count(found.stores.length, "store")} of ${count(found.compared)} differ`), close),
-                differenceList(found.stores, { isCut: found.isCut, onStore: address => this.explorer.reveal(address) }));
-        } catch (error) {
-            replace(this.result, h("div", { class: "details-head" }, note(sentence(error), "error"), close));
-        }
-    }
+	async #compare() {
+		const [from, to] = [this.#marks.A, this.#marks.B].sort((a, b) => a - b);
+		const pattern = this.explorer.filter.value.trim();
+		this.result.hidden = false;
+		replace(this.result, h("p", { class: "muted" }, "Comparing…"));
+		const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close the comparison", on: { click: () => { this.result.hidden = true; } } }, "✕");
+		try {
+			const match = /^[^/]+\/[^/]+$/.test(pattern) ? pattern : "*/*";
+			const found = await compare(this.app.past(), from, to, match, globTest(pattern));
+			replace(this.result, h("div", { class: "details-head" }, h("h3", {}, `Revision ${from} → ${to}: ${count(found.stores.length, "store")} of ${count(found.compared)} differ`), close),
+				differenceList(found.stores, { isCut: found.isCut, onStore: address => this.explorer.reveal(address) }));
+		} catch (error) {
+			replace(this.result, h("div", { class: "details-head" }, note(sentence(error), "error"), close));
+		}
+	}
 
-    // MARK: Going back
+	// MARK: Going back
 
-    /** Shows what a revert would change, and does it if nobody changes the store meanwhile. */
-    async revert(address, warning) {
-        const revision = this.#revision;
-        const body = h("div", {}, h("p", { class: "muted" }, "Reading…"));
-        const answer = h("p", { role: "alert", class: "error" });
-        const open = dialog(`Revert ${safe(address)} to revision ${revision}`, h("div", {}, warning && note(warning, "warning"), body, answer), [["Cancel"]]);
-        try {
-            // The store's revision first: whatever comes after it is noticed.
-            const store = (await this.app.bus.request({ op: "stores", match: address })).stores[0];
-            if (!store) return replace(body, note("The store is not there any more; create it again to give it a state."));
-            const [now, past] = await Promise.all([
-                this.app.bus.request({ op: "get", store: address }), this.app.past().request({ op: "get", store: address, revision }),
-            ]);
-            const list = differences(now.states[address], past.states[address]);
-            replace(body, list.length === 0 ? note("Its state is the same now: there is nothing to revert.") : [
-                h("p", {}, "This would change, as a new commit:"), differenceList([{ address, differences: list }]),
-                h("dl", { class: "facts" }, fact("Only if still at revision", store.revision))]);
-            if (list.length === 0) return;
-            open.bar.append(h("button", { type: "button", class: "danger", on: { click: async event => {
-                event.target.disabled = true;
-                try {
-                    const reply = await this.app.bus.request({ op: "revert", store: address, revision, ifRevision: store.revision });
-                    open.close();
-                    this.app.announce(`${address} is as it was at revision ${revision}. This is revision ${reply.revision}.`);
-                    this.#measure().catch(() => {});
-                } catch (error) {
-                    event.target.disabled = false;
-                    if (error.code !== "conflict") return setText(answer, sentence(error));
-                    open.close();
-                    this.revert(address, "Somebody changed it meanwhile, so nothing was done. This is how it stands now.");
-                }
-            } } }, "Revert"));
-        } catch (error) {
-            replace(body, note(sentence(error), "error"));
-        }
-    }
+	/** Shows what a revert would change, and does it if nobody changes the store meanwhile. */
+	async revert(address, warning) {
+		const revision = this.#revision;
+		const body = h("div", {}, h("p", { class: "muted" }, "Reading…"));
+		const answer = h("p", { role: "alert", class: "error" });
+		const open = dialog(`Revert ${safe(address)} to revision ${revision}`, h("div", {}, warning && note(warning, "warning"), body, answer), [["Cancel"]]);
+		try {
+			// The store's revision first: whatever comes after it is noticed.
+			const store = (await this.app.bus.request({ op: "stores", match: address })).stores[0];
+			if (!store) return replace(body, note("The store is not there any more; create it again to give it a state."));
+			const [now, past] = await Promise.all([
+				this.app.bus.request({ op: "get", store: address }), this.app.past().request({ op: "get", store: address, revision }),
+			]);
+			const list = differences(now.states[address], past.states[address]);
+			replace(body, list.length === 0 ? note("Its state is the same now: there is nothing to revert.") : [
+				h("p", {}, "This would change, as a new commit:"), differenceList([{ address, differences: list }]),
+				h("dl", { class: "facts" }, fact("Only if still at revision", store.revision))]);
+			if (list.length === 0) return;
+			open.bar.append(h("button", { type: "button", class: "danger", on: { click: async event => {
+				event.target.disabled = true;
+				try {
+					const reply = await this.app.bus.request({ op: "revert", store: address, revision, ifRevision: store.revision });
+					open.close();
+					this.app.announce(`${address} is as it was at revision ${revision}. This is revision ${reply.revision}.`);
+					this.#measure().catch(() => {});
+				} catch (error) {
+					event.target.disabled = false;
+					if (error.code !== "conflict") return setText(answer, sentence(error));
+					open.close();
+					this.revert(address, "Somebody changed it meanwhile, so nothing was done. This is how it stands now.");
+				}
+			} } }, "Revert"));
+		} catch (error) {
+			replace(body, note(sentence(error), "error"));
+		}
+	}
 }

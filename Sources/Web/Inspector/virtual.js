@@ -3,96 +3,96 @@
 import { draw, h, setAttribute } from "./dom.js";
 
 export class VirtualList {
-    #rows = [];
-    #drawing = () => this.#draw();
-    first = 0;
-    last = 0;
+	#rows = [];
+	#drawing = () => this.#draw();
+	first = 0;
+	last = 0;
 
-    /**
-     * @param box the scrolling element, with the role of the list
-     * @param make makes an empty row; `fill(row, index)` shows a row in it
-     * @param onWindow is told which rows are on screen after each drawing
-     */
-    constructor(box, { count, make, fill, onWindow, idPrefix }) {
-        Object.assign(this, { box, count, make, fill, idPrefix });
-        this.onWindow = onWindow ?? (() => {});
-        this.spacer = h("div", { class: "spacer", role: "none" });
-        this.window = h("div", { class: "window", role: "none" });
-        this.spacer.append(this.window);
-        box.append(this.spacer);
-        box.addEventListener("scroll", () => this.draw(), { passive: true });
-        new ResizeObserver(() => { this.#height = 0; this.draw(); }).observe(box);
-    }
-    #height = 0;
+	/**
+	 * @param box the scrolling element, with the role of the list
+	 * @param make makes an empty row; `fill(row, index)` shows a row in it
+	 * @param onWindow is told which rows are on screen after each drawing
+	 */
+	constructor(box, { count, make, fill, onWindow, idPrefix }) {
+		Object.assign(this, { box, count, make, fill, idPrefix });
+		this.onWindow = onWindow ?? (() => {});
+		this.spacer = h("div", { class: "spacer", role: "none" });
+		this.window = h("div", { class: "window", role: "none" });
+		this.spacer.append(this.window);
+		box.append(this.spacer);
+		box.addEventListener("scroll", () => this.draw(), { passive: true });
+		new ResizeObserver(() => { this.#height = 0; this.draw(); }).observe(box);
+	}
+	#height = 0;
 
-    /** The height of a row, which the style decides. */
-    get rowHeight() {
-        if (this.#height === 0) this.#height = parseFloat(getComputedStyle(this.box).getPropertyValue("--row")) || 26;
-        return this.#height;
-    }
+	/** The height of a row, which the style decides. */
+	get rowHeight() {
+		if (this.#height === 0) this.#height = parseFloat(getComputedStyle(this.box).getPropertyValue("--row")) || 26;
+		return this.#height;
+	}
 
-    draw() { draw(this.#drawing); }
+	draw() { draw(this.#drawing); }
 
-    #draw() {
-        const height = this.box.clientHeight;
-        if (height === 0) return;
-        const row = this.rowHeight, total = this.count();
-        const size = `${total * row}px`;
-        if (this.spacer.style.height !== size) this.spacer.style.height = size;
-        const top = Math.min(this.box.scrollTop, Math.max(0, total * row - height));
-        this.first = Math.max(0, Math.floor(top / row) - 3);
-        this.last = Math.min(total, Math.ceil((top + height) / row) + 3);
-        const shift = `translateY(${this.first * row}px)`;
-        if (this.window.style.transform !== shift) this.window.style.transform = shift;
-        const needed = this.last - this.first;
-        while (this.#rows.length < needed) {
-            const element = this.make();
-            element.id = `${this.idPrefix}-${this.#rows.length}`;
-            this.#rows.push(element);
-        }
-        while (this.window.childElementCount > needed) this.window.lastElementChild.remove();
-        while (this.window.childElementCount < needed) this.window.append(this.#rows[this.window.childElementCount]);
-        for (let i = 0; i < needed; i++) this.fill(this.#rows[i], this.first + i);
-        this.onWindow(this.first, this.last);
-    }
+	#draw() {
+		const height = this.box.clientHeight;
+		if (height === 0) return;
+		const row = this.rowHeight, total = this.count();
+		const size = `${total * row}px`;
+		if (this.spacer.style.height !== size) this.spacer.style.height = size;
+		const top = Math.min(this.box.scrollTop, Math.max(0, total * row - height));
+		this.first = Math.max(0, Math.floor(top / row) - 3);
+		this.last = Math.min(total, Math.ceil((top + height) / row) + 3);
+		const shift = `translateY(${this.first * row}px)`;
+		if (this.window.style.transform !== shift) this.window.style.transform = shift;
+		const needed = this.last - this.first;
+		while (this.#rows.length < needed) {
+			const element = this.make();
+			element.id = `${this.idPrefix}-${this.#rows.length}`;
+			this.#rows.push(element);
+		}
+		while (this.window.childElementCount > needed) this.window.lastElementChild.remove();
+		while (this.window.childElementCount < needed) this.window.append(this.#rows[this.window.childElementCount]);
+		for (let i = 0; i < needed; i++) this.fill(this.#rows[i], this.first + i);
+		this.onWindow(this.first, this.last);
+	}
 
-    /** The element that shows a row; undefined while it is not on screen. */
-    element(index) {
-        return index >= this.first && index < this.last ? this.#rows[index - this.first] : undefined;
-    }
+	/** The element that shows a row; undefined while it is not on screen. */
+	element(index) {
+		return index >= this.first && index < this.last ? this.#rows[index - this.first] : undefined;
+	}
 
-    /** The index of the row that an element inside of it belongs to; -1 if none. */
-    indexOf(element) {
-        const place = this.#rows.findIndex(row => row.contains(element));
-        return place < 0 || this.first + place >= this.last ? -1 : this.first + place;
-    }
+	/** The index of the row that an element inside of it belongs to; -1 if none. */
+	indexOf(element) {
+		const place = this.#rows.findIndex(row => row.contains(element));
+		return place < 0 || this.first + place >= this.last ? -1 : this.first + place;
+	}
 
-    /** Scrolls as little as needed. */
-    reveal(index) {
-        const row = this.rowHeight, top = index * row;
-        if (top < this.box.scrollTop) this.box.scrollTop = top;
-        else if (top + row > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + row - this.box.clientHeight;
-        this.draw();
-    }
+	/** Scrolls as little as needed. */
+	reveal(index) {
+		const row = this.rowHeight, top = index * row;
+		if (top < this.box.scrollTop) this.box.scrollTop = top;
+		else if (top + row > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + row - this.box.clientHeight;
+		this.draw();
+	}
 
-    /** Says to assistive technology which row is current. */
-    activate(index) {
-        setAttribute(this.box, "aria-activedescendant", this.element(index)?.id);
-    }
+	/** Says to assistive technology which row is current. */
+	activate(index) {
+		setAttribute(this.box, "aria-activedescendant", this.element(index)?.id);
+	}
 
-    /** The number of rows that fit. */
-    get page() { return Math.max(1, Math.floor(this.box.clientHeight / this.rowHeight) - 1); }
+	/** The number of rows that fit. */
+	get page() { return Math.max(1, Math.floor(this.box.clientHeight / this.rowHeight) - 1); }
 }
 
 /** The row to go to for a key, or null. */
 export function moveTo(key, current, list, total) {
-    switch (key) {
-    case "ArrowDown": return Math.min(total - 1, current + 1);
-    case "ArrowUp": return Math.max(0, current - 1);
-    case "PageDown": return Math.min(total - 1, current + list.page);
-    case "PageUp": return Math.max(0, current - list.page);
-    case "Home": return 0;
-    case "End": return total - 1;
-    default: return null;
-    }
+	switch (key) {
+	case "ArrowDown": return Math.min(total - 1, current + 1);
+	case "ArrowUp": return Math.max(0, current - 1);
+	case "PageDown": return Math.min(total - 1, current + list.page);
+	case "PageUp": return Math.max(0, current - list.page);
+	case "Home": return 0;
+	case "End": return total - 1;
+	default: return null;
+	}
 }

@@ -16,7 +16,9 @@ struct CommandRun {
     /// Parses and runs `arguments`; `input` is its standard input.
     init(
         _ arguments: [String], bus: String? = nil, token: String? = nil, input: String = "",
-        terminal: Bool = false, width: Int? = nil, output given: Channel? = nil
+        terminal: Bool = false, width: Int? = nil, output given: Channel? = nil,
+        now: Int = 1_795_219_985_072, calendar: LocalCalendar = TestZone.greenwich,
+        names: [Int: String] = [:]
     ) throws {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
@@ -33,7 +35,7 @@ struct CommandRun {
         environment["FLUXBUS_TOKEN"] = token
         let context = CommandContext(
             environment: environment, input: ends[0], output: output, messages: messages,
-            now: { 1_795_219_985_072 })
+            now: { now }, calendar: calendar, userName: { names[$0] })
         let command = try #require(try RootCommand.parseAsRoot(arguments) as? any BusCommand)
         status = command.execute(in: context)
         self.output = given == nil ? output.text : ""

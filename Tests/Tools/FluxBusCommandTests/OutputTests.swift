@@ -177,16 +177,20 @@ struct OutputTests {
         #expect(!coloured(.never, terminal: true))
     }
 
-    @Test(arguments: [
-        ("500ms", Duration.milliseconds(500)), ("30s", .seconds(30)), ("2m", .seconds(120)),
-        ("1h", .seconds(3600)),
-        ("1m30s", .seconds(90)), ("1.5s", .milliseconds(1500)), ("10", .seconds(10)), ("0", .zero),
-    ])
-    func timesAreReadAsWritten(_ text: String, _ duration: Duration) {
-        #expect(TimeSpan(argument: text)?.duration == duration)
+    @Test(
+        arguments: [
+            ("500ms", Duration.milliseconds(500)), ("30s", .seconds(30)), ("2m", .seconds(120)),
+            ("1h", .seconds(3600)),
+            ("1m30s", .seconds(90)), ("1.5s", .milliseconds(1500)), ("10", .seconds(10)), ("0", .zero),
+            ("never", nil),
+        ] as [(String, Duration?)])
+    func timesAreReadAsWritten(_ text: String, _ duration: Duration?) throws {
+        #expect(try #require(TimeSpan(argument: text)).duration == duration)
     }
 
-    @Test(arguments: ["", "s", "-1s", "1x", "1s2", "1 s", "nan", "inf", "1e400s", "0x10", "99999999999999h"])
+    @Test(arguments: [
+        "", "s", "-1s", "1x", "1s2", "1 s", "Never", "nan", "inf", "1e400s", "0x10", "99999999999999h",
+    ])
     func otherTimesAreRefused(_ text: String) {
         #expect(TimeSpan(argument: text) == nil)
     }

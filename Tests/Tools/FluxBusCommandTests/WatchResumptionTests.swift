@@ -35,8 +35,45 @@ struct WatchResumptionTests {
             ])
         #expect(
             run.messages == """
-                The connection to the bus is lost; trying for 30s to go on.
-                Connected again; going on after revision 5.
+                Connection lost; trying again for 30s.
+                Connected again, 4 commits later.
+
+                """)
+    }
+
+    @Test func withoutALimitItTriesForEver() throws {
+        let bus = try bus([[Self.first, ScriptedBus.hangUp], [Self.second]])
+        let run = try CommandRun(
+            ["watch", "c", "--count", "2", "--timeout", "never", "--human"], bus: bus.address)
+        bus.stop()
+        #expect(run.status == .success)
+        #expect(
+            run.messages == """
+                Connection lost; trying again until the bus answers.
+                Connected again, 4 commits later.
+
+                """)
+    }
+
+    /// Revisions of another history mean something else: it is said that what follows is a beginning.
+    @Test(arguments: [["--json"], ["--human"]]) func anotherHistoryIsTold(_ form: [String]) throws {
+        let subscriptions = Mutex(0)
+        let bus = try ScriptedBus { line in
+            let number = subscriptions.withLock { number in
+                number += 1
+                return number
+            }
+            let reply = ScriptedBus.reply(
+                to: line, ["sub": 1, "revision": 5, "epoch": .string("e\(number)")])
+            return [reply, Self.first] + (number == 1 ? [ScriptedBus.hangUp] : [])
+        }
+        let run = try CommandRun(["watch", "c", "--count", "2"] + form, bus: bus.address)
+        bus.stop()
+        #expect(run.status == .success)
+        #expect(
+            run.messages == """
+                Connection lost; trying again for 30s.
+                Connected again; the bus has a new epoch, so this starts over with what there is now.
 
                 """)
     }

@@ -1,0 +1,179 @@
+"""Signing in, the state of the connection, the clients and the counters."""
+
+import os
+import urllib.error
+import urllib.request
+
+from bus import World, nothing_wrong
+from webdriver import Browser, Failed, check, equal, until
+
+TOKENS = {"panel": "correct-horse-battery-staple", "guest": "another-token-of-the-bus"}
+
+
+def signing_in_by_link():
+    """The link works once and leaves no token in the address; another one is refused with a sentence; signing out ends it."""
+    with World() as world:
+        page = world.open()
+        check("token" not in page.url, f"The token stays in the address: {page.url}")
+        page.open(world.base)
+        world.wait_live()
+        page.click("#sign-out")
+        page.wait_text("#gate", "Open the link")
+        used = world.link.split("#token=")[1]
+        page.type("#sign-in", used)
+        page.click(".sign-in button")
+        page.wait("return document.querySelector('.sign-in .error').textContent.length > 20;", "the refusal is told")
+        page.screenshot("sign-in-light")
+        reply = page.run_async("const done = arguments[0]; const socket = new WebSocket('/bus'); socket.onclose = () => done('closed'); socket.onopen = () => done('open');")
+        equal(reply, "closed", "the bus for who is not signed in")
+
+
+def signing_in_by_token():
+    """A bus on TCP asks for a token: a wrong one is refused with the bus's sentence, a right one is kept in the tab only."""
+    with World(token=TOKENS) as world:
+        world.start_daemon()
+        world.start_web()
+        page = world.browser = Browser(world.directory)
+        page.open(world.base)
+        page.wait_text("#gate", "This bus asks for a token")
+        page.type("#sign-in", "a-token-of-nobody-at-all")
+        page.click(".sign-in button")
+        page.wait("return /token/i.test(document.querySelector('.sign-in .error')?.textContent ?? '');", "the bus's sentence is shown")
+        page.type("#sign-in", TOKENS["panel"])
+        page.click(".sign-in button")
+        world.wait_live()
+        page.wait_text("#who", "panel")
+        page.wait_text("#stores-counts", "8 stores")
+        equal(page.run("return [sessionStorage.length, Object.values(localStorage).some(one => one.includes('horse')), document.cookie];"), [1, False, ""], "where the token is kept")
+        page.open(world.base)
+        world.wait_live()
+        page.click("#sign-out")
+        page.wait_text("#gate", "This bus asks for a token")
+        equal(page.run("return sessionStorage.length;"), 0, "what is kept after signing out")
+
+
+def goes_on_after_the_daemon_restarts():
+    """While the daemon is away the page says so and counts down; then it goes on where it was, in the same epoch."""
+    with World() as world:
+        page = world.open()
+        world.wait_member("counter/kitchen", "count", "0")
+        world.daemon.stop()
+        page.wait_text("#status", "Connection lost")
+        page.wait_text("#status", "Next try in")
+        page.screenshot("lost-light")
+        equal(world.member("counter/kitchen", "count"), "0", "what was known before")
+        world.start_daemon()
+        world.wait_live()
+        client = world.client()
+        client.dispatch("counter/kitchen", "increment", by=3)
+        world.wait_member("counter/kitchen", "count", "3")
+        client.ask(op="create", store="counter/new")
+        page.wait_text("#stores-counts", "9 stores")
+        check(page.run("return document.querySelector('#epoch-note').hidden;"), "A new epoch is told where there was none.")
+        nothing_wrong(world)
+
+
+def tells_of_a_new_epoch():
+    """A bus without a log begins anew: the page says that what it showed may be gone, and shows what is."""
+    with World(log=False) as world:
+        page = world.open()
+        world.client().ask(op="create", store="counter/gone")
+        page.wait_text("#stores-counts", "9 stores")
+        world.daemon.stop()
+        page.wait_text("#status", "Connection lost")
+        world.start_daemon()
+        page.wait_text("#epoch-note", "new epoch")
+        page.wait_text("#stores-counts", "8 stores")
+        check(all(row["name"] != "gone" for row in world.rows()), "A store of the old epoch is still shown.")
+        page.click("#epoch-note button")
+        page.wait("return document.querySelector('#epoch-note').hidden;", "the note goes")
+        nothing_wrong(world)
+
+
+def goes_on_after_the_web_server_restarts():
+    """The session survives a restart of fluxbus-web; one may also try at once instead of waiting."""
+    with World() as world:
+        page = world.open("log")
+        world.web.stop()
+        page.wait_text("#status", "Connection lost")
+        world.client().dispatch("counter/kitchen", "increment", by=9)
+        world.start_web()
+        page.click_text("#status button", "Try now") if not page.run("return document.querySelector('#retry').hidden;") else None
+        world.wait_live()
+        until(lambda: "increment" in page.shown("#log-list"), "the log shows what came meanwhile")
+        world.go("stores")
+        world.wait_member("counter/kitchen", "count", "9")
+        nothing_wrong(world)
+
+
+def clients_are_listed_and_sent_away():
+    """Everybody who is on, with what they watch; a kick asks first, and the client hears the reason."""
+    with World() as world:
+        page = world.open()
+        client = world.client()
+        client.ask(op="hello", client="sensor<b>")
+        client.ask(op="subscribe", match="counter/*", initial=False)
+        client.dispatch("counter/hall", "increment")
+        world.go("clients")
+        text = page.wait_text("#clients-table", "sensor<b>")
+        told = {one["id"]: one for one in world.client().ask(op="clients")["clients"]}
+        number = next(number for number, one in told.items() if one.get("client") == "sensor<b>")
+        row = page.shown(f"[data-client='{number}']")
+        for part in (str(number), "uid", "sensor<b>", "unix", "counter/*"):
+            check(part in row, f"The row lacks {part!r}: {row}")
+        check("(this page)" in text, "The page does not know itself.")
+        page.screenshot("clients-light")
+        page.click(f"[data-client='{number}'] button")
+        page.wait_text("dialog", f"Kick client {number}?")
+        page.screenshot("kick-light")
+        page.click_text("dialog button", "Cancel")
+        page.wait("return document.querySelector('dialog') === null;", "the dialog closes")
+        check(client.try_to(op="ping")["ok"], "A kick that was cancelled was carried out.")
+        page.click(f"[data-client='{number}'] button")
+        page.type("#kick-reason", "Too many readings.")
+        page.click_text("dialog button.danger", "Kick")
+        goodbye = client.event()
+        equal((goodbye["event"], goodbye["code"]), ("goodbye", "kicked"), "what the client hears")
+        check("Too many readings." in goodbye["message"], f"The reason is not told: {goodbye}")
+        page.wait("return document.querySelector(`[data-client='${arguments[0]}']`) === null;", "the client goes from the list", number)
+        nothing_wrong(world)
+
+
+def a_kicked_page_says_so():
+    """Whoever is sent away does not come back by itself, and reads why."""
+    with World() as world:
+        page = world.open()
+        client = world.client()
+        number = next(one["id"] for one in client.ask(op="clients")["clients"] if one.get("client") == "inspector")
+        client.ask(op="kick", client=number, reason="Maintenance.")
+        page.wait_text("#status", "Refused")
+        page.wait_text("#status", "Maintenance.")
+        page.click("#retry")
+        world.wait_live()
+        client.dispatch("counter/kitchen", "increment", by=2)
+        world.wait_member("counter/kitchen", "count", "2")
+        nothing_wrong(world)
+
+
+def health_shows_what_the_bus_counts():
+    """Rates, latencies and sizes as plots and as figures, once a second while they are looked at."""
+    with World() as world:
+        page = world.open("health")
+        client = world.client()
+        for _ in range(300):
+            client.send(op="dispatch", store="counter/kitchen", action="increment", ack=False)
+        client.ask(op="sync")
+        client.try_to(op="get", store="counter/nowhere")
+        page.wait_text("#health-facts", "Revision\n308")
+        text = page.wait_text(".tables", "unknown_store")
+        check("counter increment" in text and "300" in text, f"The busiest action is not told: {text}")
+        stats = client.ask(op="stats")["stats"]
+        for part in (stats["version"], f"Stores\n{stats['stores']}", "Clients\n"):
+            check(part in page.shown("#health-facts"), f"The figures lack {part!r}: {page.shown('#health-facts')}")
+        titles = page.run("return [...document.querySelectorAll('.plot')].filter(one => one.checkVisibility()).map(one => one.querySelector('h3').textContent);")
+        equal(titles, ["Commits", "Traffic", "Bytes", "Turn time", "Commit time", "Log write", "Log sync (fsync)", "Reply time", "Memory", "Action log"], "plots")
+        page.wait_text(".plots", "Grows by")
+        check("measured" in page.shown(".plots"), "No latency is told.")
+        page.wait("""return [...document.querySelectorAll(".plot-canvas")].slice(0, 3).every(one =>
+            one.getContext("2d").getImageData(0, 0, one.width, one.height).data.some(byte => byte > 0));""", "the plots are drawn")
+        nothing_wrong(world)

@@ -1,0 +1,158 @@
+"""The Stores view."""
+
+import json
+
+from bus import World, nothing_wrong
+from webdriver import check, equal, until
+
+
+def stores_equal_what_the_command_line_says():
+    """Every store and member that the tree shows is what `fluxbus get` says."""
+    with World() as world:
+        world.start_daemon()
+        client = world.client()
+        client.dispatch("counter/kitchen", "increment", by=9007199254740993)
+        client.dispatch("thermostat/living", "setTarget", celsius=21.0)
+        client.dispatch("presence/office", "enter", name="ada")
+        page = world.open(height=2400)
+        page.wait_text("#stores-counts", "8 stores of 7 types")
+        world.wait_member("counter/kitchen", "count", "9007199254740993")
+        world.wait_member("thermostat/living", "target", "21.0")
+        for line in world.command("get", "*/*"):
+            for name, value in line["state"].items():
+                shown = world.member(line["store"], name)
+                check(shown is not None, f"{line['store']} shows no {name}")
+                if not isinstance(value, (dict, list)):
+                    equal(json.loads(shown), value, f"{name} of {line['store']}")
+        rows = world.rows()
+        equal({row["name"] for row in rows if row["computed"]}, {"isEven:", "isSafe:", "frosty:", "heating:", "total:"}, "members marked as computed")
+        equal([row["name"] for row in rows if row["kind"] == "type"], sorted({line["store"].split("/")[0] for line in world.command("get", "*/*")}), "types")
+        nothing_wrong(world)
+
+
+def changes_show_at_once_and_flash():
+    """A change shows without a reload, flashes and draws a curve; stores come and go."""
+    with World() as world:
+        page = world.open()
+        client = world.client()
+        world.wait_member("counter/kitchen", "count", "0")
+        page.run("""window.flashed = new Set(); new MutationObserver(() => {
+            for (const row of document.querySelectorAll("#stores-tree .row.flash .name")) flashed.add(row.textContent);
+        }).observe(document.querySelector("#stores-tree"), {subtree: true, attributes: true, attributeFilter: ["class"]});""")
+        for value in (1, 3, 6):
+            client.dispatch("counter/kitchen", "increment", by=value - int(world.member("counter/kitchen", "count")))
+            world.wait_member("counter/kitchen", "count", str(value))
+        equal(set(page.run("return [...flashed];")), {"count:", "isEven:"}, "what flashed")
+        page.wait("return document.querySelectorAll('#stores-tree .row.flash').length === 0;", "the flash ends")
+        drawn = """return [...document.querySelectorAll("#stores-tree .row")].filter(row => !row.querySelector("canvas").hidden
+            && row.querySelector("canvas").getContext("2d").getImageData(0, 0, 64, 18).data.some(byte => byte > 0)).length;"""
+        equal(page.run(drawn), 1, "curves drawn")
+        client.ask(op="create", store="counter/new", state={"count": 5})
+        page.wait_text("#stores-counts", "9 stores")
+        world.wait_member("counter/new", "count", "5")
+        client.ask(op="drop", store="counter/new")
+        page.wait_text("#stores-counts", "8 stores")
+        check(all(row["name"] != "new" for row in world.rows()), "A store that went is still shown.")
+        page.wait_text("#revision", str(client.ask(op="sync")["revision"]))
+        nothing_wrong(world)
+
+
+def filter_by_glob():
+    """The filter takes patterns of the bus and parts of addresses."""
+    with World() as world:
+        page = world.open()
+        page.wait_text("#stores-counts", "8 stores")
+        for pattern, wanted in [("counter/*", ["hall", "kitchen"]), ("*/hall", ["hall", "hall"]), ("KITCH", ["kitchen"]), ("*/?o*", ["home", "volume"])]:
+            page.type("#stores-filter", pattern)
+            until(lambda: [row["name"] for row in world.rows() if row["kind"] == "store"] == wanted,
+                  f"{pattern} shows {wanted}, not {[row['name'] for row in world.rows() if row['kind'] == 'store']}")
+        page.type("#stores-filter", "nothing/*")
+        page.wait_text("#panel-stores .empty", "No store matches this filter.")
+        page.wait_text("#stores-counts", "0 of 8 stores")
+        nothing_wrong(world)
+
+
+def details_tell_who_set_a_value():
+    """A member's details show its value and its origin as `fluxbus blame` does."""
+    with World() as world:
+        world.start_daemon()
+        client = world.client()
+        client.dispatch("counter/hall", "increment", by=4)
+        revision = client.dispatch("counter/kitchen", "increment", by=4)
+        client.dispatch("counter/hall", "increment", by=2)
+        page = world.open()
+        world.wait_member("counter/kitchen", "count", "4")
+        page.run("""[...document.querySelectorAll("#stores-tree .row")].filter(row => row.querySelector(".name").textContent === "count:")[1].click();""")
+        page.wait_text("#panel-stores .details", "/count")
+        page.click_text("#panel-stores .details button", "Who set this?")
+        text = page.wait_text("#panel-stores .blame", "Before")
+        blame = world.command("blame", "counter/kitchen", "/count")[0]
+        equal(blame["revision"], revision, "what blame says")
+        for part in (str(blame["revision"]), f"uid {blame['by']['uid']}", f"pid {blame['by']['pid']}", 'counter/kitchen increment {"by":4}', str(blame["old"]), str(blame["new"])):
+            check(part in text, f"The origin lacks {part}: {text}")
+        page.screenshot("details-light")
+        page.click(".details .close")
+        page.wait("return document.querySelector('#panel-stores .details').hidden;", "the details close")
+        page.run("""[...document.querySelectorAll("#stores-tree .row.store")][0].click();""")
+        text = page.wait_text("#panel-stores .details", "Revision")
+        check('{"count":6,"isEven":true}' in text, f"A store's details lack its state: {text}")
+        page.run("""[...document.querySelectorAll("#stores-tree .row.type")][0].click();""")
+        page.wait_text("#panel-stores .details", "increment(by) Add to the count.")
+        nothing_wrong(world)
+
+
+def keyboard_alone_goes_through_the_page():
+    """Every view is reached, a tree opened, a value found and an action dispatched without a pointer."""
+    with World() as world:
+        page = world.open()
+        world.wait_member("counter/kitchen", "count", "0")
+        page.press("/")
+        equal(page.run("return document.activeElement.id;"), "stores-filter", "the focus after /")
+        page.press(*"counter/*")
+        until(lambda: page.shown("#stores-counts") == "2 of 8 stores", "the filter is typed")
+        page.run("document.activeElement.blur();")
+        for _ in range(30):
+            page.press("tab")
+            if page.run("return document.activeElement.id;") == "stores-tree":
+                break
+        equal(page.run("return document.activeElement.id;"), "stores-tree", "the focus after some Tabs")
+        page.press("home")
+        page.wait("""const tree = document.querySelector("#stores-tree"), row = tree.querySelector("[aria-selected=true]");
+            return row?.querySelector(".name").textContent === "counter" && tree.getAttribute("aria-activedescendant") === row.id;""",
+                  "the first row is selected")
+        page.press("left")
+        until(lambda: len(world.rows()) == 1, "the type closes")
+        page.press("right", "right", "down", "down", "enter")
+        page.wait_text("#panel-stores .details", "Pointer")
+        page.press("escape")
+        page.wait("return document.querySelector('#panel-stores .details').hidden;", "Escape closes the details")
+        for key, view in enumerate(["stores", "log", "time", "dispatch", "clients", "health"], 1):
+            page.press(str(key))
+            page.wait("return !document.querySelector('#panel-' + arguments[0]).hidden && document.querySelector('#tab-' + arguments[0]).ariaSelected === 'true';", f"{key} shows {view}", view)
+        page.run("document.querySelector('#tab-health').focus();")
+        page.press("left", "left")
+        page.wait("return !document.querySelector('#panel-dispatch').hidden && document.activeElement.id === 'tab-dispatch';", "arrows move between tabs")
+        page.press("tab", *"counter/kitchen", "tab")
+        page.wait("return document.querySelector('#dispatch-action').options.length === 3;", "the actions are there")
+        page.press(*"incr", "tab", *"7", "enter")
+        page.wait_text("#dispatch-result", "It would change")
+        page.press("tab", "tab", "enter")
+        page.wait_text("#dispatch-result", "Dispatched")
+        equal(world.command("get", "counter/kitchen")[0]["state"]["count"], 7, "the count")
+        page.run("document.activeElement.blur();")
+        page.press("?")
+        page.wait_text("dialog", "Keyboard")
+        page.press("escape")
+        page.wait("return document.querySelector('dialog') === null;", "Escape closes the help")
+        page.press("3")
+        # The moment is where it was left, before the dispatch.
+        page.wait_text("#time-moment", "Revision 8 of 9")
+        page.run("document.activeElement.blur();")
+        page.press("]")
+        page.wait_text("#time-moment", "Revision 9 of 9, the newest")
+        page.press("[")
+        page.wait_text("#time-moment", "Revision 8 of 9")
+        page.press("2")
+        page.press("p")
+        page.wait_text("#log-pause", "Continue")
+        nothing_wrong(world)

@@ -1,0 +1,71 @@
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+
+private let tools = ["/usr/bin/python3", "/usr/bin/chromium", "/usr/bin/chromedriver"]
+
+/// The inspector's page in a real browser, served by fluxbus-web in front of a real daemon.
+///
+/// A script drives Chromium by the WebDriver protocol, one scenario after the other; each starts what it needs in a directory
+/// of its own. `FLUXBUS_SCREENSHOTS` names a folder for pictures of every view.
+@Suite(
+    "Inspector", .serialized, .timeLimit(.minutes(2)),
+    .enabled(
+        if: tools.allSatisfy(FileManager.default.isExecutableFile),
+        "Chromium, its driver or Python is missing; deploy/prepare chromium chromium-driver installs them."))
+struct InspectorTests {
+    private static let script = Repository.root.appendingPathComponent(
+        "Tests/Web/InspectorTests/Browser/run.py"
+    ).path
+
+    /// All scenarios of the script, each a test that is named by it.
+    private static let scenarios = [
+        "stores_equal_what_the_command_line_says", "changes_show_at_once_and_flash", "filter_by_glob",
+        "details_tell_who_set_a_value", "keyboard_alone_goes_through_the_page",
+        "log_shows_every_commit", "log_filters_and_pauses", "a_commit_shows_the_states_around_it",
+        "older_commits_come_as_one_scrolls", "a_bus_without_a_log_shows_commits_as_they_come",
+        "time_shows_any_revision", "two_marks_compare", "a_value_of_the_past_tells_its_origin",
+        "revert_shows_first_what_it_changes",
+        "dispatch_shows_first_what_it_changes", "a_refused_dispatch_says_why", "forms_know_every_schema",
+        "signing_in_by_link", "signing_in_by_token", "goes_on_after_the_daemon_restarts",
+        "tells_of_a_new_epoch", "goes_on_after_the_web_server_restarts",
+        "clients_are_listed_and_sent_away", "a_kicked_page_says_so", "health_shows_what_the_bus_counts",
+        "a_role_sees_only_what_it_may",
+        "light_is_accessible", "dark_is_accessible", "light_on_a_phone", "dark_on_a_phone",
+        "theme_can_be_switched", "motion_is_reduced_where_that_is_wished",
+        "ten_thousand_stores_do_not_stutter", "hostile_states_stay_text", "page_is_small_and_quick",
+    ]
+
+    private func run(_ arguments: [String]) throws -> RunningProgram.Outcome {
+        let directory = TemporaryDirectory()
+        let web = [
+            RunningProgram.path(of: "fluxbus-web"), "--address", "{bus}", "--listen", "127.0.0.1:{port}",
+        ]
+        var environment = [
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+            "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": directory.path, "HOME": directory.path,
+            "FLUXBUSD": RunningProgram.path(of: "fluxbusd"), "FLUXBUS": RunningProgram.path(of: "fluxbus"),
+            "FLUXBUS_TYPES": Repository.sampleTypes,
+            "FLUXBUS_WEB": String(decoding: try JSONEncoder().encode(web), as: UTF8.self),
+        ]
+        environment["FLUXBUS_SCREENSHOTS"] = ProcessInfo.processInfo.environment["FLUXBUS_SCREENSHOTS"]
+        let program = try RunningProgram(
+            ["/usr/bin/env", "--default-signal", tools[0], Self.script] + arguments, environment: environment)
+        let outcome = try program.wait(atMost: 110)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        return outcome
+    }
+
+    @Test(arguments: scenarios)
+    func scenario(_ name: String) throws {
+        let outcome = try run([name])
+        #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
+    }
+
+    /// A scenario that is not listed here would not run.
+    @Test func everyScenarioIsListed() throws {
+        let outcome = try run([])
+        #expect(outcome.output.split(separator: "\n").map(String.init) == Self.scenarios, "\(outcome.errors)")
+    }
+}
