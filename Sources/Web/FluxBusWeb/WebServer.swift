@@ -85,6 +85,7 @@ package final class WebServer: Sendable {
             hosts: HostPolicy(
                 listening: listeners.compactMap(\.internet), names: setup.hosts, isSecure: context != nil),
             sessions: sessions, bus: bus, conversations: conversations, metricsToken: setup.metricsToken,
+            guesses: Guesses(now: setup.now),
             isSecure: context != nil)
         http = HTTPServer(
             config: .init(
