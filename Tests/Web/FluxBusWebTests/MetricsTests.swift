@@ -44,6 +44,8 @@ struct MetricsTests {
         bus.tokens = "inspector \(Self.token)\nscraper \(Self.scraper)\n"
         try await WebFixture.run(bus) { setup, bus in
             setup.bus = (try? BusAddress(parsing: bus.addresses[1])) ?? setup.bus
+            // The bus lets those wait who guess.
+            setup.patience = .seconds(20)
         } _: { (web) throws in
             #expect(!web.server.link.contains("token"))
             let state = try web.ask("GET", "/session").text

@@ -31,7 +31,7 @@ final class BusAccess: Sendable {
     }
 
     /// - Parameter patience: How long the bus may take for an answer.
-    init(_ address: BusAddress, _ tls: TLSOptions, token: String?, patience: Duration = .seconds(2)) {
+    init(_ address: BusAddress, _ tls: TLSOptions, token: String?, patience: Duration) {
         (self.address, self.tls, self.token, self.patience) = (address, tls, token, patience)
     }
 
