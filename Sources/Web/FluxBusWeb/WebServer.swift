@@ -27,6 +27,8 @@ package final class WebServer: Sendable {
         /// Where the private socket's directory is made.
         package var runtimeDirectory: String
         package var idleExit: Duration?
+        /// How long the bus may take for an answer to this server itself.
+        package var patience: Duration = .seconds(2)
         package var limits = FrontLimits()
         /// Nanoseconds, on a clock that only goes forward.
         package var clock: @Sendable () -> Int = WebServer.monotonic
@@ -75,7 +77,7 @@ package final class WebServer: Sendable {
         signal(SIGPIPE, SIG_IGN)
         self.setup = setup
         let context = try setup.certificate.map { files throws(WebFailure) in try files.context() }
-        let bus = BusAccess(setup.bus, setup.tls, token: setup.busToken)
+        let bus = BusAccess(setup.bus, setup.tls, token: setup.busToken, patience: setup.patience)
         let sessions =
             bus.isKnownWithoutToken ? try Sessions(in: setup.stateDirectory, now: setup.now) : nil
         directory = try PrivateDirectory(in: setup.runtimeDirectory)
@@ -85,6 +87,7 @@ package final class WebServer: Sendable {
             hosts: HostPolicy(
                 listening: listeners.compactMap(\.internet), names: setup.hosts, isSecure: context != nil),
             sessions: sessions, bus: bus, conversations: conversations, metricsToken: setup.metricsToken,
+            guesses: Guesses(now: setup.now),
             isSecure: context != nil)
         http = HTTPServer(
             config: .init(

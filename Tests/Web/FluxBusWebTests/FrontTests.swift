@@ -1,5 +1,6 @@
 import FluxBusWeb
 import Foundation
+import TestCertificates
 import TestServer
 import TestSupport
 import Testing
@@ -156,6 +157,34 @@ struct FrontTests {
             front.clockMoved(by: .seconds(600))
             #expect(try Self.isServed(front))
             #expect(front.idle.value == 1)
+        }
+    }
+
+    @Test func handshakesTakeSoLongAndSoMuch() async throws {
+        let authority = try TestAuthority()
+        let issued = try authority.server()
+        nonisolated(unsafe) let issuer = authority
+        try await onThread {
+            let files = CertificateFiles(certificate: issued.certificate, key: issued.key)
+            let front = try FrontFixture(certificate: files)
+            let slow = try SecureClient(front.address, trusting: issuer.certificate)
+            try slow.sayClientHello()
+            let (silent, noisy) = (try front.client(), try front.client())
+            // A record of TLS that begins a message of 16 MB, and then more of them.
+            let record: [UInt8] =
+                [0x16, 3, 1, 0x40, 0] + [1, 0xff, 0xff, 0xff] + [UInt8](repeating: 0, count: 16_380)
+            for _ in 0..<100 where noisy.send(record) {}
+            _ = try noisy.rest()
+            let good = try SecureClient(front.address, trusting: issuer.certificate).shakeHands()
+            try good.send(bytes: Self.request)
+            let served = try front.accept()
+            #expect(served.take(upTo: "\r\n\r\n") == Self.request)
+            front.clockMoved(by: .seconds(10))
+            #expect(try silent.rest().isEmpty)
+            // What the server has to say of it was there already; but the connection is over.
+            #expect((try? slow.shakeHands().line()).flatMap(\.self) == nil)
+            served.send(Self.answer)
+            #expect(try good.line() == "HTTP/1.1 200 OK\r")
         }
     }
 

@@ -63,6 +63,21 @@ struct ListeningTests {
         }
     }
 
+    @Test func version6IsServed() async throws {
+        try await WebFixture.run { setup, _ in
+            setup.listen = ["[::1]:0", "127.0.0.1:0"].compactMap { try? WebAddress(parsing: $0) }
+        } _: { (web) throws in
+            let first = web.server.addresses[0]
+            #expect(web.server.link.hasPrefix("http://[::1]:") && web.server.addresses.count == 2)
+            let port = try #require(first.split(separator: ":").last)
+            let request = #"GET /session HTTP/1.1\r\nHost: \#(first)\r\nConnection: close\r\n\r\n"#
+            let outcome = try RunningProgram([
+                "/bin/bash", "-c", "exec 3<>/dev/tcp/::1/\(port); printf '\(request)' >&3; cat <&3",
+            ]).wait()
+            #expect(outcome.output.contains(#""signIn":"link""#), "\(outcome)")
+        }
+    }
+
     @Test func certificatesAreReadAnew() async throws {
         let (first, second) = (try TestAuthority("First"), try TestAuthority("Second"))
         let (old, new) = (try first.server(), try second.server())

@@ -23,10 +23,15 @@ final class BusAccess: Sendable {
     private final class Kept: @unchecked Sendable {
         var connection: BusConnection?
         var token: String?
+
+        func isFor(_ other: String?) -> Bool {
+            guard let token, let other else { return token == nil && other == nil }
+            return Secret.isSame(token.utf8, other.utf8)
+        }
     }
 
     /// - Parameter patience: How long the bus may take for an answer.
-    init(_ address: BusAddress, _ tls: TLSOptions, token: String?, patience: Duration = .seconds(2)) {
+    init(_ address: BusAddress, _ tls: TLSOptions, token: String?, patience: Duration) {
         (self.address, self.tls, self.token, self.patience) = (address, tls, token, patience)
     }
 
@@ -64,7 +69,7 @@ final class BusAccess: Sendable {
     /// The member `stats` of the bus's reply, asked for with this token; nil: as this server itself.
     func stats(token: String?) async throws(BusError) -> JSONObject {
         try await ask { () throws(BusError) in
-            if self.kept.connection != nil, self.kept.token == token {
+            if self.kept.connection != nil, self.kept.isFor(token) {
                 do throws(BusError) {
                     return try self.keptStats()
                 } catch  where error.code == .closed {

@@ -18,10 +18,11 @@ extension HTTPResponse {
         make(status, Data((text + "\n").utf8))
     }
 
-    /// The same without its body, for HEAD.
-    func withoutBody(of length: Int) -> HTTPResponse {
+    /// The same without its body, whose length it still tells: for HEAD, and for what a browser has already.
+    func withoutBody() -> HTTPResponse {
+        guard case .httpBody(let body) = payload else { return self }
         var headers = headers
-        headers[.contentLength] = String(length)
+        headers[.contentLength] = String(body.count ?? 0)
         return HTTPResponse(statusCode: statusCode, headers: headers)
     }
 }

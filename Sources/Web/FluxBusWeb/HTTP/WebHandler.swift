@@ -12,22 +12,29 @@ struct WebHandler: HTTPHandler {
     let bus: BusAccess
     let conversations: Conversations
     let metricsToken: [UInt8]?
+    /// Wrong tokens of the bus, shown for its counters.
+    let guesses: Guesses
     let isSecure: Bool
 
     func handleRequest(_ request: HTTPRequest) async -> HTTPResponse {
+        let response = await answer(request)
+        return request.method == .HEAD ? response.withoutBody() : response
+    }
+
+    private func answer(_ request: HTTPRequest) async -> HTTPResponse {
         guard hosts.knows(request.headers[.host]) else {
             return .sentence(
                 HTTPStatusCode(421, phrase: "Misdirected Request"),
                 "This server does not go by that name; start it with --host NAME if it should.")
         }
         switch request.path {
-        case "/": return read(request, file("index.html", request))
+        case "/": return file("index.html", request)
         case "/session": return await session(request)
         case "/bus": return await webSocket(request)
         case "/metrics": return isReading(request) ? await metrics(request) : notAllowed("GET, HEAD")
         case "/healthz": return isReading(request) ? await health() : notAllowed("GET, HEAD")
         case let path where path.hasPrefix("/inspector/"):
-            return read(request, file(String(path.dropFirst("/inspector/".count)), request))
+            return file(String(path.dropFirst("/inspector/".count)), request)
         default: return notFound
         }
     }
@@ -47,22 +54,19 @@ struct WebHandler: HTTPHandler {
 
     // MARK: - The page
 
-    private func read(_ request: HTTPRequest, _ response: (HTTPResponse, length: Int)) -> HTTPResponse {
+    private func file(_ name: String, _ request: HTTPRequest) -> HTTPResponse {
         guard isReading(request) else { return notAllowed("GET, HEAD") }
-        return request.method == .HEAD ? response.0.withoutBody(of: response.length) : response.0
-    }
-
-    private func file(_ name: String, _ request: HTTPRequest) -> (HTTPResponse, length: Int) {
-        guard let file = InspectorFiles.all[name] else { return (notFound, 0) }
+        guard let file = InspectorFiles.all[name] else { return notFound }
         let tags = (request.headers[.ifNoneMatch] ?? "").split(separator: ",").map {
             $0.drop { $0 == " " }
         }
         let isKnown = tags.contains { $0 == file.tag || $0 == "W/" + file.tag || $0 == "*" }
         var response = HTTPResponse.make(
-            isKnown ? .notModified : .ok, isKnown ? Data() : file.bytes, type: file.contentType,
-            fields: SecurityFields.file)
+            .ok, file.bytes, type: file.contentType, fields: SecurityFields.file)
         response.headers[.eTag] = file.tag
-        return (response, file.bytes.count)
+        guard isKnown else { return response }
+        response.statusCode = .notModified
+        return response.withoutBody()
     }
 
     // MARK: - Signing in
@@ -113,13 +117,16 @@ struct WebHandler: HTTPHandler {
                 .forbidden,
                 "This link was used already, or is of an earlier start; start fluxbus-web again for a new one."
             )
-        case .tooMany(let seconds):
-            var response = HTTPResponse.sentence(
-                HTTPStatusCode(429, phrase: "Too Many Requests"),
-                "There were too many wrong tokens; try again in \(seconds) s.")
-            response.headers[HTTPHeader("Retry-After")] = String(seconds)
-            return response
+        case .tooMany(let seconds): return tooMany(seconds)
         }
+    }
+
+    private func tooMany(_ seconds: Int) -> HTTPResponse {
+        var response = HTTPResponse.sentence(
+            HTTPStatusCode(429, phrase: "Too Many Requests"),
+            "There were too many wrong tokens; try again in \(seconds) s.")
+        response.headers[HTTPHeader("Retry-After")] = String(seconds)
+        return response
     }
 
     private func signOut(_ request: HTTPRequest) -> HTTPResponse {
@@ -179,6 +186,8 @@ struct WebHandler: HTTPHandler {
             token = nil
         } else {
             guard let given else { return unauthorized() }
+            // The bus makes all who come from here wait for each other's wrong tokens, so it is not asked about many.
+            if let wait = guesses.wait() { return tooMany(wait) }
             token = given
         }
         do throws(BusError) {
@@ -189,7 +198,9 @@ struct WebHandler: HTTPHandler {
             return .make(.ok, Data(BusMetrics.text(of: stats, as: form).utf8), type: form.contentType)
         } catch {
             switch error.code {
-            case .unauthorized: return unauthorized(error.message)
+            case .unauthorized:
+                guesses.addWrong()
+                return unauthorized(error.message)
             case .forbidden: return .sentence(.forbidden, error.message)
             default: return .sentence(.serviceUnavailable, error.message)
             }

@@ -12,7 +12,7 @@ package struct CertificateFiles: Sendable {
     }
 
     /// What new connections need of them.
-    func context() throws(WebFailure) -> TLSContext {
+    package func context() throws(WebFailure) -> TLSContext {
         let chain = try read(certificate) { (bytes) throws(TLSFailure) in
             try TLSCertificate.all(inPEM: bytes)
         }

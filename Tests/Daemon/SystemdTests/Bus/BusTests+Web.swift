@@ -38,7 +38,8 @@ extension BusTests {
 
         let page = try ask("/")
         let messages = try harness.run("journalctl", "-u", Self.web, "-o", "cat").output
-        #expect(page.hasPrefix("HTTP/1.1 200 OK\r\n") && page.contains("<title>FluxBus</title>"), "\(messages)")
+        #expect(
+            page.hasPrefix("HTTP/1.1 200 OK\r\n") && page.contains("<title>FluxBus</title>"), "\(messages)")
         #expect(try harness.property("ActiveState", of: Self.web) == "active")
         #expect(try ask("/session").contains(#""signIn":"token""#))
         #expect(try ask("/healthz").hasSuffix("\r\n\r\nok"))

@@ -12,18 +12,22 @@ final class FrontFixture {
     let idle = WebFixture.IdleCount()
     private let front: Front
     private let server: Int32
-    private let address: String
+    let address: String
 
-    init(idleExit: Duration? = nil, _ change: (inout FrontLimits) -> Void = { _ in }) throws {
+    init(
+        idleExit: Duration? = nil, certificate: CertificateFiles? = nil,
+        _ change: (inout FrontLimits) -> Void = { _ in }
+    ) throws {
         server = try Sockets.listen(at: "unix:\(directory.path)/server")
         var passed = ListenDescriptors([])
         let listeners = try WebListener.open(
-            WebAddress(parsing: "127.0.0.1:0"), isSecure: false, &passed)
+            WebAddress(parsing: "127.0.0.1:0"), isSecure: certificate != nil, &passed)
         address = "tcp:\(listeners[0].internet?.text ?? "")"
         var limits = FrontLimits()
         change(&limits)
         front = try Front(
-            listeners, to: "\(directory.path)/server", limits, FrontAnswers(fields: []), context: nil,
+            listeners, to: "\(directory.path)/server", limits, FrontAnswers(fields: []),
+            context: certificate.map { try $0.context() },
             idleExit: idleExit, now: { [clock] in clock.nanoseconds }, whenIdle: { [idle] in idle.add() })
         front.start()
     }

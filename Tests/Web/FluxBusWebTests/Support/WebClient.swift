@@ -139,7 +139,7 @@ final class WebClient {
         guard let status = Int(lines[0].split(separator: " ").dropFirst().first ?? "") else {
             throw Sockets.Failure("This is no answer: \(lines[0])")
         }
-        let length = hasBody ? Int(fields["content-length"] ?? "0") ?? 0 : 0
+        let length = hasBody && status != 304 ? Int(fields["content-length"] ?? "0") ?? 0 : 0
         return Answer(status: status, fields: fields, body: try take(length))
     }
 }
