@@ -115,6 +115,8 @@ let package = Package(
                 "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "FluxBus",
                 "TypeCode", arguments,
             ]),
+        // zlib, which compresses the page's files once: what loads of the page is a third.
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // The inspector's files as bytes of the program: the page is there without a path to it, and of the same version.
         .target(name: "CInspector"),
         // The bus in a browser: the inspector's page, the wire over WebSocket, metrics. BusTLS ends TLS, Systemd passes
@@ -122,7 +124,8 @@ let package = Package(
         .target(
             name: "FluxBusWeb",
             dependencies: [
-                "BusJSON", "BusMetrics", "BusTLS", "CInspector", "CLinux", "COpenSSL", "FluxBus", "Systemd",
+                "BusJSON", "BusMetrics", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib", "FluxBus",
+                "Systemd",
                 flyingFox, flyingSocks, arguments,
             ]),
         // The daemon, the command line, the load generator, and the web server.
@@ -338,7 +341,7 @@ let floors = [
     "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
-    "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML"],
+    "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML", "CZlib"],
 
     "Tests/Core": ["BusJSONTests", "BusLogicTests", "ClusterTests"],
     "Tests/Daemon": [

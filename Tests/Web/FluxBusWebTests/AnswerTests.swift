@@ -1,6 +1,7 @@
 import FluxBusWeb
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 @Suite("Answers")
@@ -67,6 +68,43 @@ struct AnswerTests {
             }
             #expect(try client.ask("GET", "/").body == client.ask("GET", "/inspector/index.html").body)
         }
+    }
+
+    /// Compressed for who takes that, and with another tag: what was kept of one is not taken for the other.
+    @Test func filesAreCompressedForWhoTakesThat() async throws {
+        try await WebFixture.run { web in
+            let client = try web.client()
+            let plain = try client.ask("GET", "/inspector/main.js")
+            #expect(plain.fields["content-encoding"] == nil)
+            #expect(plain.fields["vary"] == "Accept-Encoding")
+            for accepted in ["gzip", "deflate, gzip;q=0.5, br", "GZIP", "*"] {
+                let packed = try client.ask("GET", "/inspector/main.js", ["Accept-Encoding": accepted])
+                #expect(packed.fields["content-encoding"] == "gzip", "\(accepted)")
+                #expect(packed.body.count < plain.body.count / 2)
+                #expect(packed.fields["etag"] != plain.fields["etag"])
+                Self.expectSecurity(packed, isFile: true)
+                let tag = try #require(packed.fields["etag"])
+                let again = try client.ask(
+                    "GET", "/inspector/main.js", ["Accept-Encoding": accepted, "If-None-Match": tag])
+                #expect(again.status == 304 && again.fields["etag"] == tag)
+                #expect(
+                    try client.ask("GET", "/inspector/main.js", ["If-None-Match": tag]).status == 200)
+                let unpacked = try Self.unpacked(packed.body)
+                #expect(unpacked == plain.body)
+            }
+            for refused in ["", "br", "gzip;q=0", "gzip; q=0.0, br", "identity"] {
+                let answer = try client.ask("GET", "/inspector/main.js", ["Accept-Encoding": refused])
+                #expect(answer.fields["content-encoding"] == nil && answer.body == plain.body, "\(refused)")
+            }
+        }
+    }
+
+    /// What another program makes of it.
+    private static func unpacked(_ bytes: [UInt8]) throws -> [UInt8] {
+        let directory = TemporaryDirectory()
+        let path = "\(directory.path)/file.gz"
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        return try Array(RunningProgram(["/bin/gzip", "-dc", path]).wait().output.utf8)
     }
 
     @Test func aKnownFileIsNotSentAgain() async throws {

@@ -6,9 +6,12 @@ package enum InspectorFiles {
     package struct File: Sendable {
         package let name: String
         package let bytes: Data
+        /// The same compressed, where that is shorter.
+        package let packed: Data?
         package let contentType: String
-        /// Another one whenever the bytes are others.
+        /// Another one whenever the bytes are others, compressed or not.
         package let tag: String
+        package let packedTag: String
     }
 
     package static let all: [String: File] = {
@@ -17,9 +20,10 @@ package enum InspectorFiles {
             let entry = inspector_file_at(index)
             let bytes = UnsafeRawBufferPointer(start: entry.bytes, count: entry.length)
             let name = String(cString: entry.name)
+            let digest = Secret.hexadecimal(Secret.hash(bytes).prefix(16))
             files[name] = File(
-                name: name, bytes: Data(bytes), contentType: contentType(of: name),
-                tag: "\"\(Secret.hexadecimal(Secret.hash(bytes).prefix(16)))\"")
+                name: name, bytes: Data(bytes), packed: Gzip.packed(Data(bytes)),
+                contentType: contentType(of: name), tag: "\"\(digest)\"", packedTag: "\"\(digest)-gzip\"")
         }
         return files
     }()

@@ -60,10 +60,14 @@ struct WebHandler: HTTPHandler {
         let tags = (request.headers[.ifNoneMatch] ?? "").split(separator: ",").map {
             $0.drop { $0 == " " }
         }
-        let isKnown = tags.contains { $0 == file.tag || $0 == "W/" + file.tag || $0 == "*" }
+        let packed = Gzip.isAccepted(by: request.headers[HTTPHeader("Accept-Encoding")]) ? file.packed : nil
+        let tag = packed == nil ? file.tag : file.packedTag
+        let isKnown = tags.contains { $0 == tag || $0 == "W/" + tag || $0 == "*" }
         var response = HTTPResponse.make(
-            .ok, file.bytes, type: file.contentType, fields: SecurityFields.file)
-        response.headers[.eTag] = file.tag
+            .ok, packed ?? file.bytes, type: file.contentType, fields: SecurityFields.file)
+        response.headers[.eTag] = tag
+        response.headers[HTTPHeader("Vary")] = "Accept-Encoding"
+        if packed != nil { response.headers[HTTPHeader("Content-Encoding")] = "gzip" }
         guard isKnown else { return response }
         response.statusCode = .notModified
         return response.withoutBody()
