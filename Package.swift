@@ -349,8 +349,8 @@ let floors = [
     ],
     "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
-    "Tests/System": ["BusTLSTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
+    "Tests/System": ["BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     "Tests/Support": [

@@ -1,17 +1,17 @@
 // Which commit last changed a value: the log is read backwards in windows that double, the states within each forwards.
 
-import { isEqual, keysOf, pointerOf, resolve } from "./json.js";
+import {isEqual, keysOf, pointerOf, resolve} from "./json.js";
 
 const firstWindow = 256;
 
 /** All commits after `since` through `until` that concern the target, oldest first. */
-export async function readHistory(bus, { since, until, target }) {
+export async function readHistory(bus, {since, until, target}) {
 	const commits = [];
 	let from = since, limit = 1000;
 	for (;;) {
 		let reply;
 		try {
-			reply = await bus.request({ op: "history", since: from, until, limit, ...scopeOf(target) });
+			reply = await bus.request({op: "history", since: from, until, limit, ...scopeOf(target)});
 		} catch (error) {
 			if (error.code !== "too_large" || limit === 1) throw error;
 			limit = limit >> 1;
@@ -23,13 +23,13 @@ export async function readHistory(bus, { since, until, target }) {
 	}
 }
 
-export const scopeOf = target => !target ? {} : target.includes("/") ? { store: target } : { type: target };
+export const scopeOf = target => !target ? {} : target.includes("/") ? {store: target} : {type: target};
 
 /** Windows from the newest revision backwards, each twice as wide: {since, until}. `raise` says that history begins later. */
 export class Windows {
 	floor = 0;
-	constructor(end, width) { Object.assign(this, { end, width }); }
-	get next() { return this.end > this.floor ? { since: Math.max(this.floor, this.end - this.width), until: this.end } : null; }
+	constructor(end, width) {Object.assign(this, {end, width});}
+	get next() {return this.end > this.floor ? {since: Math.max(this.floor, this.end - this.width), until: this.end} : null;}
 	turn() {
 		this.end = Math.max(this.floor, this.end - this.width);
 		this.width *= 2;
@@ -46,15 +46,15 @@ export class Windows {
  * {floor, findings: [{path, value, commit, old}]}. Without a `commit`, it is older than the revision `floor`.
  */
 export async function blame(bus, store, path, revision) {
-	const select = path?.length ? { select: [pointerOf(path)] } : {};
-	const read = at => bus.request({ op: "get", store, revision: at, ...select });
+	const select = path?.length ? {select: [pointerOf(path)]} : {};
+	const read = at => bus.request({op: "get", store, revision: at, ...select});
 	const now = (await read(revision)).states[store];
-	const findings = (path ? [path] : keysOf(now).map(key => [key])).map(path => ({ path, value: resolve(now, path) }));
+	const findings = (path ? [path] : keysOf(now).map(key => [key])).map(path => ({path, value: resolve(now, path)}));
 	const windows = new Windows(revision, firstWindow);
 	while (windows.next && findings.some(finding => !finding.commit)) {
 		let commits;
 		try {
-			commits = await readHistory(bus, { ...windows.next, target: store });
+			commits = await readHistory(bus, {...windows.next, target: store});
 		} catch (error) {
 			windows.raise(error);
 			continue;
@@ -62,7 +62,7 @@ export async function blame(bus, store, path, revision) {
 		if (commits.length) await search(read, store, commits, windows.next.since, findings.filter(finding => !finding.commit));
 		windows.turn();
 	}
-	return { floor: windows.floor, findings };
+	return {floor: windows.floor, findings};
 }
 
 async function search(read, store, commits, since, findings) {
@@ -75,7 +75,7 @@ async function search(read, store, commits, since, findings) {
 		let value = resolve(states[0], finding.path);
 		for (const [place, commit] of commits.entries()) {
 			const next = resolve(states[place + 1], finding.path);
-			if (!isEqual(next, value)) Object.assign(finding, { commit, old: value });
+			if (!isEqual(next, value)) Object.assign(finding, {commit, old: value});
 			value = next;
 		}
 	}

@@ -1,7 +1,7 @@
 // The connection to the bus: one JSON text per WebSocket message. It connects again by itself, sends again what is safe to
 // send again, and goes on with subscriptions where they were.
 
-import { encode, merge, parse } from "./json.js";
+import {encode, merge, parse} from "./json.js";
 
 /** What the bus said against a request, or `lost`, `offline` and `closed` where it could not say anything. */
 export class BusError extends Error {
@@ -34,7 +34,7 @@ export class Bus {
 	#goodbye = "";
 
 	/** `phase` is "closed", "connecting", "live", "lost" or "refused"; `reason` a sentence, `retryAt` a time of performance.now(). */
-	status = { phase: "closed", reason: "", retryAt: 0 };
+	status = {phase: "closed", reason: "", retryAt: 0};
 	epoch = null;
 	hello = {};
 
@@ -43,8 +43,8 @@ export class Bus {
 	 * @param greeting gives the members of `hello`
 	 * @param probe asked when no connection comes about: resolves to {refused} or {reason}, sentences
 	 */
-	constructor({ url, greeting, probe, onStatus, onEpoch }) {
-		Object.assign(this, { url, greeting, probe });
+	constructor({url, greeting, probe, onStatus, onEpoch}) {
+		Object.assign(this, {url, greeting, probe});
 		this.onStatus = onStatus ?? (() => {});
 		this.onEpoch = onEpoch ?? (() => {});
 		this.#channel.port1.onmessage = () => this.#drain();
@@ -62,7 +62,7 @@ export class Bus {
 		const patience = setTimeout(() => socket.close(), 10_000);
 		socket.onopen = () => {
 			wasOpen = true;
-			this.#transmit({ op: "hello", protocol: 1, ...this.greeting() }, reply => {
+			this.#transmit({op: "hello", protocol: 1, ...this.greeting()}, reply => {
 				clearTimeout(patience);
 				this.#greeted(reply);
 			});
@@ -88,7 +88,7 @@ export class Bus {
 		this.#socket = null;
 		socket?.close();
 		this.#forget();
-		for (const entry of this.#waiting.values()) entry.fail?.(new BusError({ code: "closed", message: reason || "The connection is closed." }));
+		for (const entry of this.#waiting.values()) entry.fail?.(new BusError({code: "closed", message: reason || "The connection is closed."}));
 		this.#waiting.clear();
 		this.#say(phase, reason);
 	}
@@ -111,7 +111,7 @@ export class Bus {
 		const socket = this.#socket;
 		if (this.#isSilent) return socket?.close();
 		this.#isSilent = true;
-		this.#transmit({ op: "ping" }, () => { this.#isSilent = false; });
+		this.#transmit({op: "ping"}, () => {this.#isSilent = false;});
 	}
 	#isSilent = false;
 
@@ -123,9 +123,9 @@ export class Bus {
 		if (this.#ending === "kicked") return this.close("refused", this.#goodbye);
 		let reason = this.#goodbye || event.reason || "The connection was lost.";
 		for (const [id, entry] of this.#waiting) {
-			if (entry.isRepeatable) { entry.isSent = false; continue; }
+			if (entry.isRepeatable) {entry.isSent = false; continue;}
 			this.#waiting.delete(id);
-			entry.fail?.(new BusError({ code: "lost", message: "The connection was lost before the answer: it may have been done or not. Look before you try again." }));
+			entry.fail?.(new BusError({code: "lost", message: "The connection was lost before the answer: it may have been done or not. Look before you try again."}));
 		}
 		if (!wasOpen) {
 			const found = await this.probe();
@@ -148,24 +148,24 @@ export class Bus {
 	}
 
 	#say(phase, reason = "", retryAt = 0) {
-		this.status = { phase, reason, retryAt };
+		this.status = {phase, reason, retryAt};
 		this.onStatus(this.status);
 	}
 
 	// MARK: Requests
 
 	/** Sends a request and gives its reply. While the connection is lost, what can be sent again waits for the next one. */
-	request(members, { isRepeatable = repeatable.has(members.op) || members.key !== undefined } = {}) {
+	request(members, {isRepeatable = repeatable.has(members.op) || members.key !== undefined} = {}) {
 		return new Promise((resolve, reject) => {
 			if (this.status.phase === "refused" || this.status.phase === "closed") {
-				return reject(new BusError({ code: "offline", message: this.status.reason || "There is no connection to the bus." }));
+				return reject(new BusError({code: "offline", message: this.status.reason || "There is no connection to the bus."}));
 			}
 			if (this.status.phase !== "live" && !isRepeatable) {
-				return reject(new BusError({ code: "offline", message: "There is no connection to the bus now." }));
+				return reject(new BusError({code: "offline", message: "There is no connection to the bus now."}));
 			}
 			const id = ++this.#lastId;
 			const entry = {
-				line: encode({ id, ...members }), isRepeatable, isSent: false, fail: reject,
+				line: encode({id, ...members}), isRepeatable, isSent: false, fail: reject,
 				take: reply => reply.ok ? resolve(reply) : reject(new BusError(reply.error)),
 			};
 			this.#waiting.set(id, entry);
@@ -181,8 +181,8 @@ export class Bus {
 	/** Sends at once and only on this connection. */
 	#transmit(members, take) {
 		const id = ++this.#lastId;
-		this.#waiting.set(id, { line: null, isRepeatable: false, isSent: true, take, fail: null });
-		this.#socket.send(encode({ id, ...members }));
+		this.#waiting.set(id, {line: null, isRepeatable: false, isSent: true, take, fail: null});
+		this.#socket.send(encode({id, ...members}));
 	}
 
 	// MARK: Lines
@@ -236,7 +236,7 @@ export class Bus {
 			join: (sub, one) => this.#bySub.set(sub, one),
 			leave: sub => {
 				this.#bySub.delete(sub);
-				if (this.status.phase === "live") this.#transmit({ op: "unsubscribe", sub }, () => {});
+				if (this.status.phase === "live") this.#transmit({op: "unsubscribe", sub}, () => {});
 			},
 			end: one => this.#subscriptions.delete(one),
 		});
@@ -255,7 +255,7 @@ class Subscription {
 	#isClosed = false;
 
 	constructor(members, handlers, wire) {
-		Object.assign(this, { members, handlers, wire });
+		Object.assign(this, {members, handlers, wire});
 	}
 
 	/** Subscribes on this connection, from the revision that is known if there is one. */
@@ -263,10 +263,10 @@ class Subscription {
 		const generation = ++this.#generation;
 		this.parts = [];
 		this.sub = null;
-		const request = { op: "subscribe", ...this.members };
+		const request = {op: "subscribe", ...this.members};
 		if (this.revision !== null) {
 			delete request.initial;
-			Object.assign(request, { since: this.revision, epoch: this.epoch });
+			Object.assign(request, {since: this.revision, epoch: this.epoch});
 		}
 		this.wire.send(request, reply => {
 			if (!reply.ok) return this.#isClosed || this.handlers.onError?.(new BusError(reply.error));

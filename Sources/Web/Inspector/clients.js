@@ -1,7 +1,7 @@
 // The Clients view: who is on the bus, what they watch, how far behind they are; and the way to send one away.
 
-import { byFacts, whoOf } from "./commits.js";
-import { bytes, count, dateAndTime, dialog, duration, foreign, h, note, replace, safe, sentence, setText } from "./dom.js";
+import {byFacts, whoOf} from "./commits.js";
+import {bytes, count, dateAndTime, dialog, duration, foreign, h, note, replace, safe, sentence, setText} from "./dom.js";
 
 /** How many clients are shown at first, and how often they are asked for, in milliseconds. */
 const most = 200, rhythm = 2000;
@@ -28,14 +28,14 @@ export class ClientsView {
 
 	constructor(app) {
 		this.app = app;
-		this.counts = h("output", { class: "muted", id: "clients-counts" });
-		this.problem = h("p", { class: "empty", role: "status", hidden: true });
+		this.counts = h("output.muted", {id: "clients-counts"});
+		this.problem = h("p.empty", {role: "status", hidden: true});
 		this.body = h("tbody");
-		this.table = h("table", { class: "clients", id: "clients-table" }, h("caption", { class: "hidden" }, "Clients of the bus"),
-			h("thead", {}, h("tr", {}, columns.map(([name, , , className]) => h("th", { scope: "col", class: className }, name)), h("th", { scope: "col" }, h("span", { class: "hidden" }, "Action")))), this.body);
-		this.more = h("button", { type: "button", class: "link", hidden: true, on: { click: () => { this.#shown += most; this.#draw(); } } });
-		this.element = h("div", { class: "clients-view" }, h("div", { class: "bar" }, this.counts), this.problem,
-			h("div", { class: "pane scroll table-scroll", tabindex: "0", role: "region", "aria-label": "Clients" }, this.table, this.more));
+		this.table = h("table.clients", {id: "clients-table"}, h("caption.hidden", "Clients of the bus"),
+			h("thead", h("tr", columns.map(([name, , , className]) => h("th", {scope: "col", class: className}, name)), h("th", {scope: "col"}, h("span.hidden", "Action")))), this.body);
+		this.more = h("button.link", {hidden: true, onclick: () => {this.#shown += most; this.#draw();}});
+		this.element = h("div.clients-view", h("div.bar", this.counts), this.problem,
+			h("div.pane.scroll.table-scroll", {tabindex: "0", role: "region", "aria-label": "Clients"}, this.table, this.more));
 	}
 
 	show() {
@@ -59,7 +59,7 @@ export class ClientsView {
 			const clients = [];
 			let after;
 			do {
-				const reply = await this.app.bus.request({ op: "clients", ...after !== undefined && { after } });
+				const reply = await this.app.bus.request({op: "clients", ...after !== undefined && {after}});
 				clients.push(...reply.clients);
 				after = reply.next;
 			} while (after !== undefined);
@@ -93,27 +93,27 @@ export class ClientsView {
 		}
 		for (const [id, row] of this.#rows) if (!rows.has(id)) row.element.remove();
 		this.#rows = rows;
-		[...rows.values()].forEach((row, i) => { if (this.body.children[i] !== row.element) this.body.insertBefore(row.element, this.body.children[i] ?? null); });
+		[...rows.values()].forEach((row, i) => {if (this.body.children[i] !== row.element) this.body.insertBefore(row.element, this.body.children[i] ?? null);});
 		this.more.hidden = shown.length === this.clients.length;
 		setText(this.more, `${count(this.clients.length - shown.length)} more`);
 	}
 
 	#makeRow(one) {
-		const cells = columns.map(([name, , , className]) => h("td", { class: className, "data-label": name }, h("bdi")));
-		const kick = h("button", { type: "button", class: "quiet", "aria-label": `Kick client ${one.id}`, on: { click: () => this.#kick(one) } }, "Kick…");
-		return { cells, element: h("tr", { "data-client": one.id }, cells, h("td", { class: "row-action" }, kick)) };
+		const cells = columns.map(([name, , , className]) => h("td", {class: className, "data-label": name}, h("bdi")));
+		const kick = h("button.quiet", {"aria-label": `Kick client ${one.id}`, onclick: () => this.#kick(one)}, "Kick…");
+		return {cells, element: h("tr", {"data-client": one.id}, cells, h("td.row-action", kick))};
 	}
 
 	#kick(one) {
-		const reason = h("input", { type: "text", id: "kick-reason", maxlength: "300", autocomplete: "off" });
-		const answer = h("p", { class: "error", role: "alert" });
-		dialog(`Kick client ${one.id}?`, h("div", {},
-			h("p", {}, foreign(whoOf(one.by)), one.client && [" · ", foreign(one.client)], one.self && h("strong", {}, " This is the page you are looking at.")),
+		const reason = h("input", {type: "text", id: "kick-reason", maxlength: "300", autocomplete: "off"});
+		const answer = h("p.error", {role: "alert"});
+		dialog(`Kick client ${one.id}?`, h("div",
+			h("p", foreign(whoOf(one.by)), one.client && [" · ", foreign(one.client)], one.self && h("strong", " This is the page you are looking at.")),
 			note("Its connection ends, its will is carried out, and its ephemeral stores go. It may connect again."),
-			h("div", { class: "form-field" }, h("label", { for: "kick-reason" }, "Reason (it is told)"), reason), answer),
+			h("div.form-field", h("label", {for: "kick-reason"}, "Reason (it is told)"), reason), answer),
 		[["Cancel"], ["Kick", async () => {
 			try {
-				await this.app.bus.request({ op: "kick", client: one.id, ...reason.value.trim() && { reason: reason.value.trim() } });
+				await this.app.bus.request({op: "kick", client: one.id, ...reason.value.trim() && {reason: reason.value.trim()}});
 				this.app.announce(`Client ${one.id} was sent away.`);
 				this.#read(this.#generation);
 			} catch (error) {

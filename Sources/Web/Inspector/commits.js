@@ -1,8 +1,8 @@
 // Commits in words, and what they changed. A commit of the log says what was asked for; what it changed is the difference
 // between the states before and after it.
 
-import { byBytes, differences, encode, isContainer } from "./json.js";
-import { dateAndTime, foreign, h, safe } from "./dom.js";
+import {byBytes, differences, encode, isContainer} from "./json.js";
+import {dateAndTime, foreign, h, safe} from "./dom.js";
 
 /** The steps of a commit: {target, name, detail}. Those that are no actions have the names of their requests. */
 export function stepsOf(commit) {
@@ -10,23 +10,23 @@ export function stepsOf(commit) {
 		target: action.store ?? action.type ?? "", name: action.action, detail: members(action.payload), payload: action.payload,
 	}));
 	for (const [address, state] of Object.entries(commit.created ?? {})) {
-		steps.push({ target: address, name: "create", detail: (commit.ephemeral ? "ephemeral " : "") + members(state), payload: state });
+		steps.push({target: address, name: "create", detail: (commit.ephemeral ? "ephemeral " : "") + members(state), payload: state});
 	}
-	for (const address of commit.dropped ?? []) steps.push({ target: address, name: "drop", detail: "" });
+	for (const address of commit.dropped ?? []) steps.push({target: address, name: "drop", detail: ""});
 	const timer = (one, name, detail) => steps.push({
 		target: one.store ?? one.type ?? "", name, detail: [one.timer, detail].filter(text => text).join(": "),
 	});
 	if (commit.scheduled) {
-		const { action, payload, due } = commit.scheduled;
+		const {action, payload, due} = commit.scheduled;
 		timer(commit.scheduled, "schedule", `${action} ${members(payload)} at ${dateAndTime(due)}`.replace("  ", " "));
 	}
 	if (commit.cancelled) timer(commit.cancelled, "cancel", "");
 	if (commit.fired && steps.length === 0) timer(commit.fired, "timer", "its action was rejected");
-	if (commit.reverted) steps.push({ target: commit.reverted.store, name: "revert", detail: `to revision ${commit.reverted.to}` });
+	if (commit.reverted) steps.push({target: commit.reverted.store, name: "revert", detail: `to revision ${commit.reverted.to}`});
 	if (commit.definitions || commit.undefined) {
 		const names = (commit.definitions ?? []).map(one => one.type).join(", ");
 		const gone = commit.undefined?.length ? `without ${commit.undefined.join(", ")}` : "";
-		steps.push({ target: "", name: "reload", detail: [names, gone].filter(text => text).join(" ") });
+		steps.push({target: "", name: "reload", detail: [names, gone].filter(text => text).join(" ")});
 	}
 	return steps;
 }
@@ -72,8 +72,8 @@ function scopes(commit, definitions) {
 	for (const address of commit.dropped ?? []) stores.add(address);
 	if (commit.reverted) stores.add(commit.reverted.store);
 	return [
-		...[...stores].filter(address => !types.has(address.slice(0, address.indexOf("/")))).map(store => ({ store })),
-		...[...types].map(type => ({ type })),
+		...[...stores].filter(address => !types.has(address.slice(0, address.indexOf("/")))).map(store => ({store})),
+		...[...types].map(type => ({type})),
 	];
 }
 
@@ -84,14 +84,14 @@ function scopes(commit, definitions) {
 export async function readChanges(bus, commit, definitions, limit = 100) {
 	const wanted = scopes(commit, definitions).slice(0, limit);
 	const isGone = error => error.code === "unknown_store" || error.code === "unknown_type";
-	const read = revision => wanted.map(scope => revision < 1 ? Promise.resolve({ states: {} })
-		: bus.request({ op: "get", ...scope, revision, ...scope.type && { limit } }).catch(error => {
-			if (isGone(error)) return { states: {} };
+	const read = revision => wanted.map(scope => revision < 1 ? Promise.resolve({states: {}})
+		: bus.request({op: "get", ...scope, revision, ...scope.type && {limit}}).catch(error => {
+			if (isGone(error)) return {states: {}};
 			throw error;
 		}));
 	// Before, then after: the bus replays forwards.
 	const replies = await Promise.all([...read(commit.revision - 1), ...read(commit.revision)]);
-	const result = { stores: [], isCut: false };
+	const result = {stores: [], isCut: false};
 	for (let i = 0; i < wanted.length; i++) {
 		const [before, after] = [replies[i], replies[i + wanted.length]];
 		// Where only one page was read, both end with the same address.
@@ -106,12 +106,12 @@ export async function readChanges(bus, commit, definitions, limit = 100) {
 
 function add(result, address, old, now) {
 	const list = differences(old, now);
-	if (list.length) result.stores.push({ address, old, new: now, differences: list });
+	if (list.length) result.stores.push({address, old, new: now, differences: list});
 }
 
 /** What a change event did, where the states before are at hand. */
 export function changesBetween(pairs) {
-	const result = { stores: [], isCut: false };
+	const result = {stores: [], isCut: false};
 	for (const [address, old, now] of pairs) add(result, address, old, now);
 	return result;
 }
@@ -120,7 +120,7 @@ export function changesBetween(pairs) {
 export function changesLine(changes, own) {
 	if (changes.stores.length === 0) return changes.isCut ? "no change in the first stores" : "no change";
 	const parts = [];
-	for (const { address, differences: list } of changes.stores) {
+	for (const {address, differences: list} of changes.stores) {
 		const shown = own === address ? "" : `${address} `;
 		if (list[0].path.length === 0) parts.push(list[0].old === undefined ? `+ ${address}` : `− ${address}`);
 		else parts.push(shown + list.slice(0, 3).map(one => `${pathText(one.path)} ${short(one.old)} → ${short(one.new)}`).join(", ") + (list.length > 3 ? " …" : ""));
@@ -153,4 +153,4 @@ export const whoElement = by => {
 	return element;
 };
 
-export const fact = (name, ...content) => [h("dt", {}, name), h("dd", {}, ...content)];
+export const fact = (name, ...content) => [h("dt", name), h("dd", ...content)];

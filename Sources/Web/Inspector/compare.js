@@ -1,6 +1,6 @@
 // What differs between two moments: the states of both are read page by page and merged by address.
 
-import { byBytes, differences } from "./json.js";
+import {byBytes, differences} from "./json.js";
 
 /** The states at a revision, [address, state], in the order of their addresses. */
 async function* statesAt(bus, match, revision) {
@@ -9,7 +9,7 @@ async function* statesAt(bus, match, revision) {
 	do {
 		let reply;
 		try {
-			reply = await bus.request({ op: "get", match, revision, limit, ...after && { after } });
+			reply = await bus.request({op: "get", match, revision, limit, ...after && {after}});
 		} catch (error) {
 			if (error.code !== "too_large" || limit === 1) throw error;
 			limit = Math.max(1, limit >> 2);
@@ -25,7 +25,7 @@ async function* statesAt(bus, match, revision) {
 export async function compare(bus, from, to, match = "*/*", test = () => true, limit = 1000) {
 	const sides = [statesAt(bus, match, from), statesAt(bus, match, to)];
 	const heads = await Promise.all(sides.map(side => side.next()));
-	const result = { stores: [], compared: 0, isCut: false };
+	const result = {stores: [], compared: 0, isCut: false};
 	while (!heads[0].done || !heads[1].done) {
 		const order = heads[0].done ? 1 : heads[1].done ? -1 : byBytes(heads[0].value[0], heads[1].value[0]);
 		const old = order <= 0 ? heads[0].value : undefined, now = order >= 0 ? heads[1].value : undefined;
@@ -34,8 +34,8 @@ export async function compare(bus, from, to, match = "*/*", test = () => true, l
 			result.compared++;
 			const list = differences(old?.[1], now?.[1]);
 			if (list.length) {
-				if (result.stores.length === limit) return { ...result, isCut: true };
-				result.stores.push({ address, old: old?.[1], new: now?.[1], differences: list });
+				if (result.stores.length === limit) return {...result, isCut: true};
+				result.stores.push({address, old: old?.[1], new: now?.[1], differences: list});
 			}
 		}
 		if (order <= 0) heads[0] = await sides[0].next();

@@ -3,9 +3,9 @@
 export class Definitions {
 	#types = new Map();
 
-	get names() { return [...this.#types.keys()].sort(); }
+	get names() {return [...this.#types.keys()].sort();}
 
-	of(type) { return this.#types.get(type); }
+	of(type) {return this.#types.get(type);}
 
 	isComputed(type, member) {
 		const computed = this.#types.get(type)?.computed;
@@ -13,10 +13,10 @@ export class Definitions {
 	}
 
 	/** The actions of a type, [name, definition]. */
-	actions(type) { return Object.entries(this.#types.get(type)?.actions ?? {}); }
+	actions(type) {return Object.entries(this.#types.get(type)?.actions ?? {});}
 
 	async load(bus) {
-		const reply = await bus.request({ op: "types" });
+		const reply = await bus.request({op: "types"});
 		this.#types = new Map(reply.types.map(one => [one.type, one]));
 	}
 }

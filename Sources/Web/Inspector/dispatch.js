@@ -1,9 +1,9 @@
 // The Dispatch view: a form for an action, what it would change, and then the dispatch itself.
 
-import { differenceList } from "./differences.js";
-import { count, debounce, foreign, h, note, replace, safe, sentence, setText } from "./dom.js";
-import { differences, encode, merge } from "./json.js";
-import { payloadForm } from "./form.js";
+import {differenceList} from "./differences.js";
+import {count, debounce, foreign, h, note, replace, safe, sentence, setText} from "./dom.js";
+import {differences, encode, merge} from "./json.js";
+import {payloadForm} from "./form.js";
 
 /** How many stores of a preview are shown with what they were before. */
 const most = 100;
@@ -16,21 +16,21 @@ export class DispatchView {
 
 	constructor(app) {
 		this.app = app;
-		const choices = h("datalist", { id: "dispatch-targets" });
+		const choices = h("datalist", {id: "dispatch-targets"});
 		this.choices = choices;
-		this.target = h("input", { type: "text", id: "dispatch-target", list: "dispatch-targets", placeholder: "counter/kitchen, or counter for all of them", autocomplete: "off", spellcheck: "false", "aria-describedby": "dispatch-reach", on: { input: () => this.#targetChanged() } });
-		this.reach = h("span", { class: "muted small", id: "dispatch-reach" });
-		this.action = h("select", { id: "dispatch-action", on: { change: () => this.#actionChanged() } });
-		this.summary = h("p", { class: "muted", id: "dispatch-summary" });
-		this.fields = h("div", {});
-		this.previewButton = h("button", { type: "submit", id: "dispatch-preview" }, "Preview");
-		this.send = h("button", { type: "button", class: "primary", id: "dispatch-send", disabled: true, on: { click: () => this.#dispatch() } }, "Dispatch");
-		this.result = h("section", { class: "pane result", "aria-live": "polite", "aria-label": "Result", id: "dispatch-result" }, h("p", { class: "muted" }, "Preview shows what the dispatch would change; nothing is sent before that."));
-		const form = h("form", { class: "pane form", novalidate: true, on: { submit: event => { event.preventDefault(); this.#preview(); } } },
-			h("div", { class: "form-field" }, h("label", { for: "dispatch-target" }, "Store or type"), this.target, choices, this.reach),
-			h("div", { class: "form-field" }, h("label", { for: "dispatch-action" }, "Action"), this.action, this.summary),
-			this.fields, h("div", { class: "actions" }, this.previewButton, this.send));
-		this.element = h("div", { class: "dispatch split" }, form, this.result);
+		this.target = h("input", {type: "text", id: "dispatch-target", list: "dispatch-targets", placeholder: "counter/kitchen, or counter for all of them", autocomplete: "off", spellcheck: "false", "aria-describedby": "dispatch-reach", oninput: () => this.#targetChanged()});
+		this.reach = h("span.muted.small", {id: "dispatch-reach"});
+		this.action = h("select", {id: "dispatch-action", onchange: () => this.#actionChanged()});
+		this.summary = h("p.muted", {id: "dispatch-summary"});
+		this.fields = h("div");
+		this.previewButton = h("button", {type: "submit", id: "dispatch-preview"}, "Preview");
+		this.send = h("button.primary", {id: "dispatch-send", disabled: true, onclick: () => this.#dispatch()}, "Dispatch");
+		this.result = h("section.pane.result", {"aria-live": "polite", "aria-label": "Result", id: "dispatch-result"}, h("p.muted", "Preview shows what the dispatch would change; nothing is sent before that."));
+		const form = h("form.pane.form", {novalidate: true, onsubmit: event => {event.preventDefault(); this.#preview();}},
+			h("div.form-field", h("label", {for: "dispatch-target"}, "Store or type"), this.target, choices, this.reach),
+			h("div.form-field", h("label", {for: "dispatch-action"}, "Action"), this.action, this.summary),
+			this.fields, h("div.actions", this.previewButton, this.send));
+		this.element = h("div.dispatch.split", form, this.result);
 		this.suggest = debounce(120, () => this.#suggest());
 	}
 
@@ -41,7 +41,7 @@ export class DispatchView {
 
 	hide() {}
 
-	definitionsChanged() { this.#targetChanged(true); }
+	definitionsChanged() {this.#targetChanged(true);}
 
 	#suggest() {
 		const text = this.target.value.trim(), found = [];
@@ -52,10 +52,10 @@ export class DispatchView {
 			if (!type.startsWith(text.split("/")[0])) continue;
 			for (const address of index.sorted(type)) if (address.startsWith(text) && found.push(address) >= 100) break;
 		}
-		replace(this.choices, found.map(value => h("option", { value })));
+		replace(this.choices, found.map(value => h("option", {value})));
 	}
 
-	get #type() { return this.target.value.trim().split("/")[0]; }
+	get #type() {return this.target.value.trim().split("/")[0];}
 
 	#targetChanged(isForced = false) {
 		this.suggest();
@@ -68,7 +68,7 @@ export class DispatchView {
 		if (!isForced && this.#target === this.#type && this.action.options.length > 0) return;
 		this.#target = this.#type;
 		const chosen = this.action.value;
-		replace(this.action, names.map(name => h("option", { value: name }, name)));
+		replace(this.action, names.map(name => h("option", {value: name}, name)));
 		if (names.includes(chosen)) this.action.value = chosen;
 		this.#actionChanged();
 	}
@@ -92,7 +92,7 @@ export class DispatchView {
 		const payload = this.#form?.read();
 		if (!payload) return null;
 		const target = this.target.value.trim();
-		return { ...target.includes("/") ? { store: target } : { type: target }, action: this.action.value, ...Object.keys(payload).length > 0 && { payload } };
+		return {...target.includes("/") ? {store: target} : {type: target}, action: this.action.value, ...Object.keys(payload).length > 0 && {payload}};
 	}
 
 	async #preview() {
@@ -103,16 +103,16 @@ export class DispatchView {
 		}
 		const text = encode(request);
 		this.#previewed = null;
-		replace(this.result, h("p", { class: "muted" }, "Trying…"));
+		replace(this.result, h("p.muted", "Trying…"));
 		try {
-			const reply = await this.app.bus.request({ op: "dispatch", ...request, dryRun: true }, { isRepeatable: true });
+			const reply = await this.app.bus.request({op: "dispatch", ...request, dryRun: true}, {isRepeatable: true});
 			const stores = await this.#compare(reply);
 			if (encode(this.#read()) !== text) return;
 			this.#previewed = request;
 			this.#seen = reply.revision;
 			this.send.disabled = false;
-			replace(this.result, h("h3", {}, "It would change"), this.#numbers(reply), differenceList(stores, { empty: "Nothing: it would be committed, and change no state.", isCut: false }),
-				reply.changed > stores.length && h("p", { class: "muted" }, `${count(reply.changed - stores.length, "more store")} would change.`));
+			replace(this.result, h("h3", "It would change"), this.#numbers(reply), differenceList(stores, {empty: "Nothing: it would be committed, and change no state.", isCut: false}),
+				reply.changed > stores.length && h("p.muted", `${count(reply.changed - stores.length, "more store")} would change.`));
 		} catch (error) {
 			this.#refuse(error);
 		}
@@ -123,31 +123,31 @@ export class DispatchView {
 		const changes = reply.changes ?? {}, states = reply.states ?? {};
 		const addresses = [...new Set([...Object.keys(changes), ...Object.keys(states)])].sort().slice(0, most);
 		return Promise.all(addresses.map(async address => {
-			const old = (await this.app.bus.request({ op: "get", store: address })).states[address];
-			return { address, differences: differences(old, Object.hasOwn(states, address) ? states[address] : merge(old, changes[address])) };
+			const old = (await this.app.bus.request({op: "get", store: address})).states[address];
+			return {address, differences: differences(old, Object.hasOwn(states, address) ? states[address] : merge(old, changes[address]))};
 		}));
 	}
 
-	#numbers({ matched, changed }) { return h("p", { class: "muted" }, `Reaches ${count(matched, "store")}, changes ${changed}.`); }
+	#numbers({matched, changed}) {return h("p.muted", `Reaches ${count(matched, "store")}, changes ${changed}.`);}
 
 	async #dispatch() {
 		const request = this.#previewed;
 		if (!request) return;
 		this.#spoil();
-		replace(this.result, h("p", { class: "muted" }, "Dispatching…"));
+		replace(this.result, h("p.muted", "Dispatching…"));
 		try {
 			// The key makes it safe to send again when the connection is lost before the reply.
-			const reply = await this.app.bus.request({ op: "dispatch", ...request, key: makeKey(), after: this.#seen, epoch: this.app.bus.epoch });
-			replace(this.result, h("h3", {}, "Dispatched"), h("p", {}, "Revision ", h("a", { href: `#log/${reply.revision}` }, reply.revision), reply.duplicate ? ", sent twice and committed once" : ""), this.#numbers(reply),
-				h("p", { class: "links" }, h("a", { href: `#stores/${request.store ?? request.type}` }, "Show in Stores")));
+			const reply = await this.app.bus.request({op: "dispatch", ...request, key: makeKey(), after: this.#seen, epoch: this.app.bus.epoch});
+			replace(this.result, h("h3", "Dispatched"), h("p", "Revision ", h("a", {href: `#log/${reply.revision}`}, reply.revision), reply.duplicate ? ", sent twice and committed once" : ""), this.#numbers(reply),
+				h("p.links", h("a", {href: `#stores/${request.store ?? request.type}`}, "Show in Stores")));
 		} catch (error) {
 			this.#refuse(error);
 		}
 	}
 
 	#refuse(error) {
-		replace(this.result, h("h3", {}, "Refused"), h("p", { class: "error", role: "alert" }, foreign(sentence(error))),
-			h("dl", { class: "facts" }, ["code", "store", "action", "member", "path"].filter(name => error[name]).map(name => [h("dt", {}, name), h("dd", {}, h("code", {}, foreign(error[name])))])));
+		replace(this.result, h("h3", "Refused"), h("p.error", {role: "alert"}, foreign(sentence(error))),
+			h("dl.facts", ["code", "store", "action", "member", "path"].filter(name => error[name]).map(name => [h("dt", name), h("dd", h("code", foreign(error[name])))])));
 		// The message names the member as payload.NAME; one of a rejection may name it by itself.
 		const member = /payload\.([\w.[\]-]*\w\]?)/.exec(error.message)?.[1] ?? error.member?.replace(/^payload\./, "");
 		if (member) return void this.#form?.mark(member, error.message);

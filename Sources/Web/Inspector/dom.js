@@ -1,16 +1,21 @@
 // Building blocks of the page. Whatever comes from the bus becomes text here, never markup.
 
-import { encode, encodeStart } from "./json.js";
+import {encode, encodeStart} from "./json.js";
 
-/** An element: h("p", {class: "note", on: {click}}, "text", child). Children that are null or false are left out. */
-export function h(tag, attributes = {}, ...children) {
-	const element = document.createElement(tag);
-	for (const [name, value] of Object.entries(attributes)) {
-		if (value === undefined || value === null || value === false) continue;
-		if (name === "on") for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
-		else if (name === "class") element.className = value;
-		else if (name === "value") element.value = value;
-		else element.setAttribute(name, value === true ? "" : value);
+/** An element: h("p.note", {onclick}, "text", child), where attributes may be left out, and children may be null or false. */
+export function h(name, ...children) {
+	const [tag, ...classes] = name.split("."), element = document.createElement(tag), first = children[0];
+	if (tag === "button") element.type = "button";
+	if (classes.length) element.className = classes.join(" ");
+	if (first && typeof first === "object" && !(first instanceof Node) && !Array.isArray(first)) {
+		children.shift();
+		for (const [name, value] of Object.entries(first)) {
+			if (value === undefined || value === null || value === false) continue;
+			if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+			else if (name === "class") element.className = value;
+			else if (name === "value") element.value = value;
+			else element.setAttribute(name, value === true ? "" : value);
+		}
 	}
 	append(element, children);
 	return element;
@@ -50,21 +55,21 @@ export const safe = text => text.replace(hidden, sign => "\\u" + sign.charCodeAt
 export const brief = (value, limit = 200) => safe(encodeStart(value, limit));
 
 /** Text from elsewhere, isolated from the direction of what is around it. */
-export const foreign = (text, className) => h("bdi", { class: className }, safe(String(text)));
+export const foreign = (text, className) => h("bdi", {class: className}, safe(String(text)));
 
 const step = 2000;
 
 /** A text that is cut, with a button that shows more of it. */
 export function longText(text, className = "value") {
-	const shown = h("bdi", {}, safe(text.slice(0, step)));
-	const box = h("span", { class: className }, shown);
+	const shown = h("bdi", safe(text.slice(0, step)));
+	const box = h("span", {class: className}, shown);
 	if (text.length <= step) return box;
 	let length = step;
-	const button = h("button", { type: "button", class: "link", on: { click: () => {
+	const button = h("button.link", {onclick: () => {
 		length += Math.max(20_000, length);
 		shown.textContent = safe(text.slice(0, length));
 		say();
-	} } });
+	}});
 	const say = () => {
 		button.textContent = `Show more (${count(Math.max(0, text.length - length))} characters hidden)`;
 		button.hidden = length >= text.length;
@@ -83,7 +88,7 @@ export const count = (number, one, many = one + "s") => {
 
 export function bytes(number) {
 	let value = Number(number), unit = 0;
-	while (value >= 1024 && unit < 4) { value /= 1024; unit++; }
+	while (value >= 1024 && unit < 4) {value /= 1024; unit++;}
 	return `${unit === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
 }
 
@@ -144,23 +149,23 @@ export function debounce(milliseconds, action) {
 /** A modal dialog with buttons [[label, action, class]]; an action that returns false keeps it open. */
 export function dialog(title, content, buttons) {
 	const id = `dialog-${++dialogs}`;
-	const box = h("dialog", { "aria-labelledby": id });
-	const bar = h("div", { class: "actions" });
+	const box = h("dialog", {"aria-labelledby": id});
+	const bar = h("div.actions");
 	const close = () => box.close();
 	for (const [label, action, className] of buttons) {
-		bar.append(h("button", { type: "button", class: className, on: { click: async () => {
+		bar.append(h("button", {class: className, onclick: async () => {
 			if (await action?.() !== false) close();
-		} } }, label));
+		}}, label));
 	}
-	append(box, [h("h2", { id }, title), content, bar]);
+	append(box, [h("h2", {id}, title), content, bar]);
 	box.addEventListener("close", () => box.remove());
 	document.body.append(box);
 	box.showModal();
-	return { box, close, bar };
+	return {box, close, bar};
 }
 let dialogs = 0;
 
 /** The sentence for a failure. */
 export const sentence = error => error.code === "unknown_op" ? "This bus is older than this page and can't tell that; update fluxbusd." : error.message;
 
-export const note = (text, className = "note") => h("p", { class: className }, foreign(text));
+export const note = (text, className = "note") => h("p", {class: className}, foreign(text));

@@ -1,11 +1,11 @@
 // The tree of stores beside the details of what is selected in it. Shows the bus as it is in Stores, and as it was in Time.
 
-import { count, debounce, draw, foreign, h, safe, setAttribute, setText, brief } from "./dom.js";
-import { encodeStart, isContainer, isEqual, keysOf, kindOf, pointerOf } from "./json.js";
-import { Details } from "./details.js";
-import { drawCurve } from "./trends.js";
-import { Tree, sizeText } from "./tree.js";
-import { VirtualList, moveTo } from "./virtual.js";
+import {count, debounce, draw, foreign, h, safe, setAttribute, setText, brief} from "./dom.js";
+import {encodeStart, isContainer, isEqual, keysOf, kindOf, pointerOf} from "./json.js";
+import {Details} from "./details.js";
+import {drawCurve} from "./trends.js";
+import {Tree, sizeText} from "./tree.js";
+import {VirtualList, moveTo} from "./virtual.js";
 
 /** How long a change can be seen, in milliseconds. */
 const flashTime = 700;
@@ -23,21 +23,21 @@ export class Explorer {
 	constructor(app, prefix, makeSource) {
 		this.app = app;
 		this.prefix = prefix;
-		this.source = makeSource({ onIndex: () => this.#indexChanged(), onState: (...change) => this.#stateChanged(...change) });
+		this.source = makeSource({onIndex: () => this.#indexChanged(), onState: (...change) => this.#stateChanged(...change)});
 		this.tree = new Tree(this.source, app.definitions);
-		this.filter = h("input", { type: "search", id: `${prefix}-filter`, placeholder: "counter/* or a part of a name", spellcheck: "false", autocomplete: "off", on: { input: () => this.#filterChanged() } });
-		this.counts = h("output", { class: "muted", id: `${prefix}-counts`, for: `${prefix}-filter` });
-		this.box = h("div", { class: "tree scroll", role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, on: { keydown: event => this.#key(event), click: event => this.#click(event), dblclick: event => this.#toggle(this.list.indexOf(event.target)) } });
-		this.empty = h("p", { class: "empty", hidden: true });
-		this.list = new VirtualList(this.box, { count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), idPrefix: `${prefix}-row` });
+		this.filter = h("input", {type: "search", id: `${prefix}-filter`, placeholder: "counter/* or a part of a name", spellcheck: "false", autocomplete: "off", oninput: () => this.#filterChanged()});
+		this.counts = h("output.muted", {id: `${prefix}-counts`, for: `${prefix}-filter`});
+		this.box = h("div.tree.scroll", {role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, onkeydown: event => this.#key(event), onclick: event => this.#click(event), ondblclick: event => this.#toggle(this.list.indexOf(event.target))});
+		this.empty = h("p.empty", {hidden: true});
+		this.list = new VirtualList(this.box, {count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), idPrefix: `${prefix}-row`});
 		this.details = new Details(app, this, () => this.select(null));
-		this.element = h("div", { class: "explorer" },
-			h("div", { class: "bar" },
-				h("label", { for: `${prefix}-filter` }, "Filter"), this.filter,
-				h("button", { type: "button", class: "quiet", on: { click: () => this.#openAll(true) } }, "Expand types"),
-				h("button", { type: "button", class: "quiet", on: { click: () => this.#openAll(false) } }, "Collapse all"),
+		this.element = h("div.explorer",
+			h("div.bar",
+				h("label", {for: `${prefix}-filter`}, "Filter"), this.filter,
+				h("button.quiet", {onclick: () => this.#openAll(true)}, "Expand types"),
+				h("button.quiet", {onclick: () => this.#openAll(false)}, "Collapse all"),
 				this.counts),
-			h("div", { class: "split" }, h("div", { class: "pane main" }, this.box, this.empty), this.details.element));
+			h("div.split", h("div.pane.main", this.box, this.empty), this.details.element));
 	}
 
 	// MARK: What has changed
@@ -67,7 +67,7 @@ export class Explorer {
 	}
 
 	#openAll(isOpen) {
-		for (const type of this.source.index.names) this.tree.setOpen({ kind: "type", key: type }, isOpen);
+		for (const type of this.source.index.names) this.tree.setOpen({kind: "type", key: type}, isOpen);
 		if (!isOpen) this.box.scrollTop = 0;
 		this.list.draw();
 	}
@@ -89,11 +89,11 @@ export class Explorer {
 		if (this.#hot.size === 0) return;
 		const now = performance.now();
 		for (const [key, until] of this.#hot) if (until <= now) this.#hot.delete(key);
-		if (this.#hot.size > 0 && this.#cooling === 0) this.#cooling = setTimeout(() => { this.#cooling = 0; this.list.draw(); }, flashTime);
+		if (this.#hot.size > 0 && this.#cooling === 0) this.#cooling = setTimeout(() => {this.#cooling = 0; this.list.draw();}, flashTime);
 	}
 
 	#say() {
-		const { index, isReady } = this.source, total = index.size;
+		const {index, isReady} = this.source, total = index.size;
 		const types = count(index.types.size, "type");
 		const text = !isReady ? "Loading…" : this.tree.filter === "" ? `${count(total, "store")} of ${types}` : `${count(this.tree.matching)} of ${count(total, "store")}`;
 		setText(this.counts, text);
@@ -120,7 +120,7 @@ export class Explorer {
 		if (isSame && shown.value === row.value && shown.count === row.count && shown.hidden === row.hidden) return;
 		element.shown = row;
 		if (!isSame) this.#fillFrame(element, row);
-		const { value, name, curve } = element.parts;
+		const {value, name, curve} = element.parts;
 		if (row.kind === "type") {
 			setText(name, row.type);
 			setText(value, count(row.count, "store"));
@@ -188,7 +188,7 @@ export class Explorer {
 
 	// MARK: Selecting
 
-	select(row, { open = true } = {}) {
+	select(row, {open = true} = {}) {
 		this.selected = row && row.kind !== "loading" ? row : null;
 		if (open || !row) this.details.show(this.selected);
 		this.element.classList.toggle("has-details", this.details.isShown);
@@ -253,19 +253,19 @@ export class Explorer {
 		event.preventDefault();
 		if (next === null) return;
 		place = Math.max(0, Math.min(next, total - 1));
-		this.select(this.tree.row(place), { open: this.details.isShown });
+		this.select(this.tree.row(place), {open: this.details.isShown});
 		this.list.reveal(place);
 	}
 
-	draw() { draw(() => this.list.draw()); }
+	draw() {draw(() => this.list.draw());}
 }
 
 function makeRow() {
 	const parts = {
-		twisty: h("span", { class: "twisty", "aria-hidden": "true" }), name: h("bdi", { class: "name" }),
-		value: h("bdi", { class: "value" }), curve: h("canvas", { class: "curve", "aria-hidden": "true", hidden: true }), badge: h("span", { class: "badge" }),
+		twisty: h("span.twisty", {"aria-hidden": "true"}), name: h("bdi.name"),
+		value: h("bdi.value"), curve: h("canvas.curve", {"aria-hidden": "true", hidden: true}), badge: h("span.badge"),
 	};
-	const row = h("div", { class: "row", role: "treeitem" }, parts.twisty, parts.name, " ", parts.value, " ", parts.curve, parts.badge);
+	const row = h("div.row", {role: "treeitem"}, parts.twisty, parts.name, " ", parts.value, " ", parts.curve, parts.badge);
 	row.parts = parts;
 	return row;
 }

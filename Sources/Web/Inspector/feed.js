@@ -1,9 +1,9 @@
 // The commits that the log view shows: read from the action log, every one, as they come; and on a bus without a log, those
 // that are seen while the page is open.
 
-import { Windows, readHistory, scopeOf } from "./blame.js";
-import { changesBetween } from "./commits.js";
-import { Mirror } from "./bus.js";
+import {Windows, readHistory, scopeOf} from "./blame.js";
+import {changesBetween} from "./commits.js";
+import {Mirror} from "./bus.js";
 
 /** How many commits are kept, how many are read at first, and how long to wait between two looks at the log, in milliseconds. */
 const most = 10_000, first = 200, rhythm = 200;
@@ -26,19 +26,19 @@ export class Feed {
 	#live = null;
 
 	/** `onNews(added, trimmed)` is called with new commits, `onOlder(number)` for earlier ones, `onError` with why there are none. */
-	constructor(getBus, callbacks) { Object.assign(this, { getBus, ...callbacks }); }
+	constructor(getBus, callbacks) {Object.assign(this, {getBus, ...callbacks});}
 
-	get bus() { return this.getBus(); }
+	get bus() {return this.getBus();}
 
 	/** Begins with the newest commits of a type or store, or of all. */
 	async start(target) {
 		this.stop();
 		const generation = ++this.#generation;
-		Object.assign(this, { target, commits: [], isWhole: false, isLiveOnly: false });
+		Object.assign(this, {target, commits: [], isWhole: false, isLiveOnly: false});
 		this.changes.clear();
 		this.onReset();
 		try {
-			this.#newest = (await this.bus.request({ op: "sync" })).revision;
+			this.#newest = (await this.bus.request({op: "sync"})).revision;
 			this.#windows = new Windows(this.#newest, target ? 1000 : first);
 			await this.#readOlder(generation, first);
 			if (generation === this.#generation) this.#follow(generation);
@@ -72,11 +72,11 @@ export class Feed {
 
 	async #readNews(generation) {
 		// With a filter the log does not say how far it was read.
-		const until = this.target ? (await this.bus.request({ op: "sync" })).revision : undefined;
+		const until = this.target ? (await this.bus.request({op: "sync"})).revision : undefined;
 		let since = this.#newest;
 		if (until === since) return;
 		for (let pages = 0; pages < 20; pages++) {
-			const reply = await this.bus.request({ op: "history", since, ...until && { until }, limit: 1000, ...scopeOf(this.target) });
+			const reply = await this.bus.request({op: "history", since, ...until && {until}, limit: 1000, ...scopeOf(this.target)});
 			if (generation !== this.#generation) return;
 			this.#add(reply.commits);
 			this.#newest = reply.next ?? until ?? reply.commits.at(-1)?.revision ?? since;
@@ -102,7 +102,7 @@ export class Feed {
 			while (found < number && this.#windows.next) {
 				let commits;
 				try {
-					commits = await readHistory(this.bus, { ...this.#windows.next, target: this.target });
+					commits = await readHistory(this.bus, {...this.#windows.next, target: this.target});
 				} catch (error) {
 					this.#windows.raise(error);
 					continue;
@@ -128,7 +128,7 @@ export class Feed {
 			trimmed = this.commits.length - most;
 			for (const commit of this.commits.splice(0, trimmed)) this.changes.delete(commit.revision);
 			// What was let go can be read again from here.
-			if (this.#windows) Object.assign(this.#windows, { end: this.commits[0].revision - 1, width: first });
+			if (this.#windows) Object.assign(this.#windows, {end: this.commits[0].revision - 1, width: first});
 			this.isWhole = false;
 		}
 		this.onNews(commits.length, trimmed);
@@ -138,12 +138,12 @@ export class Feed {
 
 	#watch(generation) {
 		this.isLiveOnly = true;
-		const mirror = new Mirror(), scope = !this.target ? { match: "*/*" } : scopeOf(this.target);
+		const mirror = new Mirror(), scope = !this.target ? {match: "*/*"} : scopeOf(this.target);
 		const byRevision = this.#live = new Map();
 		const commitAt = (revision, by, time) => {
 			let commit = byRevision.get(revision);
 			if (!commit) {
-				commit = { revision, time, by, actions: [] };
+				commit = {revision, time, by, actions: []};
 				byRevision.set(revision, commit);
 				if (byRevision.size > 100) byRevision.delete(byRevision.keys().next().value);
 				if (!this.isPaused) this.#add([commit]);
@@ -153,25 +153,25 @@ export class Feed {
 		let isFirst = true;
 		const onError = error => generation === this.#generation && this.onError(error);
 		this.#subscriptions = [
-			this.bus.subscribe({ ...scope, actions: true }, {
+			this.bus.subscribe({...scope, actions: true}, {
 				onAction: event => {
-					const { store, type, action, payload, by, time, revision } = event;
+					const {store, type, action, payload, by, time, revision} = event;
 					const commit = commitAt(revision, by, time);
-					if (!commit.isCaused) commit.actions.push({ ...store ? { store } : { type }, action, payload });
+					if (!commit.isCaused) commit.actions.push({...store ? {store} : {type}, action, payload});
 					this.onNews(0, 0);
 				}, onError,
 			}),
-			this.bus.subscribe({ ...scope, cause: true }, {
+			this.bus.subscribe({...scope, cause: true}, {
 				onChange: parts => {
 					const pairs = [];
 					mirror.apply(parts, (address, old, now) => pairs.push([address, old, now]));
-					if (isFirst) { isFirst = false; return; }
+					if (isFirst) {isFirst = false; return;}
 					const event = parts.at(-1), cause = parts.find(part => part.cause)?.cause;
 					const commit = commitAt(event.revision, cause?.by, cause?.time ?? Date.now() / 1000);
-					if (cause) Object.assign(commit, { actions: cause.actions, isCaused: true });
+					if (cause) Object.assign(commit, {actions: cause.actions, isCaused: true});
 					else commit.merged = event.coalesced;
 					for (const [address, old, now] of pairs) {
-						if (old === undefined) commit.created = { ...commit.created, [address]: now };
+						if (old === undefined) commit.created = {...commit.created, [address]: now};
 						if (now === undefined) commit.dropped = [...commit.dropped ?? [], address];
 					}
 					this.changes.set(event.revision, changesBetween(pairs));

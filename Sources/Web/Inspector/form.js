@@ -1,12 +1,12 @@
 // A form made from the schemas of an action's payload. Each field gives a value, nothing (left out), or a mistake.
 
-import { encode, isObject, kindOf, parse } from "./json.js";
-import { h, safe } from "./dom.js";
+import {encode, isObject, kindOf, parse} from "./json.js";
+import {h, safe} from "./dom.js";
 
 /** The schema as an object, whether it was written as a name or as words. */
 export function normalized(schema) {
-	const words = typeof schema === "string" ? { type: schema } : { ...schema };
-	if (typeof words.type === "string" && words.type.endsWith("?")) Object.assign(words, { type: words.type.slice(0, -1), optional: true });
+	const words = typeof schema === "string" ? {type: schema} : {...schema};
+	if (typeof words.type === "string" && words.type.endsWith("?")) Object.assign(words, {type: words.type.slice(0, -1), optional: true});
 	if (!words.type) {
 		if (words.properties || words.values) words.type = "object";
 		else if (words.items || words.maxItems !== undefined) words.type = "array";
@@ -38,38 +38,38 @@ function field(path, name, schema, isOptional, id, changed) {
 	const words = normalized(schema), mayLack = isOptional || words.default !== undefined;
 	if (words.type === "object" && isObject(words.properties)) return group(path, name, words, isOptional, id, changed);
 	const describedBy = `${id}-hint ${id}-error`;
-	const common = { id, "aria-describedby": describedBy, "data-path": path, autocomplete: "off", spellcheck: "false" };
-	const change = { on: { input: changed, change: changed } };
+	const common = {id, "aria-describedby": describedBy, "data-path": path, autocomplete: "off", spellcheck: "false"};
+	const change = {oninput: changed, onchange: changed};
 	let input, read;
 	if (words.enum) {
-		input = h("select", { ...common, ...change }, mayLack && h("option", { value: "" }, words.default !== undefined ? `default: ${safe(encode(words.default))}` : "left out"),
-			words.enum.map((choice, place) => h("option", { value: String(place) }, safe(typeof choice === "string" ? choice : encode(choice)))), words.nullable && h("option", { value: "null" }, "null"));
+		input = h("select", {...common, ...change}, mayLack && h("option", {value: ""}, words.default !== undefined ? `default: ${safe(encode(words.default))}` : "left out"),
+			words.enum.map((choice, place) => h("option", {value: String(place)}, safe(typeof choice === "string" ? choice : encode(choice)))), words.nullable && h("option", {value: "null"}, "null"));
 		read = () => input.value === "" ? undefined : input.value === "null" ? null : words.enum[Number(input.value)];
 	} else if (words.type === "boolean") {
-		input = h("select", { ...common, ...change }, mayLack && h("option", { value: "" }, words.default !== undefined ? `default: ${words.default}` : "left out"),
-			h("option", { value: "true" }, "true"), h("option", { value: "false" }, "false"), words.nullable && h("option", { value: "null" }, "null"));
+		input = h("select", {...common, ...change}, mayLack && h("option", {value: ""}, words.default !== undefined ? `default: ${words.default}` : "left out"),
+			h("option", {value: "true"}, "true"), h("option", {value: "false"}, "false"), words.nullable && h("option", {value: "null"}, "null"));
 		read = () => input.value === "" ? undefined : JSON.parse(input.value);
 	} else if (words.type === "integer" || words.type === "number") {
-		input = h("input", { ...common, ...change, type: "text", inputmode: words.type === "integer" ? "numeric" : "decimal", placeholder: words.default !== undefined ? encode(words.default) : "", required: !mayLack });
+		input = h("input", {...common, ...change, type: "text", inputmode: words.type === "integer" ? "numeric" : "decimal", placeholder: words.default !== undefined ? encode(words.default) : "", required: !mayLack});
 		read = () => number(input.value.trim(), words, mayLack);
 	} else if (words.type === "string") {
 		const isLong = !(words.maxLength <= 200) && /text|body|note|description|comment|message/i.test(name);
-		input = h(isLong ? "textarea" : "input", { ...common, ...change, ...isLong ? { rows: "3" } : { type: "text" }, placeholder: typeof words.default === "string" ? words.default : "" });
+		input = h(isLong ? "textarea" : "input", {...common, ...change, ...isLong ? {rows: "3"} : {type: "text"}, placeholder: typeof words.default === "string" ? words.default : ""});
 		read = () => input.value === "" && mayLack ? undefined : input.value;
 	} else {
-		input = h("textarea", { ...common, ...change, rows: "3", class: "code", placeholder: { object: "{}", array: "[]", any: "JSON: null, 5, \"text\", [1, 2], {\"a\": 1}" }[words.type], required: !mayLack });
+		input = h("textarea", {...common, ...change, rows: "3", class: "code", placeholder: {object: "{}", array: "[]", any: "JSON: null, 5, \"text\", [1, 2], {\"a\": 1}"}[words.type], required: !mayLack});
 		read = () => json(input.value.trim(), words, mayLack);
 	}
 	let nothing = null;
 	if (words.nullable && input.tagName !== "SELECT" && words.type !== "any") {
-		nothing = h("input", { type: "checkbox", id: `${id}-null`, on: { change: () => { input.disabled = nothing.checked; changed(); } } });
+		nothing = h("input", {type: "checkbox", id: `${id}-null`, onchange: () => {input.disabled = nothing.checked; changed();}});
 	}
-	const problem = h("span", { class: "error", id: `${id}-error` });
+	const problem = h("span.error", {id: `${id}-error`});
 	return {
 		path,
-		element: h("div", { class: "form-field" }, h("label", { for: id }, safe(name), !mayLack && h("span", { class: "muted" }, " required")), input,
-			nothing && h("span", { class: "check" }, nothing, h("label", { for: `${id}-null` }, "null")),
-			h("span", { class: "muted small", id: `${id}-hint` }, safe(hint(words, isOptional)), words.summary && ` · ${safe(words.summary)}`), problem),
+		element: h("div.form-field", h("label", {for: id}, safe(name), !mayLack && h("span.muted", " required")), input,
+			nothing && h("span.check", nothing, h("label", {for: `${id}-null`}, "null")),
+			h("span.muted.small", {id: `${id}-hint`}, safe(hint(words, isOptional)), words.summary && ` · ${safe(words.summary)}`), problem),
 		read: () => nothing?.checked ? null : read(),
 		mark: sentence => {
 			problem.textContent = sentence ? safe(sentence) : "";
@@ -90,7 +90,7 @@ function number(text, words, mayLack) {
 	try {
 		const value = parse(text);
 		if (kindOf(value) === "number") return value;
-	} catch { /* Said below. */ }
+	} catch {/* Said below. */}
 	throw new Mistake("It needs a number, such as 20.5.");
 }
 
@@ -114,14 +114,14 @@ function group(path, name, words, isOptional, id, changed) {
 	const required = Array.isArray(words.required) ? words.required : [];
 	const mayLack = isOptional || words.default !== undefined;
 	const inner = Object.entries(words.properties).map(([key, schema], place) => field(`${path}.${key}`, key, schema, !required.includes(key), `${id}-${place}`, changed));
-	const given = mayLack ? h("input", { type: "checkbox", id: `${id}-given`, on: { change: () => { box.disabled = !given.checked; changed(); } } }) : null;
-	const box = h("fieldset", { disabled: given !== null }, h("legend", {}, safe(name)), inner.map(one => one.element));
-	const problem = h("span", { class: "error" });
+	const given = mayLack ? h("input", {type: "checkbox", id: `${id}-given`, onchange: () => {box.disabled = !given.checked; changed();}}) : null;
+	const box = h("fieldset", {disabled: given !== null}, h("legend", safe(name)), inner.map(one => one.element));
+	const problem = h("span.error");
 	return {
 		path, inner,
-		element: h("div", { class: "form-field" }, given && h("span", { class: "check" }, given, h("label", { for: `${id}-given` }, `Give ${safe(name)}`)), box, problem),
+		element: h("div.form-field", given && h("span.check", given, h("label", {for: `${id}-given`}, `Give ${safe(name)}`)), box, problem),
 		read: () => given && !given.checked ? undefined : readAll(inner),
-		mark: sentence => { problem.textContent = sentence ? safe(sentence) : ""; },
+		mark: sentence => {problem.textContent = sentence ? safe(sentence) : "";},
 		focus: () => inner[0]?.focus(),
 	};
 }
@@ -160,7 +160,7 @@ export function payloadForm(action, changed) {
 		return undefined;
 	};
 	return {
-		element: h("div", { class: "form-fields" }, fields.length === 0 ? h("p", { class: "muted" }, "This action takes no payload.") : fields.map(one => one.element)),
+		element: h("div.form-fields", fields.length === 0 ? h("p.muted", "This action takes no payload.") : fields.map(one => one.element)),
 		read() {
 			try {
 				return readAll(fields);

@@ -1,7 +1,7 @@
 // The Health view: what the bus counts, asked for once a second while it is looked at, as plots and as figures.
 
-import { bytes, count, duration, foreign, h, replace, sentence, setText } from "./dom.js";
-import { Plot } from "./plot.js";
+import {bytes, count, duration, foreign, h, replace, sentence, setText} from "./dom.js";
+import {Plot} from "./plot.js";
 
 /** How many samples are kept, and over how many of them latencies are taken. */
 const most = 300, recent = 10;
@@ -16,7 +16,7 @@ const rates = [
 	["Bytes", [["in", "bytesIn"], ["out", "bytesOut"]], byteRate],
 ];
 const latencies = [["turn", "Turn time"], ["commit", "Commit time"], ["logWrite", "Log write"], ["fsync", "Log sync (fsync)"], ["reply", "Reply time"]];
-const memory = { states: "states", keys: "keys", outboxes: "waiting for clients", heldInput: "input", wills: "wills", subscriptions: "subscriptions", reads: "reads", connections: "connections" };
+const memory = {states: "states", keys: "keys", outboxes: "waiting for clients", heldInput: "input", wills: "wills", subscriptions: "subscriptions", reads: "reads", connections: "connections"};
 
 export class HealthView {
 	#samples = [];
@@ -25,19 +25,19 @@ export class HealthView {
 
 	constructor(app) {
 		this.app = app;
-		this.facts = h("dl", { class: "facts tiles", id: "health-facts" });
-		this.problem = h("p", { class: "empty", role: "status", hidden: true });
+		this.facts = h("dl.facts.tiles", {id: "health-facts"});
+		this.problem = h("p.empty", {role: "status", hidden: true});
 		this.rates = rates.map(([title, lines, format]) => new Plot(title, lines.map(([name]) => name), format));
 		this.latencies = latencies.map(([, title]) => new Plot(title, ["p50", "p99"], duration));
 		this.memory = new Plot("Memory", ["resident", "accounted"], bytes);
 		this.log = new Plot("Action log", ["size"], bytes);
 		this.plots = [...this.rates, ...this.latencies, this.memory, this.log];
-		this.tables = h("div", { class: "tables" });
-		this.element = h("div", { class: "health scroll" }, this.problem, this.facts, h("div", { class: "plots" }, this.plots.map(plot => plot.element)), this.tables);
+		this.tables = h("div.tables");
+		this.element = h("div.health.scroll", this.problem, this.facts, h("div.plots", this.plots.map(plot => plot.element)), this.tables);
 		new ResizeObserver(() => this.redraw()).observe(this.element);
 	}
 
-	redraw() { for (const plot of this.plots) plot.draw(); }
+	redraw() {for (const plot of this.plots) plot.draw();}
 
 	show() {
 		this.#poll(++this.#generation);
@@ -49,7 +49,7 @@ export class HealthView {
 	}
 
 	/** Another daemon counts anew. */
-	renew() { this.#samples = []; }
+	renew() {this.#samples = [];}
 
 	async #poll(generation) {
 		if (!document.hidden) await this.#read(generation);
@@ -58,7 +58,7 @@ export class HealthView {
 
 	async #read(generation) {
 		try {
-			const { stats } = await this.app.bus.request({ op: "stats" });
+			const {stats} = await this.app.bus.request({op: "stats"});
 			if (generation !== this.#generation) return;
 			const isPartial = stats.totals === undefined;
 			this.problem.hidden = !isPartial;
@@ -67,7 +67,7 @@ export class HealthView {
 			if (isPartial) return;
 			const last = this.#samples.at(-1);
 			if (last && Number(stats.totals.commits) < Number(last.stats.totals.commits)) this.#samples = [];
-			this.#samples.push({ at: performance.now() / 1000, stats });
+			this.#samples.push({at: performance.now() / 1000, stats});
 			if (this.#samples.length > most) this.#samples.shift();
 			this.#draw(stats);
 		} catch (error) {
@@ -78,7 +78,7 @@ export class HealthView {
 	}
 
 	#draw(stats) {
-		replace(this.facts, this.#tiles(stats).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+		replace(this.facts, this.#tiles(stats).map(([name, value]) => h("div", h("dt", name), h("dd", value))));
 		rates.forEach(([, lines], i) => this.rates[i].update(lines.map(([, total]) => this.#rate(sample => Number(sample.stats.totals[total] ?? 0)))));
 		latencies.forEach(([name], i) => {
 			const all = stats.histograms?.[name], plot = this.latencies[i];
@@ -108,7 +108,7 @@ export class HealthView {
 		].filter(([, value]) => value !== undefined && value !== false);
 	}
 
-	#values(take) { return this.#samples.map(({ stats }) => take(stats) === undefined ? null : Number(take(stats))); }
+	#values(take) {return this.#samples.map(({stats}) => take(stats) === undefined ? null : Number(take(stats)));}
 
 	/** The growth of a total, per second. */
 	#rate(take) {
@@ -142,7 +142,7 @@ export class HealthView {
 }
 
 function table(title, heads, rows, empty) {
-	return h("section", { class: "pane" }, h("h3", {}, title), rows.length === 0 ? h("p", { class: "muted" }, empty)
-		: h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, i) => h("th", { scope: "col", class: i ? "number" : undefined }, head)))),
-			h("tbody", {}, rows.map(cells => h("tr", {}, cells.map((cell, i) => i === 0 ? h("th", { scope: "row" }, foreign(cell)) : h("td", { class: "number" }, cell)))))));
+	return h("section.pane", h("h3", title), rows.length === 0 ? h("p.muted", empty)
+		: h("table", h("thead", h("tr", heads.map((head, i) => h("th", {scope: "col", class: i ? "number" : undefined}, head)))),
+			h("tbody", rows.map(cells => h("tr", cells.map((cell, i) => i === 0 ? h("th", {scope: "row"}, foreign(cell)) : h("td.number", cell)))))));
 }

@@ -7,7 +7,7 @@ export class Exact extends Number {
 		super(source);
 		this.source = source;
 	}
-	toString() { return this.source; }
+	toString() {return this.source;}
 }
 
 /** Whether some number of the text may differ from what JSON.parse makes of it. */
@@ -136,7 +136,7 @@ function collect(old, now, path, found) {
 	} else if (kind === "array" && kindOf(now) === "array" && areAligned(old, now)) {
 		for (let i = 0; i < Math.max(old.length, now.length); i++) collect(old[i], now[i], [...path, i], found);
 	} else {
-		found.push({ path, old, new: now });
+		found.push({path, old, new: now});
 	}
 }
 

@@ -1,11 +1,11 @@
 // The Log view: every commit, newest first, with who made it, its actions and what it changed.
 
-import { byFacts, changesLine, fact, isBy, readChanges, stepsOf, summaryOf, whoOf } from "./commits.js";
-import { differenceList } from "./differences.js";
-import { clock, count, dateAndTime, debounce, foreign, h, longText, note, replace, safe, sentence, setAttribute, setText } from "./dom.js";
-import { encode } from "./json.js";
-import { Feed } from "./feed.js";
-import { VirtualList, moveTo } from "./virtual.js";
+import {byFacts, changesLine, fact, isBy, readChanges, stepsOf, summaryOf, whoOf} from "./commits.js";
+import {differenceList} from "./differences.js";
+import {clock, count, dateAndTime, debounce, foreign, h, longText, note, replace, safe, sentence, setAttribute, setText} from "./dom.js";
+import {encode} from "./json.js";
+import {Feed} from "./feed.js";
+import {VirtualList, moveTo} from "./virtual.js";
 
 export class LogView {
 	#shown = [];
@@ -21,17 +21,17 @@ export class LogView {
 		this.target = field("log-target", "Store or type", "counter/kitchen", debounce(300, () => this.#restart()));
 		this.by = field("log-by", "By", "uid, user, token, unit", () => this.#refilter());
 		this.action = field("log-action", "Action", "increment", () => this.#refilter());
-		this.pause = h("button", { type: "button", id: "log-pause", "aria-pressed": "false", title: "Pause (p)", on: { click: () => this.togglePause() } }, "Pause");
-		this.counts = h("output", { class: "muted", id: "log-counts" });
-		this.news = h("button", { type: "button", class: "news", hidden: true, on: { click: () => { this.box.scrollTop = 0; this.list.draw(); } } });
-		this.box = h("div", { class: "scroll log-list", role: "grid", tabindex: "0", "aria-label": "Commits, newest first", "aria-colcount": "5", id: "log-list", on: { keydown: event => this.#key(event), click: event => this.#click(event) } });
-		this.head = h("div", { class: "log-head", "aria-hidden": "true" }, ["Revision", "Time", "By", "Actions", "Changes"].map(text => h("span", {}, text)));
-		this.note = h("p", { class: "empty", role: "status" });
-		this.list = new VirtualList(this.box, { count: () => this.#shown.length, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (...range) => this.#drawn(...range), idPrefix: "log-row" });
-		this.side = h("aside", { class: "pane details", hidden: true, "aria-label": "Commit" });
-		this.element = h("div", { class: "log" },
-			h("div", { class: "bar" }, this.target.box, this.by.box, this.action.box, this.pause, this.counts),
-			h("div", { class: "split" }, h("div", { class: "pane main" }, this.head, this.news, this.box, this.note), this.side));
+		this.pause = h("button", {id: "log-pause", "aria-pressed": "false", title: "Pause (p)", onclick: () => this.togglePause()}, "Pause");
+		this.counts = h("output.muted", {id: "log-counts"});
+		this.news = h("button.news", {hidden: true, onclick: () => {this.box.scrollTop = 0; this.list.draw();}});
+		this.box = h("div.scroll.log-list", {role: "grid", tabindex: "0", "aria-label": "Commits, newest first", "aria-colcount": "5", id: "log-list", onkeydown: event => this.#key(event), onclick: event => this.#click(event)});
+		this.head = h("div.log-head", {"aria-hidden": "true"}, ["Revision", "Time", "By", "Actions", "Changes"].map(text => h("span", text)));
+		this.note = h("p.empty", {role: "status"});
+		this.list = new VirtualList(this.box, {count: () => this.#shown.length, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (...range) => this.#drawn(...range), idPrefix: "log-row"});
+		this.side = h("aside.pane.details", {hidden: true, "aria-label": "Commit"});
+		this.element = h("div.log",
+			h("div.bar", this.target.box, this.by.box, this.action.box, this.pause, this.counts),
+			h("div.split", h("div.pane.main", this.head, this.news, this.box, this.note), this.side));
 		this.feed = new Feed(() => app.past(), {
 			onReset: () => this.#reset(), onNews: (added, trimmed) => this.#news(added, trimmed),
 			onOlder: number => this.#older(number), onError: error => this.#say(error),
@@ -59,7 +59,7 @@ export class LogView {
 		this.feed.isPaused = !this.feed.isLiveOnly;
 	}
 
-	#resume() { this.feed.isPaused = this.pause.getAttribute("aria-pressed") === "true"; }
+	#resume() {this.feed.isPaused = this.pause.getAttribute("aria-pressed") === "true";}
 
 	#restart() {
 		this.#isStarted = true;
@@ -69,7 +69,7 @@ export class LogView {
 	}
 
 	/** The bus began a new epoch: what is shown is of another history. */
-	renew() { if (this.#isStarted) this.#restart(); }
+	renew() {if (this.#isStarted) this.#restart();}
 
 	togglePause() {
 		const isPaused = this.pause.getAttribute("aria-pressed") !== "true";
@@ -86,7 +86,7 @@ export class LogView {
 		return isBy(this.by.input.value.trim(), commit.by) && (action === "" || stepsOf(commit).some(step => step.name === action));
 	}
 
-	get #isFiltered() { return this.by.input.value.trim() !== "" || this.action.input.value.trim() !== ""; }
+	get #isFiltered() {return this.by.input.value.trim() !== "" || this.action.input.value.trim() !== "";}
 
 	#reset() {
 		this.#shown = [];
@@ -115,7 +115,7 @@ export class LogView {
 		this.list.draw();
 	}
 
-	#older() { this.#refilter(); }
+	#older() {this.#refilter();}
 
 	#say(error) {
 		this.#problem = error;
@@ -129,8 +129,8 @@ export class LogView {
 		setAttribute(element, "aria-rowindex", index + 1);
 		setAttribute(element, "aria-selected", String(commit === this.#selected));
 		if (element.commit === commit && element.changes === changes && element.size === commit.actions.length) return;
-		Object.assign(element, { commit, changes, size: commit.actions.length });
-		const { revision, time, who, actions, what } = element.parts;
+		Object.assign(element, {commit, changes, size: commit.actions.length});
+		const {revision, time, who, actions, what} = element.parts;
 		setText(revision, String(commit.revision));
 		setText(time, commit.time === undefined ? "" : clock(commit.time));
 		time.title = commit.time === undefined ? "" : dateAndTime(commit.time);
@@ -183,7 +183,7 @@ export class LogView {
 		try {
 			changes = await readChanges(this.app.past(), commit, this.app.definitions, 50);
 		} catch (error) {
-			changes = { stores: [], error: error.code === "forbidden" ? "not for you to read" : error.message };
+			changes = {stores: [], error: error.code === "forbidden" ? "not for you to read" : error.message};
 		}
 		this.feed.changes.set(commit.revision, changes);
 	}
@@ -200,7 +200,7 @@ export class LogView {
 
 	async #showRevision(revision) {
 		try {
-			const reply = await this.app.past().request({ op: "history", since: revision - 1, until: revision, limit: 1 });
+			const reply = await this.app.past().request({op: "history", since: revision - 1, until: revision, limit: 1});
 			if (reply.commits.length === 0) return;
 			const known = this.#shown.find(commit => commit.revision === revision);
 			this.#select(known ?? reply.commits[0]);
@@ -210,18 +210,18 @@ export class LogView {
 	}
 
 	async #showCommit(commit) {
-		const changes = h("div", { "aria-live": "polite" }, h("p", { class: "muted" }, "Reading the states around it…"));
-		const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close details", on: { click: () => { this.#select(null); this.box.focus(); } } }, "✕");
-		replace(this.side, h("div", { class: "details-head" }, h("h3", {}, `Revision ${commit.revision}`), close),
-			h("div", { class: "details-body" },
-				h("dl", { class: "facts" }, fact("Time", commit.time === undefined ? "" : dateAndTime(commit.time)), fact("By", foreign(byFacts(commit.by))), commit.key && fact("Key", foreign(commit.key))),
-				h("h4", {}, "Actions"), steps(commit),
-				h("h4", {}, "Changes"), changes,
-				!this.feed.isLiveOnly && h("p", { class: "links" }, commit.revision > 1 && h("a", { href: `#time/${commit.revision - 1}` }, "All stores before it"), h("a", { href: `#time/${commit.revision}` }, "All stores after it"))));
+		const changes = h("div", {"aria-live": "polite"}, h("p.muted", "Reading the states around it…"));
+		const close = h("button.quiet.close", {"aria-label": "Close details", onclick: () => {this.#select(null); this.box.focus();}}, "✕");
+		replace(this.side, h("div.details-head", h("h3", `Revision ${commit.revision}`), close),
+			h("div.details-body",
+				h("dl.facts", fact("Time", commit.time === undefined ? "" : dateAndTime(commit.time)), fact("By", foreign(byFacts(commit.by))), commit.key && fact("Key", foreign(commit.key))),
+				h("h4", "Actions"), steps(commit),
+				h("h4", "Changes"), changes,
+				!this.feed.isLiveOnly && h("p.links", commit.revision > 1 && h("a", {href: `#time/${commit.revision - 1}`}, "All stores before it"), h("a", {href: `#time/${commit.revision}`}, "All stores after it"))));
 		try {
-			const result = this.feed.isLiveOnly ? this.feed.changes.get(commit.revision) ?? { stores: [] } : await readChanges(this.app.past(), commit, this.app.definitions, 1000);
-			if (this.#selected === commit) replace(changes, differenceList(result.stores, { isCut: result.isCut, empty: "It changed nothing.", onStore: address => this.app.go(`stores/${address}`) }),
-				result.stores.length > 0 && h("details", {}, h("summary", {}, "States around it"), result.stores.slice(0, 20).map(one => [h("h4", {}, foreign(one.address)), around("Before", one.old), around("After", one.new)])));
+			const result = this.feed.isLiveOnly ? this.feed.changes.get(commit.revision) ?? {stores: []} : await readChanges(this.app.past(), commit, this.app.definitions, 1000);
+			if (this.#selected === commit) replace(changes, differenceList(result.stores, {isCut: result.isCut, empty: "It changed nothing.", onStore: address => this.app.go(`stores/${address}`)}),
+				result.stores.length > 0 && h("details", h("summary", "States around it"), result.stores.slice(0, 20).map(one => [h("h4", foreign(one.address)), around("Before", one.old), around("After", one.new)])));
 		} catch (error) {
 			if (this.#selected === commit) replace(changes, note(sentence(error), "error"));
 		}
@@ -245,24 +245,24 @@ export class LogView {
 	}
 }
 
-const around = (label, state) => h("div", { class: "around" }, h("span", { class: "muted" }, label), " ", state === undefined ? "no store" : longText(encode(state)));
+const around = (label, state) => h("div.around", h("span.muted", label), " ", state === undefined ? "no store" : longText(encode(state)));
 
 const steps = commit => {
 	const all = stepsOf(commit);
-	if (all.length === 0) return h("p", { class: "muted" }, "None.");
-	return h("ol", { class: "steps" }, all.slice(0, 50).map(step => h("li", {}, foreign(step.target), " ", h("strong", {}, foreign(step.name)), " ", step.detail && longText(step.detail))),
-		all.length > 50 && h("li", { class: "muted" }, `${count(all.length - 50)} more`));
+	if (all.length === 0) return h("p.muted", "None.");
+	return h("ol.steps", all.slice(0, 50).map(step => h("li", foreign(step.target), " ", h("strong", foreign(step.name)), " ", step.detail && longText(step.detail))),
+		all.length > 50 && h("li.muted", `${count(all.length - 50)} more`));
 };
 
 function field(id, label, placeholder, input) {
-	const element = h("input", { type: "search", id, placeholder, spellcheck: "false", autocomplete: "off", on: { input } });
-	return { input: element, box: h("div", { class: "field" }, h("label", { for: id }, label), element) };
+	const element = h("input", {type: "search", id, placeholder, spellcheck: "false", autocomplete: "off", oninput: input});
+	return {input: element, box: h("div.field", h("label", {for: id}, label), element)};
 }
 
 function makeRow() {
-	const cell = name => h("bdi", { class: name, role: "gridcell" });
-	const parts = { revision: cell("revision"), time: cell("time"), who: cell("who"), actions: cell("actions-cell"), what: cell("what") };
-	const row = h("div", { class: "row log-row", role: "row" }, Object.values(parts));
+	const cell = name => h("bdi", {class: name, role: "gridcell"});
+	const parts = {revision: cell("revision"), time: cell("time"), who: cell("who"), actions: cell("actions-cell"), what: cell("what")};
+	const row = h("div.row.log-row", {role: "row"}, Object.values(parts));
 	row.parts = parts;
 	return row;
 }

@@ -1,17 +1,17 @@
 // The page as a whole: signing in, the connection's state, the views and how to get from one to another.
 
-import { Bus } from "./bus.js";
-import { ClientsView } from "./clients.js";
-import { Definitions } from "./definitions.js";
-import { DispatchView } from "./dispatch.js";
-import { dialog, draw, h, replace, sentence, setText } from "./dom.js";
-import { Explorer } from "./explorer.js";
-import { HealthView } from "./health.js";
-import { LogView } from "./log.js";
-import { Session } from "./session.js";
-import { LiveSource } from "./sources.js";
-import { TimeView } from "./time.js";
-import { forgetColours } from "./trends.js";
+import {Bus} from "./bus.js";
+import {ClientsView} from "./clients.js";
+import {Definitions} from "./definitions.js";
+import {DispatchView} from "./dispatch.js";
+import {dialog, draw, h, replace, sentence, setText} from "./dom.js";
+import {Explorer} from "./explorer.js";
+import {HealthView} from "./health.js";
+import {LogView} from "./log.js";
+import {Session} from "./session.js";
+import {LiveSource} from "./sources.js";
+import {TimeView} from "./time.js";
+import {forgetColours} from "./trends.js";
 
 const names = ["stores", "log", "time", "dispatch", "clients", "health"];
 const at = id => document.getElementById(id);
@@ -37,7 +37,7 @@ const app = {
 		setText(at("announcement"), text);
 		at("announcement").hidden = false;
 		clearTimeout(announcing);
-		announcing = setTimeout(() => { at("announcement").hidden = true; }, 8000);
+		announcing = setTimeout(() => {at("announcement").hidden = true;}, 8000);
 	},
 };
 let pastBus = null, views = null, routed = null, announcing = 0, counting = 0;
@@ -49,9 +49,9 @@ function makeBus(onStatus, onEpoch) {
 			try {
 				await session.look();
 			} catch {
-				return { reason: "fluxbus-web can’t be reached." };
+				return {reason: "fluxbus-web can’t be reached."};
 			}
-			return session.isReady ? {} : { refused: "You are not signed in any more." };
+			return session.isReady ? {} : {refused: "You are not signed in any more."};
 		},
 	});
 }
@@ -62,7 +62,7 @@ async function begin() {
 	try {
 		await session.begin();
 	} catch {
-		showStatus({ phase: "lost", reason: "fluxbus-web can’t be reached.", retryAt: performance.now() + 2000 });
+		showStatus({phase: "lost", reason: "fluxbus-web can’t be reached.", retryAt: performance.now() + 2000});
 		return void setTimeout(begin, 2000);
 	}
 	setText(at("bus-address"), session.bus);
@@ -73,7 +73,7 @@ async function begin() {
 function ask(problem) {
 	at("app").hidden = true;
 	at("gate").hidden = false;
-	showStatus({ phase: "closed", reason: "" });
+	showStatus({phase: "closed", reason: ""});
 	session.ask(at("gate"), problem, () => location.reload());
 }
 
@@ -83,9 +83,9 @@ function connect() {
 	app.bus.open();
 }
 
-const phases = { closed: "Signed out", connecting: "Connecting…", live: "Live", lost: "Connection lost", refused: "Refused" };
+const phases = {closed: "Signed out", connecting: "Connecting…", live: "Live", lost: "Connection lost", refused: "Refused"};
 
-function showStatus({ phase, reason, retryAt }) {
+function showStatus({phase, reason, retryAt}) {
 	const box = at("status");
 	box.className = `status ${phase}`;
 	setText(at("status-text"), phases[phase] + (phase === "lost" || phase === "refused" ? `: ${reason}` : ""));
@@ -107,7 +107,7 @@ function refused(reason) {
 }
 
 async function live() {
-	const { identity, version, revision } = app.bus.hello;
+	const {identity, version, revision} = app.bus.hello;
 	setText(at("bus-version"), `fluxbusd ${version}`);
 	setText(at("who"), identity.user ?? identity.token ?? identity.certificate ?? (identity.uid !== undefined ? `uid ${identity.uid}` : ""));
 	if (app.stores.source.revision === 0) app.stores.source.revision = revision;
@@ -126,8 +126,8 @@ async function live() {
 /** Another history: revisions don't compare. */
 function renew(from, to) {
 	const note = at("epoch-note");
-	replace(note, h("span", {}, `The bus began a new epoch (${to.slice(0, 8)}…, before ${from.slice(0, 8)}…): commits that this page has shown may be gone.`),
-		" ", h("button", { type: "button", class: "link", on: { click: () => { note.hidden = true; } } }, "OK"));
+	replace(note, h("span", `The bus began a new epoch (${to.slice(0, 8)}…, before ${from.slice(0, 8)}…): commits that this page has shown may be gone.`),
+		" ", h("button.link", {onclick: () => {note.hidden = true;}}, "OK"));
 	note.hidden = false;
 	app.stores.source.revision = 0;
 	for (const view of Object.values(views)) view.renew?.();
@@ -144,7 +144,7 @@ function start() {
 	}));
 	app.time = new TimeView(app);
 	app.dispatch = new DispatchView(app);
-	views = { stores: new StoresView(), log: new LogView(app), time: app.time, dispatch: app.dispatch, clients: new ClientsView(app), health: new HealthView(app) };
+	views = {stores: new StoresView(), log: new LogView(app), time: app.time, dispatch: app.dispatch, clients: new ClientsView(app), health: new HealthView(app)};
 	for (const name of names) at(`panel-${name}`).append(name === "stores" ? app.stores.element : views[name].element);
 	for (const tab of document.querySelectorAll("[role=tab]")) {
 		tab.addEventListener("click", () => app.go(tab.dataset.view));
@@ -191,7 +191,7 @@ function route() {
 			tab.tabIndex = isChosen ? 0 : -1;
 			at(`panel-${other}`).hidden = !isChosen;
 		}
-		at(`tab-${view}`).scrollIntoView({ block: "nearest", inline: "nearest" });
+		at(`tab-${view}`).scrollIntoView({block: "nearest", inline: "nearest"});
 		document.title = `${at(`tab-${view}`).textContent} – FluxBus`;
 	}
 	views[view].show(decodeURIComponent(rest ?? ""));
@@ -199,7 +199,7 @@ function route() {
 
 function tabKey(event) {
 	const tabs = names, place = tabs.indexOf(app.view);
-	const next = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: tabs.length - 1 }[event.key];
+	const next = {ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: tabs.length - 1}[event.key];
 	if (next === undefined) return;
 	event.preventDefault();
 	const name = tabs[(next + tabs.length) % tabs.length];
@@ -215,9 +215,9 @@ const keys = [
 ];
 
 function help() {
-	const check = h("input", { type: "checkbox", id: "shortcuts-on", checked: hasShortcuts(), on: { change: () => localStorage.setItem("fluxbus-shortcuts", check.checked ? "on" : "off") } });
-	dialog("Keyboard", h("div", {}, h("table", { class: "keys" }, h("tbody", {}, keys.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, what))))),
-		h("p", { class: "check" }, check, h("label", { for: "shortcuts-on" }, "Shortcuts of a single key"))), [["Close"]]);
+	const check = h("input", {type: "checkbox", id: "shortcuts-on", checked: hasShortcuts(), onchange: () => localStorage.setItem("fluxbus-shortcuts", check.checked ? "on" : "off")});
+	dialog("Keyboard", h("div", h("table.keys", h("tbody", keys.map(([key, what]) => h("tr", h("th", {scope: "row"}, h("kbd", key)), h("td", what))))),
+		h("p.check", check, h("label", {for: "shortcuts-on"}, "Shortcuts of a single key"))), [["Close"]]);
 }
 
 const hasShortcuts = () => localStorage.getItem("fluxbus-shortcuts") !== "off";
@@ -227,7 +227,7 @@ addEventListener("keydown", event => {
 	if (event.target.closest("input, textarea, select, [contenteditable]") || !hasShortcuts()) return;
 	const view = names[Number(event.key) - 1];
 	if (view) app.go(view);
-	else if (event.key === "/") at({ log: "log-target", time: "time-filter" }[app.view] ?? "stores-filter").focus();
+	else if (event.key === "/") at({log: "log-target", time: "time-filter"}[app.view] ?? "stores-filter").focus();
 	else if (event.key === "?") help();
 	else if (event.key === "t") switchTheme();
 	else if (event.key === "p" && app.view === "log") views.log.togglePause();

@@ -1,6 +1,6 @@
 // A small plot over time on a canvas, in the colours of the theme, with the current figures as text.
 
-import { h, setText } from "./dom.js";
+import {h, setText} from "./dom.js";
 
 export class Plot {
 	#series = [];
@@ -9,11 +9,11 @@ export class Plot {
 	constructor(title, names, format) {
 		this.names = names;
 		this.format = format;
-		this.canvas = h("canvas", { class: "plot-canvas", role: "img", "aria-label": title });
-		this.figures = names.map((name, i) => h("span", { class: `figure series-${i}` }, h("span", { class: "key", "aria-hidden": "true" }), h("span", { class: "muted" }, name), " ", h("b", {}, "–")));
-		this.extra = h("p", { class: "muted small extra" });
+		this.canvas = h("canvas.plot-canvas", {role: "img", "aria-label": title});
+		this.figures = names.map((name, i) => h("span", {class: `figure series-${i}`}, h("span.key", {"aria-hidden": "true"}), h("span.muted", name), " ", h("b", "–")));
+		this.extra = h("p.muted.small.extra");
 		this.title = title;
-		this.element = h("figure", { class: "plot pane" }, h("figcaption", {}, h("h3", {}, title), h("span", { class: "figures" }, this.figures)), this.canvas, this.extra);
+		this.element = h("figure.plot.pane", h("figcaption", h("h3", title), h("span.figures", this.figures)), this.canvas, this.extra);
 	}
 
 	/** `series` has an array for each line, oldest first; null where there is nothing. */
@@ -29,7 +29,7 @@ export class Plot {
 	}
 
 	draw() {
-		const { canvas } = this, width = canvas.clientWidth, height = canvas.clientHeight;
+		const {canvas} = this, width = canvas.clientWidth, height = canvas.clientHeight;
 		if (width === 0 || this.#series.length === 0) return;
 		const scale = window.devicePixelRatio || 1;
 		canvas.width = Math.round(width * scale);

@@ -1,6 +1,6 @@
 // Signing in: by the one-time link that fluxbus-web prints, or by a token of the bus.
 
-import { h, replace, setText } from "./dom.js";
+import {h, replace, setText} from "./dom.js";
 
 const tokenKey = "fluxbus-token";
 
@@ -22,14 +22,14 @@ export class Session {
 	}
 
 	async look() {
-		const reply = await fetch("/session", { cache: "no-store" });
+		const reply = await fetch("/session", {cache: "no-store"});
 		if (!reply.ok) throw new Error(`fluxbus-web answers ${reply.status}.`);
 		Object.assign(this, await reply.json());
 	}
 
 	/** Sends the token of a link; gives a sentence when it is refused. */
 	async redeem(token) {
-		const reply = await fetch("/session", { method: "POST", body: token });
+		const reply = await fetch("/session", {method: "POST", body: token});
 		return reply.ok ? null : await reply.text();
 	}
 
@@ -41,19 +41,19 @@ export class Session {
 
 	async end() {
 		this.setToken(null);
-		if (this.signIn === "link") await fetch("/session", { method: "DELETE" }).catch(() => {});
+		if (this.signIn === "link") await fetch("/session", {method: "DELETE"}).catch(() => {});
 	}
 
-	get isReady() { return this.signIn === "token" ? this.token !== null : this.signedIn; }
+	get isReady() {return this.signIn === "token" ? this.token !== null : this.signedIn;}
 
-	greeting() { return { client: "inspector", ...this.signIn === "token" && { token: this.token } }; }
+	greeting() {return {client: "inspector", ...this.signIn === "token" && {token: this.token}};}
 
 	/** Shows the form in `box` until somebody has signed in. */
 	ask(box, problem, done) {
 		const isToken = this.signIn === "token";
-		const input = h("input", { type: "password", id: "sign-in", autocomplete: isToken ? "current-password" : "off", required: true, spellcheck: "false" });
-		const answer = h("p", { class: "error", role: "alert" }, problem ?? "");
-		const form = h("form", { class: "sign-in pane", on: { submit: async event => {
+		const input = h("input", {type: "password", id: "sign-in", autocomplete: isToken ? "current-password" : "off", required: true, spellcheck: "false"});
+		const answer = h("p.error", {role: "alert"}, problem ?? "");
+		const form = h("form.sign-in.pane", {onsubmit: async event => {
 			event.preventDefault();
 			const text = input.value.trim();
 			if (isToken) {
@@ -64,11 +64,11 @@ export class Session {
 			if (refusal) return setText(answer, refusal);
 			this.signedIn = true;
 			done();
-		} } },
-		h("h1", {}, "Sign in"),
-		h("p", {}, isToken ? "This bus asks for a token. It is kept in this tab only." : "Open the link that “fluxbus web” printed, or paste it here. A link works once."),
-		h("div", { class: "form-field" }, h("label", { for: "sign-in" }, isToken ? "Token" : "Link"), input),
-		answer, h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Sign in")));
+		}},
+		h("h1", "Sign in"),
+		h("p", isToken ? "This bus asks for a token. It is kept in this tab only." : "Open the link that “fluxbus web” printed, or paste it here. A link works once."),
+		h("div.form-field", h("label", {for: "sign-in"}, isToken ? "Token" : "Link"), input),
+		answer, h("div.actions", h("button", {type: "submit", class: "primary"}, "Sign in")));
 		replace(box, form);
 		input.focus();
 	}

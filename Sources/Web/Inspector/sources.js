@@ -1,9 +1,9 @@
 // Where the tree of stores gets its stores and states from: the bus as it is, or as it was at a revision. Both know all
 // addresses, and the states of those that are on screen only.
 
-import { byBytes } from "./json.js";
-import { Mirror } from "./bus.js";
-import { Trends } from "./trends.js";
+import {byBytes} from "./json.js";
+import {Mirror} from "./bus.js";
+import {Trends} from "./trends.js";
 
 /** A part that no state has: whoever selects it hears of stores, and of nothing in them. */
 const nothing = ["/~1"];
@@ -41,21 +41,21 @@ export class Index {
 		this.#spoil(type);
 	}
 
-	has(address) { return this.types.get(address.slice(0, address.indexOf("/")))?.has(address) ?? false; }
+	has(address) {return this.types.get(address.slice(0, address.indexOf("/")))?.has(address) ?? false;}
 
 	#spoil(type) {
 		const entry = this.#sorted.get(type);
 		if (entry) entry.isStale = true;
 	}
 
-	get names() { return [...this.types.keys()].sort(byBytes); }
+	get names() {return [...this.types.keys()].sort(byBytes);}
 
 	/** The addresses of a type in order. Where sorting takes long it is done at most a tenth of the time. */
 	sorted(type) {
 		const entry = this.#sorted.get(type), now = performance.now();
 		if (entry && (!entry.isStale || now < this.#sortedAt + 10 * this.#cost)) return entry.list;
 		const list = [...this.types.get(type) ?? []].sort(byBytes);
-		this.#sorted.set(type, { list, isStale: false });
+		this.#sorted.set(type, {list, isStale: false});
 		this.#sortedAt = performance.now();
 		this.#cost = this.#sortedAt - now;
 		return list;
@@ -75,16 +75,16 @@ export class LiveSource {
 	/** How many stores stay subscribed after they went off the screen. */
 	static spare = 120;
 
-	constructor(bus, { onIndex, onState, onRevision, onError }) {
-		Object.assign(this, { bus, onIndex, onState, onRevision, onError });
-		bus.subscribe({ match: "*/*", select: nothing }, {
+	constructor(bus, {onIndex, onState, onRevision, onError}) {
+		Object.assign(this, {bus, onIndex, onState, onRevision, onError});
+		bus.subscribe({match: "*/*", select: nothing}, {
 			onChange: parts => this.#take(parts),
 			onRevision: revision => this.#see(revision),
 			onError: error => onError(error),
 		});
 	}
 
-	state(address) { return this.#mirror.states.get(address); }
+	state(address) {return this.#mirror.states.get(address);}
 
 	#see(revision) {
 		if (revision <= this.revision) return;
@@ -122,10 +122,10 @@ export class LiveSource {
 	}
 
 	#watch(address) {
-		const entry = { wanted: this.#clock };
+		const entry = {wanted: this.#clock};
 		this.#watched.set(address, entry);
 		const mirror = new Mirror();
-		entry.subscription = this.bus.subscribe({ store: address }, {
+		entry.subscription = this.bus.subscribe({store: address}, {
 			onChange: parts => {
 				mirror.apply(parts);
 				const old = this.#mirror.states.get(address), state = mirror.states.get(address);
@@ -150,13 +150,13 @@ export class PastSource {
 	#asked = new Set();
 	#generation = 0;
 
-	constructor(getBus, { onIndex, onState, onError }) {
-		Object.assign(this, { getBus, onIndex, onState, onError });
+	constructor(getBus, {onIndex, onState, onError}) {
+		Object.assign(this, {getBus, onIndex, onState, onError});
 	}
 
-	get bus() { return this.getBus(); }
+	get bus() {return this.getBus();}
 
-	state(address) { return this.#states.get(address); }
+	state(address) {return this.#states.get(address);}
 
 	/** Goes to a revision. The stores stay as they were until those of then are known. */
 	async go(revision) {
@@ -169,7 +169,7 @@ export class PastSource {
 		try {
 			let after;
 			do {
-				const reply = await this.bus.request({ op: "get", match: "*/*", select: nothing, revision, limit: 1000, ...after && { after } });
+				const reply = await this.bus.request({op: "get", match: "*/*", select: nothing, revision, limit: 1000, ...after && {after}});
 				if (generation !== this.#generation) return;
 				for (const address of Object.keys(reply.states)) index.add(address);
 				after = reply.next;
@@ -193,7 +193,7 @@ export class PastSource {
 		for (const address of addresses) {
 			if (this.#asked.has(address)) continue;
 			this.#asked.add(address);
-			this.bus.request({ op: "get", store: address, revision }).then(reply => {
+			this.bus.request({op: "get", store: address, revision}).then(reply => {
 				if (generation !== this.#generation) return;
 				const old = this.#states.get(address);
 				this.#states.set(address, reply.states[address]);

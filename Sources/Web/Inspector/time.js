@@ -1,12 +1,12 @@
 // The Time view: the stores as they were at any revision or time, two moments compared, and the way back.
 
-import { fact, summaryOf, whoOf } from "./commits.js";
-import { compare } from "./compare.js";
-import { differenceList } from "./differences.js";
-import { count, dateAndTime, dialog, foreign, h, note, replace, safe, sentence, setText } from "./dom.js";
-import { Explorer } from "./explorer.js";
-import { differences, globTest } from "./json.js";
-import { PastSource } from "./sources.js";
+import {fact, summaryOf, whoOf} from "./commits.js";
+import {compare} from "./compare.js";
+import {differenceList} from "./differences.js";
+import {count, dateAndTime, dialog, foreign, h, note, replace, safe, sentence, setText} from "./dom.js";
+import {Explorer} from "./explorer.js";
+import {differences, globTest} from "./json.js";
+import {PastSource} from "./sources.js";
 
 export class TimeView {
 	#oldest = null;
@@ -16,40 +16,40 @@ export class TimeView {
 	#wanted = null;
 	#isGoing = false;
 	#timer = 0;
-	#marks = { A: null, B: null };
+	#marks = {A: null, B: null};
 	#reveal = null;
 
 	constructor(app) {
 		this.app = app;
-		this.slider = h("input", { type: "range", id: "time-slider", min: "0", max: "0", step: "1", on: { input: () => this.#slide() } });
-		this.scale = h("select", { id: "time-scale", on: { change: () => this.#rescale() } }, h("option", { value: "revision" }, "by revision"), h("option", { value: "time" }, "by time"));
-		this.number = h("input", { type: "number", id: "time-revision", min: "0", step: "1", on: { change: () => this.goTo(Number(this.number.value)) } });
-		this.clock = h("input", { type: "datetime-local", id: "time-clock", step: "0.001", on: { change: () => this.#goToTime(new Date(this.clock.value).getTime() / 1000) } });
-		this.moment = h("p", { class: "moment", id: "time-moment", role: "status" });
-		this.markButtons = { A: this.#markButton("A"), B: this.#markButton("B") };
-		this.compareButton = h("button", { type: "button", id: "time-compare", disabled: true, on: { click: () => this.#compare() } }, "Compare A and B");
-		this.result = h("section", { class: "comparison", hidden: true, "aria-live": "polite", "aria-label": "Comparison" });
+		this.slider = h("input", {type: "range", id: "time-slider", min: "0", max: "0", step: "1", oninput: () => this.#slide()});
+		this.scale = h("select", {id: "time-scale", onchange: () => this.#rescale()}, h("option", {value: "revision"}, "by revision"), h("option", {value: "time"}, "by time"));
+		this.number = h("input", {type: "number", id: "time-revision", min: "0", step: "1", onchange: () => this.goTo(Number(this.number.value))});
+		this.clock = h("input", {type: "datetime-local", id: "time-clock", step: "0.001", onchange: () => this.#goToTime(new Date(this.clock.value).getTime() / 1000)});
+		this.moment = h("p.moment", {id: "time-moment", role: "status"});
+		this.markButtons = {A: this.#markButton("A"), B: this.#markButton("B")};
+		this.compareButton = h("button", {id: "time-compare", disabled: true, onclick: () => this.#compare()}, "Compare A and B");
+		this.result = h("section.comparison", {hidden: true, "aria-live": "polite", "aria-label": "Comparison"});
 		this.explorer = new Explorer(app, "time", callbacks => new PastSource(() => app.past(), {
 			...callbacks, onError: error => this.explorer.fail(sentence(error)),
-			onIndex: () => { callbacks.onIndex(); this.#arrived(); },
+			onIndex: () => {callbacks.onIndex(); this.#arrived();},
 		}));
-		const step = (label, name, by) => h("button", { type: "button", "aria-label": name, title: name, on: { click: () => this.step(by) } }, label);
-		this.controls = h("div", { class: "time-controls" },
-			h("div", { class: "bar slider-bar" }, step("«", "Oldest revision", -Infinity), step("‹", "One revision earlier ([)", -1),
-				h("label", { for: "time-slider", class: "hidden" }, "Moment"), this.slider, step("›", "One revision later (])", 1), step("»", "Newest revision", Infinity)),
-			h("div", { class: "bar" },
-				h("div", { class: "field" }, h("label", { for: "time-scale" }, "Slide"), this.scale), h("div", { class: "field" }, h("label", { for: "time-revision" }, "Revision"), this.number),
-				h("div", { class: "field" }, h("label", { for: "time-clock" }, "Time"), this.clock), this.markButtons.A, this.markButtons.B, this.compareButton),
+		const step = (label, name, by) => h("button", {"aria-label": name, title: name, onclick: () => this.step(by)}, label);
+		this.controls = h("div.time-controls",
+			h("div.bar.slider-bar", step("«", "Oldest revision", -Infinity), step("‹", "One revision earlier ([)", -1),
+				h("label", {for: "time-slider", class: "hidden"}, "Moment"), this.slider, step("›", "One revision later (])", 1), step("»", "Newest revision", Infinity)),
+			h("div.bar",
+				h("div.field", h("label", {for: "time-scale"}, "Slide"), this.scale), h("div.field", h("label", {for: "time-revision"}, "Revision"), this.number),
+				h("div.field", h("label", {for: "time-clock"}, "Time"), this.clock), this.markButtons.A, this.markButtons.B, this.compareButton),
 			this.moment);
-		this.problem = h("p", { class: "empty", role: "status", hidden: true });
-		this.element = h("div", { class: "time" }, this.controls, this.result, this.explorer.element, this.problem);
+		this.problem = h("p.empty", {role: "status", hidden: true});
+		this.element = h("div.time", this.controls, this.result, this.explorer.element, this.problem);
 	}
 
 	#markButton(name) {
-		return h("button", { type: "button", "aria-pressed": "false", on: { click: () => {
+		return h("button", {"aria-pressed": "false", onclick: () => {
 			this.#marks[name] = this.#marks[name] === this.#revision ? null : this.#revision;
 			this.#sayMarks();
-		} } }, `Mark ${name}`);
+		}}, `Mark ${name}`);
 	}
 
 	#sayMarks() {
@@ -79,13 +79,13 @@ export class TimeView {
 		this.#timer = setInterval(() => this.#measure().catch(() => {}), 1000);
 	}
 
-	hide() { clearInterval(this.#timer); }
+	hide() {clearInterval(this.#timer);}
 
 	renew() {
 		this.#oldest = null;
 		this.#revision = null;
 		this.#span = null;
-		this.#marks = { A: null, B: null };
+		this.#marks = {A: null, B: null};
 		this.#sayMarks();
 		if (this.app.view === "time") this.show("");
 	}
@@ -99,11 +99,11 @@ export class TimeView {
 	/** Where history begins and ends. */
 	async #measure() {
 		const bus = this.app.past();
-		const newest = (await bus.request({ op: "sync" })).revision;
+		const newest = (await bus.request({op: "sync"})).revision;
 		if (this.#oldest === null) {
-			const reply = await bus.request({ op: "history", since: 0, limit: 1 }).catch(error => {
+			const reply = await bus.request({op: "history", since: 0, limit: 1}).catch(error => {
 				if (error.code !== "conflict" || error.oldest === undefined) throw error;
-				return { oldest: error.oldest };
+				return {oldest: error.oldest};
 			});
 			this.#oldest = reply.oldest ?? 0;
 		}
@@ -122,7 +122,7 @@ export class TimeView {
 
 	// MARK: Moving
 
-	step(by) { this.goTo((this.#wanted ?? this.#revision ?? 0) + by); }
+	step(by) {this.goTo((this.#wanted ?? this.#revision ?? 0) + by);}
 
 	goTo(revision) {
 		this.#wanted = Math.max(this.#oldest ?? 0, Math.min(this.#newest, Math.round(revision) || 0));
@@ -159,7 +159,7 @@ export class TimeView {
 
 	async #readCommit(revision) {
 		try {
-			const reply = revision === 0 ? { commits: [] } : await this.app.past().request({ op: "history", since: revision - 1, until: revision, limit: 1 });
+			const reply = revision === 0 ? {commits: []} : await this.app.past().request({op: "history", since: revision - 1, until: revision, limit: 1});
 			this.#commit = reply.commits[0] ?? null;
 		} catch {
 			this.#commit = null;
@@ -171,7 +171,7 @@ export class TimeView {
 		const commit = this.#commit?.revision === this.#revision ? this.#commit : null;
 		const when = commit ? dateAndTime(commit.time) : "";
 		this.slider.setAttribute("aria-valuetext", `Revision ${this.#revision}${when ? `, ${when}` : ""}`);
-		replace(this.moment, h("strong", {}, `Revision ${this.#revision}`), ` of ${count(this.#newest)}`, this.#revision === this.#newest ? ", the newest" : "",
+		replace(this.moment, h("strong", `Revision ${this.#revision}`), ` of ${count(this.#newest)}`, this.#revision === this.#newest ? ", the newest" : "",
 			commit && [" · ", when, " · ", foreign(whoOf(commit.by)), " · ", foreign(summaryOf(commit).slice(0, 200))]);
 		if (commit) {
 			const local = new Date(commit.time * 1000 - new Date(commit.time * 1000).getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
@@ -194,8 +194,8 @@ export class TimeView {
 			return;
 		}
 		try {
-			const [first, last] = await Promise.all([this.#oldest, Math.max(this.#oldest, this.#newest - 1)].map(since => this.app.past().request({ op: "history", since, limit: 1 })));
-			this.#span = { since: first.commits[0]?.time ?? 0, until: last.commits[0]?.time ?? 0 };
+			const [first, last] = await Promise.all([this.#oldest, Math.max(this.#oldest, this.#newest - 1)].map(since => this.app.past().request({op: "history", since, limit: 1})));
+			this.#span = {since: first.commits[0]?.time ?? 0, until: last.commits[0]?.time ?? 0};
 			this.slider.step = "0.001";
 			this.#showRange(Math.floor(this.#span.since * 1000) / 1000, Math.ceil(this.#span.until * 1000) / 1000);
 			this.slider.value = this.#commit?.time ?? this.#span.until;
@@ -216,7 +216,7 @@ export class TimeView {
 			while (this.#time !== null) {
 				const wanted = this.#time;
 				this.#time = null;
-				const reply = await this.app.past().request({ op: "history", time: wanted, limit: 1 });
+				const reply = await this.app.past().request({op: "history", time: wanted, limit: 1});
 				this.goTo(reply.since ?? this.#newest);
 			}
 		} catch (error) {
@@ -234,15 +234,15 @@ export class TimeView {
 		const [from, to] = [this.#marks.A, this.#marks.B].sort((a, b) => a - b);
 		const pattern = this.explorer.filter.value.trim();
 		this.result.hidden = false;
-		replace(this.result, h("p", { class: "muted" }, "Comparing…"));
-		const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close the comparison", on: { click: () => { this.result.hidden = true; } } }, "✕");
+		replace(this.result, h("p.muted", "Comparing…"));
+		const close = h("button.quiet.close", {"aria-label": "Close the comparison", onclick: () => {this.result.hidden = true;}}, "✕");
 		try {
 			const match = /^[^/]+\/[^/]+$/.test(pattern) ? pattern : "*/*";
 			const found = await compare(this.app.past(), from, to, match, globTest(pattern));
-			replace(this.result, h("div", { class: "details-head" }, h("h3", {}, `Revision ${from} → ${to}: ${count(found.stores.length, "store")} of ${count(found.compared)} differ`), close),
-				differenceList(found.stores, { isCut: found.isCut, onStore: address => this.explorer.reveal(address) }));
+			replace(this.result, h("div.details-head", h("h3", `Revision ${from} → ${to}: ${count(found.stores.length, "store")} of ${count(found.compared)} differ`), close),
+				differenceList(found.stores, {isCut: found.isCut, onStore: address => this.explorer.reveal(address)}));
 		} catch (error) {
-			replace(this.result, h("div", { class: "details-head" }, note(sentence(error), "error"), close));
+			replace(this.result, h("div.details-head", note(sentence(error), "error"), close));
 		}
 	}
 
@@ -251,25 +251,25 @@ export class TimeView {
 	/** Shows what a revert would change, and does it if nobody changes the store meanwhile. */
 	async revert(address, warning) {
 		const revision = this.#revision;
-		const body = h("div", {}, h("p", { class: "muted" }, "Reading…"));
-		const answer = h("p", { role: "alert", class: "error" });
-		const open = dialog(`Revert ${safe(address)} to revision ${revision}`, h("div", {}, warning && note(warning, "warning"), body, answer), [["Cancel"]]);
+		const body = h("div", h("p.muted", "Reading…"));
+		const answer = h("p", {role: "alert", class: "error"});
+		const open = dialog(`Revert ${safe(address)} to revision ${revision}`, h("div", warning && note(warning, "warning"), body, answer), [["Cancel"]]);
 		try {
 			// The store's revision first: whatever comes after it is noticed.
-			const store = (await this.app.bus.request({ op: "stores", match: address })).stores[0];
+			const store = (await this.app.bus.request({op: "stores", match: address})).stores[0];
 			if (!store) return replace(body, note("The store is not there any more; create it again to give it a state."));
 			const [now, past] = await Promise.all([
-				this.app.bus.request({ op: "get", store: address }), this.app.past().request({ op: "get", store: address, revision }),
+				this.app.bus.request({op: "get", store: address}), this.app.past().request({op: "get", store: address, revision}),
 			]);
 			const list = differences(now.states[address], past.states[address]);
 			replace(body, list.length === 0 ? note("Its state is the same now: there is nothing to revert.") : [
-				h("p", {}, "This would change, as a new commit:"), differenceList([{ address, differences: list }]),
-				h("dl", { class: "facts" }, fact("Only if still at revision", store.revision))]);
+				h("p", "This would change, as a new commit:"), differenceList([{address, differences: list}]),
+				h("dl.facts", fact("Only if still at revision", store.revision))]);
 			if (list.length === 0) return;
-			open.bar.append(h("button", { type: "button", class: "danger", on: { click: async event => {
+			open.bar.append(h("button.danger", {onclick: async event => {
 				event.target.disabled = true;
 				try {
-					const reply = await this.app.bus.request({ op: "revert", store: address, revision, ifRevision: store.revision });
+					const reply = await this.app.bus.request({op: "revert", store: address, revision, ifRevision: store.revision});
 					open.close();
 					this.app.announce(`${address} is as it was at revision ${revision}. This is revision ${reply.revision}.`);
 					this.#measure().catch(() => {});
@@ -279,7 +279,7 @@ export class TimeView {
 					open.close();
 					this.revert(address, "Somebody changed it meanwhile, so nothing was done. This is how it stands now.");
 				}
-			} } }, "Revert"));
+			}}, "Revert"));
 		} catch (error) {
 			replace(body, note(sentence(error), "error"));
 		}

@@ -1,7 +1,7 @@
 // Which rows the tree of stores has: types, their stores, and the members of those that are open. Rows are counted, not
 // made, until they are on screen.
 
-import { globTest, isContainer, keysOf, kindOf, pointerOf } from "./json.js";
+import {globTest, isContainer, keysOf, kindOf, pointerOf} from "./json.js";
 
 /** Members of one object that are shown at first, and each time that more are asked for. */
 const most = 200;
@@ -29,7 +29,7 @@ export class Tree {
 	}
 
 	/** The stores, or what is open, have changed. */
-	spoil() { this.#isDirty = true; }
+	spoil() {this.#isDirty = true;}
 
 	/** A state is another one. */
 	spoilState(address) {
@@ -96,7 +96,7 @@ export class Tree {
 		for (const [place, type] of names.entries()) {
 			const list = lists[place];
 			if (list.length === 0) continue;
-			const group = { type, list, start: this.total, ends: null, rows: 0 };
+			const group = {type, list, start: this.total, ends: null, rows: 0};
 			if (this.isOpen(type, "type")) {
 				group.ends = new Int32Array(list.length);
 				for (let i = 0; i < list.length; i++) {
@@ -174,7 +174,7 @@ export class Tree {
 		if (rows) return rows;
 		const state = this.source.state(address);
 		rows = [];
-		if (state === undefined) rows.push({ kind: "loading", key: address + " …", address, level: 3, position: 1, size: 1 });
+		if (state === undefined) rows.push({kind: "loading", key: address + " …", address, level: 3, position: 1, size: 1});
 		else this.#flatten(address, state, [], 3, rows);
 		this.#rows.set(address, rows);
 		return rows;
@@ -198,7 +198,7 @@ export class Tree {
 			if (row.isOpen) this.#flatten(address, inner, at, level + 1, rows);
 		}
 		if (keys.length > shown) {
-			rows.push({ kind: "more", key: parent + " more", parent, address, level, hidden: keys.length - shown, position: shown + 1, size: keys.length });
+			rows.push({kind: "more", key: parent + " more", parent, address, level, hidden: keys.length - shown, position: shown + 1, size: keys.length});
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // The last values of each number on screen, and the small curves that show them.
 
-import { isContainer, kindOf, pointerOf } from "./json.js";
+import {isContainer, kindOf, pointerOf} from "./json.js";
 
 /** How many values a curve has, and how many numbers of one store are remembered. */
 const length = 60, most = 100;
@@ -35,9 +35,9 @@ export class Trends {
 	}
 
 	/** The values, oldest first; undefined where there is no number. */
-	of(address, pointer) { return this.#stores.get(address)?.get(pointer); }
+	of(address, pointer) {return this.#stores.get(address)?.get(pointer);}
 
-	forget(address) { this.#stores.delete(address); }
+	forget(address) {this.#stores.delete(address);}
 }
 
 /** Draws values as a curve in the colour of the canvas; sized in CSS pixels. */
@@ -51,7 +51,7 @@ export function drawCurve(canvas, points, width = 64, height = 18) {
 	context.setTransform(scale, 0, 0, scale, 0, 0);
 	context.clearRect(0, 0, width, height);
 	let low = Infinity, high = -Infinity;
-	for (const value of points) { low = Math.min(low, value); high = Math.max(high, value); }
+	for (const value of points) {low = Math.min(low, value); high = Math.max(high, value);}
 	const span = high - low || 1;
 	const x = i => 2 + i * (width - 4) / Math.max(1, points.length - 1);
 	const y = value => high === low ? height / 2 : height - 3 - (value - low) / span * (height - 6);
@@ -67,7 +67,7 @@ export function drawCurve(canvas, points, width = 64, height = 18) {
 
 /** The colour of curves, read once per theme: asking for it costs a style computation. */
 let colour = "";
-export const forgetColours = () => { colour = ""; };
+export const forgetColours = () => {colour = "";};
 export function canvasColour(canvas) {
 	return colour ||= getComputedStyle(canvas).color;
 }

@@ -1,6 +1,6 @@
 // A list of which only what is on screen is drawn: rows of one height, reused as they scroll.
 
-import { draw, h, setAttribute } from "./dom.js";
+import {draw, h, setAttribute} from "./dom.js";
 
 export class VirtualList {
 	#rows = [];
@@ -13,15 +13,15 @@ export class VirtualList {
 	 * @param make makes an empty row; `fill(row, index)` shows a row in it
 	 * @param onWindow is told which rows are on screen after each drawing
 	 */
-	constructor(box, { count, make, fill, onWindow, idPrefix }) {
-		Object.assign(this, { box, count, make, fill, idPrefix });
+	constructor(box, {count, make, fill, onWindow, idPrefix}) {
+		Object.assign(this, {box, count, make, fill, idPrefix});
 		this.onWindow = onWindow ?? (() => {});
-		this.spacer = h("div", { class: "spacer", role: "none" });
-		this.window = h("div", { class: "window", role: "none" });
+		this.spacer = h("div.spacer", {role: "none"});
+		this.window = h("div.window", {role: "none"});
 		this.spacer.append(this.window);
 		box.append(this.spacer);
-		box.addEventListener("scroll", () => this.draw(), { passive: true });
-		new ResizeObserver(() => { this.#height = 0; this.draw(); }).observe(box);
+		box.addEventListener("scroll", () => this.draw(), {passive: true});
+		new ResizeObserver(() => {this.#height = 0; this.draw();}).observe(box);
 	}
 	#height = 0;
 
@@ -31,7 +31,7 @@ export class VirtualList {
 		return this.#height;
 	}
 
-	draw() { draw(this.#drawing); }
+	draw() {draw(this.#drawing);}
 
 	#draw() {
 		const height = this.box.clientHeight;
@@ -81,7 +81,7 @@ export class VirtualList {
 	}
 
 	/** The number of rows that fit. */
-	get page() { return Math.max(1, Math.floor(this.box.clientHeight / this.rowHeight) - 1); }
+	get page() {return Math.max(1, Math.floor(this.box.clientHeight / this.rowHeight) - 1);}
 }
 
 /** The row to go to for a key, or null. */
