@@ -286,7 +286,6 @@ class Subscription {
 
 	take(event) {
 		if (event.event === "action") {
-			// A batch's actions share a revision, so going on after a lost connection begins with the next one.
 			this.revision = event.revision;
 			return this.handlers.onAction?.(event);
 		}

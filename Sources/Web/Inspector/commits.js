@@ -2,7 +2,7 @@
 // between the states before and after it.
 
 import {byBytes, differences, encode, isContainer} from "./json.js";
-import {dateAndTime, foreign, h, safe} from "./dom.js";
+import {dateAndTime, h} from "./dom.js";
 
 /** The steps of a commit: {target, name, detail}. Those that are no actions have the names of their requests. */
 export function stepsOf(commit) {
@@ -145,12 +145,5 @@ export function pathText(path) {
 	}
 	return text || "(all)";
 }
-
-/** Who, for a cell: the name, and the rest as its title. */
-export const whoElement = by => {
-	const element = foreign(whoOf(by), "who");
-	element.title = safe(byFacts(by));
-	return element;
-};
 
 export const fact = (name, ...content) => [h("dt", name), h("dd", ...content)];

@@ -1,7 +1,7 @@
 // The details of what is selected: a value in full, who set it, a store's facts, a type's actions.
 
 import {blame} from "./blame.js";
-import {byFacts, fact, pathText, summaryOf, whoOf} from "./commits.js";
+import {byFacts, fact, pathText, summaryOf} from "./commits.js";
 import {count, dateAndTime, draw, duration, foreign, h, longText, longValue, note, replace, sentence} from "./dom.js";
 import {encode, isEqual, kindOf, pointerOf, resolve} from "./json.js";
 import {drawCurve} from "./trends.js";
@@ -152,7 +152,7 @@ export class Details {
 			replace(box, h("dl.facts",
 				fact("Revision", h("a", {href: `#log/${commit.revision}`}, commit.revision)),
 				fact("Time", dateAndTime(commit.time)),
-				fact("By", foreign(whoOf(commit.by)), h("span.muted", " ", foreign(byFacts(commit.by)))),
+				fact("By", foreign(byFacts(commit.by))),
 				fact("Action", longText(summaryOf(commit, address))),
 				fact("Before", old === undefined ? "none" : longValue(old)),
 				fact("After", value === undefined ? "none" : longValue(value))));

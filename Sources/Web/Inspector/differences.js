@@ -5,7 +5,7 @@ import {pathText} from "./commits.js";
 
 const mostStores = 50, mostParts = 100;
 
-/** A table of one or more stores' differences: [{address, differences}]. `at` gets a click on an address. */
+/** A table of one or more stores' differences: [{address, differences}]. `onStore` gets a click on an address. */
 export function differenceList(stores, {isCut = false, empty = "Nothing differs.", onStore} = {}) {
 	if (stores.length === 0) return h("p.muted", isCut ? "Nothing differs in the stores that were compared; there are more." : empty);
 	const list = h("div.differences");

@@ -1,6 +1,6 @@
 // The tree of stores beside the details of what is selected in it. Shows the bus as it is in Stores, and as it was in Time.
 
-import {count, debounce, draw, foreign, h, safe, setAttribute, setText, brief} from "./dom.js";
+import {count, debounce, h, safe, setAttribute, setText, brief} from "./dom.js";
 import {encodeStart, isContainer, isEqual, keysOf, kindOf, pointerOf} from "./json.js";
 import {Details} from "./details.js";
 import {drawCurve} from "./trends.js";
@@ -19,7 +19,7 @@ export class Explorer {
 	#wanted = [];
 	selected = null;
 
-	/** `Source` is what the stores come from; `sourceOptions` are its other callbacks. */
+	/** `makeSource` makes what the stores come from, with what it is to call. */
 	constructor(app, prefix, makeSource) {
 		this.app = app;
 		this.prefix = prefix;
@@ -256,8 +256,6 @@ export class Explorer {
 		this.select(this.tree.row(place), {open: this.details.isShown});
 		this.list.reveal(place);
 	}
-
-	draw() {draw(() => this.list.draw());}
 }
 
 function makeRow() {

@@ -9,7 +9,7 @@ const most = 300, recent = 10;
 const rate = number => `${number >= 100 ? count(Math.round(number)) : number.toFixed(number < 10 ? 1 : 0)}/s`;
 const byteRate = number => `${bytes(Math.round(number))}/s`;
 
-/** [title, lines, format]; a line is [name, sample → number or null], or [name, path of a total] as a rate. */
+/** [title, lines, format]; a line is [name, total that it is the growth of]. */
 const rates = [
 	["Commits", [["commits", "commits"], ["dispatches", "dispatches"]], rate],
 	["Traffic", [["requests", "requests"], ["events", "events"]], rate],

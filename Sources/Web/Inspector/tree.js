@@ -163,12 +163,6 @@ export class Tree {
 		return [...found];
 	}
 
-	/** The first matching addresses, for lists to choose from. */
-	*all() {
-		this.#layout();
-		for (const group of this.#groups) yield* group.list;
-	}
-
 	#members(address) {
 		let rows = this.#rows.get(address);
 		if (rows) return rows;
