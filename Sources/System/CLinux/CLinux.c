@@ -32,6 +32,8 @@ int linux_epoll_wait(int epoll, linux_epoll_event *events, int most, int millise
     return epoll_wait(epoll, events, most, milliseconds);
 }
 
+int linux_refer(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
+
 int linux_duplicate(int fd, int least) { return fcntl(fd, F_DUPFD_CLOEXEC, least); }
 
 /* The C library's function would change all threads. */

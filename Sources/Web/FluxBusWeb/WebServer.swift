@@ -93,9 +93,6 @@ package final class WebServer: Sendable {
             config: .init(
                 address: ServerAddress(path: directory.socket), pool: pool, logger: .disabled),
             handler: handler)
-        front = try Front(
-            listeners, to: directory.socket, setup.limits, FrontAnswers(fields: SecurityFields.data),
-            context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
         addresses = listeners.map { $0.internet?.text ?? "unix:\($0.path ?? "")" }
         link = Self.link(listeners, setup.hosts, isSecure: context != nil, token: sessions?.token)
         task = Task { [http] in try await http.run() }
@@ -106,6 +103,9 @@ package final class WebServer: Sendable {
             throw WebFailure(
                 .system, "The server's own socket \(directory.socket) can't be opened: \(error).")
         }
+        front = try Front(
+            listeners, to: directory.hide(), setup.limits, FrontAnswers(fields: SecurityFields.data),
+            context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
         front.start()
     }
 
@@ -128,7 +128,6 @@ package final class WebServer: Sendable {
         }
         await http.stop(timeout: 0)
         _ = await task.result
-        directory.remove()
     }
 
     package static let monotonic: @Sendable () -> Int = {

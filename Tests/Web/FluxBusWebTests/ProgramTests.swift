@@ -37,7 +37,9 @@ struct ProgramTests {
             let cookie = try web.signIn()
             let sockets = try (0..<4).map { _ in try web.webSocket(cookie) }
             for socket in sockets { #expect(try socket.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#) }
-            // One that does not read, and one that says nothing, keep nobody.
+            // Even a crash would leave nothing.
+            #expect(try web.leftOver() == [])
+            // One that says nothing keeps nobody.
             let silent = try web.client()
             let begin = ContinuousClock.now
             web.program.signal(SIGTERM)

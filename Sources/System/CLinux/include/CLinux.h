@@ -40,6 +40,10 @@ int linux_epoll_wait(int epoll, linux_epoll_event *events, int most, int millise
 static inline uint32_t linux_epoll_events(const linux_epoll_event *event) { return event->events; }
 static inline uint64_t linux_epoll_token(const linux_epoll_event *event) { return event->data.u64; }
 
+/* A descriptor that only stands for a file, whatever it is; /proc/self/fd names the file by it, also once its own name is
+ * gone. */
+int linux_refer(const char *path);
+
 /* Duplicates a descriptor to the first free one from `least` on, closed on exec. */
 int linux_duplicate(int fd, int least);
 

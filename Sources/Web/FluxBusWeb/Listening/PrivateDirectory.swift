@@ -1,9 +1,12 @@
 import CLinux
 import Glibc
+import Synchronization
 
-/// A directory that only this user can enter, for the socket between the front and the HTTP server. It goes with the server.
+/// A directory that only this user can enter, for the socket between the front and the HTTP server. It is there only until
+/// the server listens: then the socket is known by a descriptor, and a crash leaves nothing behind.
 final class PrivateDirectory: Sendable {
-    let path: String
+    private let path: String
+    private let reference = Mutex<Int32>(-1)
     var socket: String { "\(path)/http" }
 
     init(in parent: String) throws(WebFailure) {
@@ -24,9 +27,23 @@ final class PrivateDirectory: Sendable {
         }
     }
 
-    deinit { remove() }
+    deinit {
+        remove()
+        reference.withLock { if $0 >= 0 { close($0) } }
+    }
 
-    func remove() {
+    /// Takes the names away, and gives one that only this process has.
+    func hide() throws(WebFailure) -> String {
+        let descriptor = linux_refer(socket)
+        guard descriptor >= 0 else {
+            throw WebFailure(.system, "The server's own socket is gone (\(WebFailure.reason())).")
+        }
+        reference.withLock { $0 = descriptor }
+        remove()
+        return "/proc/self/fd/\(descriptor)"
+    }
+
+    private func remove() {
         unlink(socket)
         rmdir(path)
     }

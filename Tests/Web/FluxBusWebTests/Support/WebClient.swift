@@ -18,6 +18,8 @@ final class WebClient {
     private let host: String
     private var isOpen = true
     private var received: [UInt8] = []
+    /// How much of it was taken.
+    private var taken = 0
 
     init(_ address: String, host: String) throws {
         self.host = host
@@ -71,18 +73,21 @@ final class WebClient {
 
     /// Takes so many bytes; throws when the connection ends before.
     func take(_ count: Int) throws -> [UInt8] {
-        while received.count < count {
+        while received.count - taken < count {
             guard try receive() else { throw Sockets.Failure("The connection ended.") }
         }
-        defer { received.removeFirst(count) }
-        return Array(received[..<count])
+        defer {
+            taken += count
+            if taken == received.count { (received, taken) = ([], 0) }
+        }
+        return Array(received[taken..<(taken + count)])
     }
 
     /// Everything up to the end.
     func rest() throws -> [UInt8] {
         while try receive() {}
-        defer { received = [] }
-        return received
+        defer { (received, taken) = ([], 0) }
+        return Array(received[taken...])
     }
 
     /// False at the end of the connection, also where it was reset.
