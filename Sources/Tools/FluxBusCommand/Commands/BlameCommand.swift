@@ -25,7 +25,7 @@ package struct BlameCommand: BusCommand {
     package var path: String?
 
     @Option(
-        help: ArgumentHelp("As it was at this revision or time.", valueName: "revision|time"),
+        help: ArgumentHelp("As it was at this revision or time. (default: now)", valueName: "revision|time"),
         transform: RevisionArgument.parse)
     package var at = RevisionArgument.beforeNow(0)
 
