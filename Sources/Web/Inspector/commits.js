@@ -41,11 +41,17 @@ export function summaryOf(commit, store) {
 	return (relevant.length ? relevant : steps).map(step => [step.target, step.name, step.detail].filter(text => text).join(" ")).join("; ");
 }
 
+/** The names of this machine's users by uid, as far as fluxbus-web tells them. */
+export const users = new Map();
+
+const userOf = by => by.user ?? users.get(by.uid);
+
 /** Who it was, in a few words. */
 export function whoOf(by) {
 	if (!by) return "";
 	if (by.daemon) return "daemon";
-	const name = by.user ?? by.token ?? by.certificate ?? (by.uid !== undefined ? `uid ${by.uid}` : "");
+	const uid = by.uid === undefined ? "" : userOf(by) ? `${userOf(by)} (${by.uid})` : `uid ${by.uid}`;
+	const name = uid || (by.token ?? by.certificate ?? "");
 	const timer = by.timer ? `timer ${by.timer}` : "";
 	return [name, by.unit, timer].filter(text => text).join(" ");
 }
@@ -55,7 +61,7 @@ export function isBy(text, by) {
 	if (text === "") return true;
 	if (!by) return false;
 	if (by.daemon) return text === "daemon";
-	return [by.uid, by.pid, by.token, by.user, by.certificate].some(one => String(one) === text) || (by.unit?.includes(text) ?? false);
+	return [by.uid, by.pid, by.token, userOf(by), by.certificate].some(one => String(one) === text) || (by.unit?.includes(text) ?? false);
 }
 
 export const byFacts = by => Object.entries(by ?? {}).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(", ") : value}`).join(", ");

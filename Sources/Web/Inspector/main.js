@@ -2,6 +2,7 @@
 
 import {Bus} from "./bus.js";
 import {ClientsView} from "./clients.js";
+import {whoOf} from "./commits.js";
 import {Definitions} from "./definitions.js";
 import {DispatchView} from "./dispatch.js";
 import {dialog, draw, h, replace, sentence, setText} from "./dom.js";
@@ -109,7 +110,7 @@ function refused(reason) {
 async function live() {
 	const {identity, version, revision} = app.bus.hello;
 	setText(at("bus-version"), `fluxbusd ${version}`);
-	setText(at("who"), identity.user ?? identity.token ?? identity.certificate ?? (identity.uid !== undefined ? `uid ${identity.uid}` : ""));
+	setText(at("who"), whoOf(identity));
 	if (app.stores.source.revision === 0) app.stores.source.revision = revision;
 	showRevision();
 	if (pastBus && (pastBus.status.phase === "lost" || pastBus.status.phase === "refused")) pastBus.open();

@@ -1,5 +1,6 @@
 // Signing in: by the one-time link that fluxbus-web prints, or by a token of the bus.
 
+import {users} from "./commits.js";
 import {h, replace, setText} from "./dom.js";
 
 const tokenKey = "fluxbus-token";
@@ -24,7 +25,9 @@ export class Session {
 	async look() {
 		const reply = await fetch("/session", {cache: "no-store"});
 		if (!reply.ok) throw new Error(`fluxbus-web answers ${reply.status}.`);
-		Object.assign(this, await reply.json());
+		const {users: named = {}, ...rest} = await reply.json();
+		Object.assign(this, rest);
+		for (const [uid, name] of Object.entries(named)) users.set(Number(uid), name);
 	}
 
 	/** Sends the token of a link; gives a sentence when it is refused. */

@@ -89,11 +89,12 @@ struct WebHandler: HTTPHandler {
     }
 
     private func sessionState(_ request: HTTPRequest) -> HTTPResponse {
-        let state: JSON = .object([
-            "signIn": .string(sessions == nil ? "token" : "link"),
-            "signedIn": .bool(isSignedIn(request)),
+        let isSignedIn = isSignedIn(request)
+        var state: JSONObject = [
+            "signIn": .string(sessions == nil ? "token" : "link"), "signedIn": .bool(isSignedIn),
             "bus": .string(bus.address.description),
-        ])
+        ]
+        if isSignedIn { state["users"] = .object(LocalUsers.names()) }
         return .make(.ok, Data((state.encoded + "\n").utf8), type: "application/json")
     }
 

@@ -30,6 +30,7 @@ struct Example: Sendable {
 
     /// Why a command can't be run by a test; nil for one that can, and is.
     var reasonNotToRun: String? {
+        if command == "fluxbus top" { return "It fills a terminal; its own tests give it one." }
         if followsStop { return "It wants a service that was stopped before." }
         return Self.reasons.first { command.hasPrefix($0.prefix) }?.reason
     }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -14,6 +15,14 @@ import time
 from webdriver import Browser, Failed, check, free_port, until
 
 STORES = ["counter/kitchen", "counter/hall", "thermostat/living", "todo/home", "door/front", "presence/office", "light/hall", "value/volume"]
+
+
+def user(uid):
+    """A user as people read it: by name, where there is one."""
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} ({uid})"
+    except KeyError:
+        return f"uid {uid}"
 
 
 class Program:

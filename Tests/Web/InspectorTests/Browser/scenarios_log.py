@@ -2,7 +2,7 @@
 
 import json
 
-from bus import World, nothing_wrong
+from bus import World, nothing_wrong, user
 from webdriver import check, equal, until
 
 ROWS = """return [...document.querySelectorAll("#log-list .log-row")].map(row => Object.fromEntries([...row.children].map(cell =>
@@ -38,7 +38,7 @@ def log_shows_every_commit():
             for action in commit["actions"]:
                 part = " ".join([action.get("store", action.get("type")), action["action"]] + ([json.dumps(action["payload"], separators=(",", ":"), sort_keys=True)] if action["payload"] else []))
                 check(part in row["actions-cell"], f"Revision {commit['revision']} shows {row['actions-cell']!r}, without {part!r}")
-            equal(row["who"], "daemon" if commit["by"].get("daemon") else f"uid {commit['by']['uid']}", f"who made {commit['revision']}")
+            equal(row["who"], "daemon" if commit["by"].get("daemon") else user(commit['by']['uid']), f"who made {commit['revision']}")
         what = {int(row["revision"]): row["what"] for row in shown}
         equal(what[10], "no change", "what a bell changed")
         equal(what[11], "count 2 → 5, isEven true → false", "what an increment changed")

@@ -2,7 +2,7 @@
 
 import os
 
-from bus import World, nothing_wrong
+from bus import World, nothing_wrong, user
 from webdriver import check, equal, until
 
 VIEWS = ["stores", "log", "time", "dispatch/todo/home", "clients", "health"]
@@ -46,7 +46,7 @@ def _each_view(world, client, name, look):
         elif plain == "time":
             page.wait_text("#time-moment", "the newest")
             page.press("[")
-            page.wait_text("#time-moment", "uid")
+            page.wait_text("#time-moment", user(os.getuid()))
             until(lambda: world.rows("time"), "the tree of then is shown")
         elif plain == "dispatch":
             page.choose("#dispatch-action", "add")
