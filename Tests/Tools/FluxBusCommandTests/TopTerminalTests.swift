@@ -48,7 +48,7 @@ struct TopTerminalTests {
         program.type("qq")
         #expect(program.wait() == 0)
         #expect(isRestored(program))
-        #expect(program.screen.text.allSatisfy(\.isEmpty))
+        #expect(program.screen.text.allSatisfy { $0.isEmpty })
     }
 
     @Test func whatHappensIsSeen() throws {
