@@ -94,9 +94,9 @@ package final class TerminalProgram {
     package func shows(_ text: String) -> Bool { shows { $0.all.contains(text) } }
 
     /// False at the end.
-    private func readSome() -> Bool {
+    private func readSome(within milliseconds: Int32 = 1000) -> Bool {
         var entry = pollfd(fd: terminal, events: Int16(POLLIN), revents: 0)
-        guard poll(&entry, 1, 1000) > 0 else { return !hasEnded }
+        guard poll(&entry, 1, milliseconds) > 0 else { return !hasEnded }
         var bytes = [UInt8](repeating: 0, count: 65536)
         let count = read(terminal, &bytes, bytes.count)
         guard count > 0 else { return count < 0 && errno == EINTR }
@@ -140,7 +140,7 @@ package final class TerminalProgram {
         let deadline = ContinuousClock.now + .seconds(30)
         while !hasEnded {
             guard ContinuousClock.now < deadline else { return nil }
-            _ = readSome()
+            _ = readSome(within: 20)
         }
         // What it wrote last.
         var entry = pollfd(fd: terminal, events: Int16(POLLIN), revents: 0)
