@@ -1,5 +1,6 @@
 import BusJSON
 import FluxBusCommand
+import TestServer
 import Testing
 
 /// Commands that take times, on a bus that remembers.
@@ -87,5 +88,25 @@ struct PastTimeCommandTests {
         let run = try CommandRun(["at", "2h"], bus: bus.listen())
         bus.stop()
         #expect(run.status == .temporary)
+    }
+
+    /// The machine's zone, here given as a rule, so that no table of zones has to be there.
+    @Test func theZoneIsThatOfTheMachine() throws {
+        let bus = try ScriptedBus { [ScriptedBus.reply(to: $0, ["since": 7, "states": [:]])] }
+        func at(_ time: String, zone: String) throws -> RunningProgram.Outcome {
+            try RunningProgram.run(
+                "fluxbus", ["at", time], environment: ["FLUXBUS_ADDRESS": bus.address, "TZ": zone])
+        }
+        let berlin = "CET-1CEST,M3.5.0,M10.5.0/3"
+        let twice = try at("2025-10-26 02:30", zone: berlin)
+        #expect(twice.status == CommandStatus.usage.rawValue)
+        #expect(twice.errors.contains("@1761438600") && twice.errors.contains("@1761442200"))
+        #expect(try at("2025-10-26 02:30", zone: "UTC0").status == 0)
+        #expect(try at("2025-07-01 12:00", zone: berlin).status == 0)
+        bus.stop()
+        #expect(
+            bus.received.filter { $0.contains("history") }.compactMap { try? JSON(parsing: $0)["time"] } == [
+                1_761_445_800, 1_751_364_000,
+            ])
     }
 }

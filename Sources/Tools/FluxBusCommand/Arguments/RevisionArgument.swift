@@ -41,6 +41,9 @@ package enum RevisionArgument: ExpressibleByArgument, CustomStringConvertible, E
         return revision
     }
 
+    /// What a shell offers; the rest is to be typed.
+    package static let completion = CompletionKind.list(["now", "now-1", "1h", "today", "yesterday"])
+
     /// The written form, as a help text shows it for a default.
     package var description: String {
         switch self {

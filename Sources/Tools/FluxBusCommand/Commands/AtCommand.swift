@@ -29,7 +29,7 @@ package struct AtCommand: BusCommand {
     @Argument(
         help: ArgumentHelp(
             "A revision (3, now, now-3 for three commits before) or a time.", valueName: "revision|time"),
-        transform: RevisionArgument.parse)
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var revision: RevisionArgument
 
     @OptionGroup package var states: StateArguments

@@ -26,7 +26,7 @@ package struct BlameCommand: BusCommand {
 
     @Option(
         help: ArgumentHelp("As it was at this revision or time. (default: now)", valueName: "revision|time"),
-        transform: RevisionArgument.parse)
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var at = RevisionArgument.beforeNow(0)
 
     @OptionGroup package var options: GlobalOptions

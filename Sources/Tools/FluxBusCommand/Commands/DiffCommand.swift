@@ -22,12 +22,12 @@ package struct DiffCommand: BusCommand {
     @Argument(
         help: ArgumentHelp(
             "The earlier revision (3, now, now-3) or time (2h, yesterday, 2026-11-21T10:00).",
-            valueName: "from"), transform: RevisionArgument.parse)
+            valueName: "from"), completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var from: RevisionArgument
 
     @Argument(
         help: ArgumentHelp("The later revision or time.", valueName: "to"),
-        transform: RevisionArgument.parse)
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var to: RevisionArgument
 
     @OptionGroup package var states: StateArguments

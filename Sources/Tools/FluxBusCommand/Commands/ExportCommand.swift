@@ -21,7 +21,7 @@ package struct ExportCommand: BusCommand {
 
     @Option(
         help: ArgumentHelp("Begin with the states of this revision or time.", valueName: "revision|time"),
-        transform: RevisionArgument.parse)
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var since: RevisionArgument?
 
     @Option(

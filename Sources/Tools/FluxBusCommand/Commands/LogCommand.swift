@@ -34,12 +34,12 @@ package struct LogCommand: BusCommand {
         help: ArgumentHelp(
             "Start after this revision or time (2h, yesterday, 2026-11-21T10:00).", valueName: "revision|time"
         ),
-        transform: RevisionArgument.parse)
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var since: RevisionArgument?
 
     @Option(
         help: ArgumentHelp("End with this revision or time.", valueName: "revision|time"),
-        transform: RevisionArgument.parse)
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var until: RevisionArgument?
 
     @Option(

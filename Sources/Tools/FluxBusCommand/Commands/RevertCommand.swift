@@ -22,7 +22,7 @@ package struct RevertCommand: BusCommand {
 
     @Option(
         help: ArgumentHelp("The revision or time to go back to.", valueName: "revision|time"),
-        transform: RevisionArgument.parse)
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var to: RevisionArgument
 
     @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))

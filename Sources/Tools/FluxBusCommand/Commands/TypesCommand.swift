@@ -41,7 +41,7 @@ package struct TypesCommand: BusCommand {
 
     @Option(
         help: ArgumentHelp("As they were at this revision or time.", valueName: "revision|time"),
-        transform: RevisionArgument.parse)
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var at: RevisionArgument?
 
     @OptionGroup package var options: GlobalOptions
