@@ -100,11 +100,17 @@ class Client:
         self.socket.close()
 
 
+def _directory():
+    """A new directory in which the browser has room: the path of a socket of its own there is 46 bytes longer, and holds 107."""
+    parent = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="", dir=parent if len(parent) + 1 + 8 + 46 <= 107 else "/tmp")
+
+
 class World:
     """The daemon, the web server, and a browser at its page, in a directory that goes with them."""
 
     def __init__(self, stores=STORES, log=True, config=None, types=None, token=None, listen_tcp=False):
-        self.directory = tempfile.mkdtemp(prefix="fluxbus-page.")
+        self.directory = _directory()
         self.stores, self.log, self.config, self.token = stores, log, config, token
         self.types = types or os.environ["FLUXBUS_TYPES"]
         self.address = f"unix:{self.directory}/s"
