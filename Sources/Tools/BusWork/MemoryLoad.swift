@@ -25,13 +25,15 @@ package final class MemoryLoad {
         package init() {}
     }
 
-    package enum Request: Sendable {
+    package enum Request: Equatable, Sendable {
         /// Increments, all requests alike.
         case increment
         /// The same, each with a key of its own, so that it may be sent again.
         case keyedIncrement
         /// Only a reply.
         case ping
+        /// Those of a kind, to as many stores of two types as the setting has.
+        case kind(RequestKind)
     }
 
     private static let start = 1_795_000_000_000
@@ -49,16 +51,19 @@ package final class MemoryLoad {
         self.setting = setting
         let configuration = EngineConfiguration(
             epoch: "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90", ownUID: 0, version: "work")
-        engine = Engine(
-            configuration, types: [try DeclaredType(definition: Self.definition(setting.members))])
+        engine = Engine(configuration, types: try Self.types(of: setting))
         engine.beginTurn(at: now)
         sender = engine.connect(.unix(uid: 1000, pid: 1))
         for store in 0..<setting.stores {
-            send(#"{"op":"create","store":"counter/s\#(store)"}"#, from: sender)
+            for type in setting.request.types {
+                send(#"{"op":"create","store":"\#(type)/s\#(store)"}"#, from: sender)
+            }
         }
         take()
         for _ in 0..<setting.subscribers {
-            subscribe(#"{"op":"subscribe","type":"counter","format":"\#(setting.format)"}"#)
+            for type in setting.request.types {
+                subscribe(#"{"op":"subscribe","type":"\#(type)","format":"\#(setting.format)"}"#)
+            }
         }
         for reader in 0..<setting.idleSubscribers {
             subscribe(#"{"op":"subscribe","store":"counter/quiet\#(reader)"}"#)
@@ -66,6 +71,13 @@ package final class MemoryLoad {
     }
 
     deinit { pieces.deallocate() }
+
+    private static func types(of setting: Setting) throws -> [DeclaredType] {
+        guard case .kind = setting.request else {
+            return [try DeclaredType(definition: definition(setting.members))]
+        }
+        return try RequestKind.definitions.map { try DeclaredType(definition: JSON(parsing: Array($0.utf8))) }
+    }
 
     private static func definition(_ members: Int) -> JSON {
         var initial: JSONObject = ["count": 0]
@@ -99,6 +111,9 @@ package final class MemoryLoad {
             switch setting.request {
             case .ping: return #"{"op":"ping","id":\#(id)}"#
             case .increment: return increment(id, "")
+            case .kind(let kind):
+                let target = RequestKind.Target(stores: setting.stores, prefix: "s", keys: "Zq3vT0aPx")
+                return kind.line(round * count + number, of: 1, to: target)
             case .keyedIncrement: return increment(id, #","key":"\#(round)-\#(id)""#)
             }
         }
@@ -141,5 +156,12 @@ package final class MemoryLoad {
             }
         }
         bytesTaken += taken
+    }
+}
+
+extension MemoryLoad.Request {
+    /// The types of the stores there are.
+    fileprivate var types: [String] {
+        if case .kind = self { ["counter", "gauge"] } else { ["counter"] }
     }
 }

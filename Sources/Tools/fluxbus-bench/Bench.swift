@@ -1,4 +1,5 @@
 import BusJSON
+import BusWork
 import CLinux
 import FluxBus
 
@@ -22,6 +23,8 @@ final class Bench {
     /// They own the ephemeral stores, of which one connection may have only so many.
     private var owners: [BusConnection] = []
     private static let storesPerOwner = 10_000
+    /// How many different lines a connection sends, before the first comes again.
+    private static let linesOfKinds = 1000
 
     init(load: Load, command: BenchCommand, address: BusAddress, token: String?) throws {
         self.load = load
@@ -44,9 +47,7 @@ final class Bench {
         }
         let request = request(store: name)
         let calibration = try calibrate(request, subscribers)
-        let writer = ByteWriter()
-        request.write(to: writer)
-        let line = Array(writer.bytes)
+        let blocks = blocks(request, name)
 
         let library =
             load.sender == .raw
@@ -55,7 +56,8 @@ final class Bench {
         func measure(_ extent: LoadRunner.Extent) -> LoadRunner.Tally {
             if let library { return library.run(extent) }
             let runner = LoadRunner(
-                load: load, line: line, dispatchers: dispatchers, subscribers: subscribers, extent: extent,
+                load: load, blocks: blocks, dispatchers: dispatchers, subscribers: subscribers,
+                extent: extent,
                 longestLag: calibration.longestLag, hasParts: calibration.hasParts, isSpinning: command.spin)
             return runner.run()
         }
@@ -75,8 +77,8 @@ final class Bench {
         if let server, let after = pid.flatMap(ProcessUsage.seconds) { result.serverSeconds = after - server }
         if result.shortfall == nil {
             let commits = try revision() - before
-            if commits < tally.requests {
-                result.shortfall = "\(tally.requests - commits) dispatches were answered but not committed"
+            if commits < tally.commits {
+                result.shortfall = "\(tally.commits - commits) dispatches were answered but not committed"
             }
         }
         return result
@@ -90,15 +92,19 @@ final class Bench {
             let owner = try connect(1)[0]
             owners.append(owner)
             let count = min(Self.storesPerOwner, load.stores - first)
-            try owner.exchange(count, patience: Self.patience) { number in
-                BusRequest(
-                    "create",
-                    ["store": .string("\(command.type)/\(name)-\(first + number)"), "ephemeral": true])
+            for type in types {
+                try owner.exchange(count, patience: Self.patience) { number in
+                    BusRequest(
+                        "create", ["store": .string("\(type)/\(name)-\(first + number)"), "ephemeral": true])
+                }
             }
         }
     }
 
-    private func pattern(_ name: String) -> String { "\(command.type)/\(name)-*" }
+    /// The types of the stores that requests go to.
+    private var types: [String] { load.kind == nil ? [command.type] : ["counter", "gauge"] }
+
+    private func pattern(_ name: String) -> String { "\(load.kind == nil ? command.type : "*")/\(name)-*" }
 
     private func connect(_ count: Int) throws -> [BusConnection] {
         try (0..<count).map { _ in
@@ -109,7 +115,7 @@ final class Bench {
     }
 
     private func request(store name: String) -> BusRequest {
-        let isGlobal = load.isGlobal || load.stores > 1
+        let isGlobal = load.isGlobal || (load.stores > 1 && load.kind == nil)
         let payload = (try? JSON(parsing: command.payload)) ?? [:]
         return BusRequest(
             "dispatch",
@@ -117,6 +123,28 @@ final class Bench {
                 isGlobal ? "type" : "store": .string(isGlobal ? command.type : "\(command.type)/\(name)-0"),
                 "action": .string(command.action), "payload": payload == [:] ? nil : payload,
             ])
+    }
+
+    /// What each dispatcher sends: the request again and again, or many of a kind.
+    private func blocks(_ request: BusRequest, _ name: String) -> [LineBlock] {
+        guard let kind = load.kind else {
+            let writer = ByteWriter()
+            request.write(to: writer)
+            let line = LineBlock.Line(bytes: Array(writer.bytes))
+            return (0..<load.connections).map { _ in LineBlock([line], pipeline: load.pipeline) }
+        }
+        let target = RequestKind.Target(
+            stores: load.stores, prefix: name + "-", keys: "\(UInt32.random(in: 1 << 30 ... .max))-")
+        return (0..<load.connections).map { sender in
+            let lines = (0..<Self.linesOfKinds).map { number in
+                LineBlock.Line(
+                    bytes: Array((kind.line(number, of: sender, to: target) + "\n").utf8),
+                    commits: kind.kind(of: number) != .get)
+            }
+            return LineBlock(
+                lines, pipeline: load.pipeline, keyMark: Array(target.keyMark(of: sender).utf8),
+                digitCount: RequestKind.keyDigits)
+        }
     }
 
     @discardableResult

@@ -23,6 +23,8 @@ struct BenchCommand: ParsableCommand {
 
             Scenarios, each a set of options that may be overridden:
               dispatch   one store; 1 and 50 connections, with and without pipelining, with and without a subscriber
+              kinds      what real clients mix: one store, 1000 stores in turn, keys, rules, reads, batches of two, \
+            and all of them; beside each other
               fanout     one store, 100 and 1000 subscribers; with pipelining, and one action at a time
               latency    one action at a time, the next when its reply and its delivery are in; 50 clients with one each
               stores     one action over 1000 stores, and over 100 000, with a subscriber
@@ -37,7 +39,7 @@ struct BenchCommand: ParsableCommand {
               hostile    what an innocent client at 1000 dispatches a second sees beside attacks, each with one hostile \
             connection and with many, and what they cost the daemon; not part of all
 
-            The scenarios durable, memory, start and hostile have daemons of their own, which --daemon names; so have \
+            The scenarios kinds, durable, memory, start and hostile have daemons of their own, which --daemon names; so have \
             all others with --daemon or --scenario all, unless --address names a bus. At its end, a table shows all \
             results.
 
@@ -79,7 +81,7 @@ struct BenchCommand: ParsableCommand {
 
     @Option(
         help:
-            "A set of runs: dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile or all."
+            "A set of runs: dispatch, kinds, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile or all."
     )
     var scenario: Scenario?
 

@@ -28,6 +28,9 @@ struct BenchResult {
         return serverSeconds * 1e6 / Double(count)
     }
 
+    /// Server microseconds for each request; nil when the server is not known.
+    var costPerRequest: Double? { cost(per: tally.replies) }
+
     /// Server microseconds for each store changed by each dispatch; nil when the server is not known.
     var costPerStoreChanged: Double? { cost(per: tally.replies * max(1, changed)) }
 
@@ -89,6 +92,7 @@ struct BenchResult {
             "deliveryMicroseconds": Self.json(tally.deliveryTimes),
             "benchCPUSeconds": Self.number(ownSeconds),
         ]
+        object["kind"] = load.kind.map { .string($0.rawValue) }
         object["sync"] = load.sync.map { .string($0.rawValue) }
         object["error"] = shortfall.map(JSON.string)
         object["serverCPUSeconds"] = serverSeconds.map(Self.number) ?? .null

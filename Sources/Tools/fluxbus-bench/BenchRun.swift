@@ -15,6 +15,7 @@ final class BenchRun {
     private var table = ResultTable()
     private var attacks = AttackTable()
     private var comparison = ClientComparison()
+    private var kinds = KindComparison()
     private var done: [Load] = []
     /// Whether everything that was sent has been answered and delivered, in all loads.
     private(set) var isComplete = true
@@ -48,6 +49,7 @@ final class BenchRun {
     func end() {
         guard !command.json else { return }
         if let text = comparison.text { print(text) }
+        if let text = kinds.text { print(text) }
         if let text = attacks.text { print(text) }
         if command.scenario == .all { print("\n" + table.text) }
     }
@@ -68,6 +70,7 @@ final class BenchRun {
         tell(command.json ? result.json.encoded : result.text)
         table.add(result)
         comparison.add(result)
+        kinds.add(result)
     }
 
     private func measureMemory() throws {

@@ -1,3 +1,5 @@
+import BusWork
+
 /// The load of one run.
 struct Load: Equatable {
     let name: String
@@ -11,6 +13,8 @@ struct Load: Equatable {
     /// Actions go to the type; else to the one store.
     var isGlobal = false
     var sender = Sender.raw
+    /// The kind of its requests, to stores of two types; nil: the one request that the options describe.
+    var kind: RequestKind?
     /// When the bus syncs its log. Such a run has a bus of its own, with a log; nil: any bus, as it is.
     var sync: OwnDaemon.Sync?
 
@@ -26,7 +30,8 @@ struct Load: Equatable {
 
     var title: String {
         func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
-        return "\(name): \(count(connections, "connection")), pipeline \(pipeline), "
+        return
+            "\(name)\(kind.map { ", \($0.rawValue)" } ?? ""): \(count(connections, "connection")), pipeline \(pipeline), "
             + "\(count(subscribers, "subscriber")), \(count(stores, "store"))"
             + (isLockStep ? ", one action at a time" : "")
             + (sync.map { ", log synced: \($0.rawValue)" } ?? "")

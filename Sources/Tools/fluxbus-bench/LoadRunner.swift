@@ -9,9 +9,9 @@ import FluxBus
 
 /// The measuring loop: one thread, one epoll, non-blocking sockets.
 ///
-/// All requests are the same line, so what a connection still has to send is a number, and topping it up is one write
-/// from one shared block. Of received bytes only line ends are counted; times come from rings that the counts index.
-/// Nothing is allocated while it runs. Events in several lines are parsed more closely.
+/// What a connection sends is a block of prepared lines, again and again, so that topping it up is one write. Of received
+/// bytes only line ends are counted; times come from rings that the counts index. Nothing is allocated while it runs. Events
+/// in several lines are parsed more closely.
 final class LoadRunner {
     /// When to stop sending.
     enum Extent {
@@ -22,6 +22,8 @@ final class LoadRunner {
     /// The result.
     struct Tally {
         var requests = 0
+        /// Those among them that commit.
+        var commits = 0
         var replies = 0
         var deliveries = 0
         var elapsed: UInt64 = 0
@@ -37,9 +39,8 @@ final class LoadRunner {
     private static let surplusWait: UInt64 = 30_000_000
 
     private let load: Load
-    /// The request line, repeated.
-    private let block: [UInt8]
-    private let lineLength: Int
+    /// What each dispatcher sends.
+    private let blocks: [LineBlock]
     private let extent: Extent
     /// At most this many requests may be undelivered, so that the bus need not merge changes.
     private let longestLag: Int
@@ -50,7 +51,8 @@ final class LoadRunner {
     private let links: UnsafeMutableBufferPointer<Link>
     /// Send times of each dispatcher's requests.
     private let times: [TimeRing]
-    /// Send times by request number; nil unless one connection sends, since only then the order identifies requests.
+    /// Send times by request number; nil unless one connection sends and all of it commits, since only then the order
+    /// identifies requests.
     private let history: TimeRing?
     /// One for each link; none where every line of a subscriber is an event.
     private var counters: [EventCounter]
@@ -66,22 +68,22 @@ final class LoadRunner {
     private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 64)
 
     init(
-        load: Load, line: [UInt8], dispatchers: [BusConnection], subscribers: [BusConnection], extent: Extent,
+        load: Load, blocks: [LineBlock], dispatchers: [BusConnection], subscribers: [BusConnection],
+        extent: Extent,
         longestLag: Int, hasParts: Bool, isSpinning: Bool
     ) {
         self.load = load
         self.extent = extent
         self.longestLag = longestLag
         self.isSpinning = isSpinning
-        lineLength = line.count
-        block = Array(repeatElement(line, count: max(64, load.pipeline)).joined())
+        self.blocks = blocks
         links = .allocate(capacity: dispatchers.count + subscribers.count)
         _ = links.initialize(
             from: dispatchers.map { Link(descriptor: $0.descriptor, isSubscriber: false) }
                 + subscribers.map { Link(descriptor: $0.descriptor, isSubscriber: true) })
         if case .tls? = dispatchers.first?.address { secured = dispatchers + subscribers }
         times = dispatchers.map { _ in TimeRing(holding: load.pipeline) }
-        let knowsOrder = dispatchers.count == 1 && !subscribers.isEmpty
+        let knowsOrder = dispatchers.count == 1 && !subscribers.isEmpty && blocks[0].alwaysCommits
         history = knowsOrder ? TimeRing(holding: 2 * (longestLag + load.pipeline + 2)) : nil
         counters = hasParts ? Array(repeating: EventCounter(), count: links.count) : []
         waiting.reserveCapacity(dispatchers.count)
@@ -117,7 +119,7 @@ final class LoadRunner {
 
     private var isComplete: Bool {
         tally.requests >= limit && tally.replies == tally.requests
-            && tally.deliveries == tally.requests * load.subscribers
+            && tally.deliveries == tally.commits * load.subscribers
     }
 
     private func loop() {
@@ -152,7 +154,7 @@ final class LoadRunner {
         // The time may be over while nothing moves.
         if now >= stopAt, limit == Int.max { limit = tally.requests }
         guard now &- lastArrival > Self.patience, now > lastArrival else { return }
-        let deliveries = tally.requests * load.subscribers
+        let deliveries = tally.commits * load.subscribers
         tally.shortfall =
             "\(tally.requests - tally.replies) replies and \(deliveries - tally.deliveries) deliveries are missing"
     }
@@ -203,11 +205,11 @@ final class LoadRunner {
         if left <= 0 { return 0 }
         if load.isLockStep {
             let isSettled =
-                tally.replies == tally.requests && tally.deliveries == tally.requests * load.subscribers
+                tally.replies == tally.requests && tally.deliveries == tally.commits * load.subscribers
             return isSettled ? 1 : 0
         }
         guard load.subscribers > 0 else { return left }
-        let lag = tally.requests - tally.deliveries / load.subscribers
+        let lag = tally.commits - tally.deliveries / load.subscribers
         return min(left, longestLag - lag)
     }
 
@@ -216,23 +218,20 @@ final class LoadRunner {
         times[index].set(sent..<sent + count, to: now)
         history?.set(tally.requests..<tally.requests + count, to: now)
         links[index].sent += count
-        links[index].unsent += count * lineLength
+        let share = blocks[index].take(count)
+        links[index].unsent += share.bytes
         tally.requests += count
+        tally.commits += share.commits
     }
 
     private func flush(_ index: Int) {
         let descriptor = links[index].descriptor
         while links[index].unsent > 0 {
-            // Where in the block the rest starts: every line is the same.
-            let phase = (lineLength - links[index].unsent % lineLength) % lineLength
-            let length = min(links[index].unsent, block.count - phase)
-            let count = block.withUnsafeBytes {
-                if !secured.isEmpty {
-                    let piece = UnsafeRawBufferPointer(rebasing: $0[phase..<phase + length])
-                    return (try? secured[index].write(plain: piece)) ?? 0
-                }
-                return send(descriptor, $0.baseAddress! + phase, length, Int32(MSG_NOSIGNAL))
-            }
+            let piece = blocks[index].rest(links[index].unsent)
+            let count =
+                secured.isEmpty
+                ? send(descriptor, piece.baseAddress, piece.count, Int32(MSG_NOSIGNAL))
+                : (try? secured[index].write(plain: piece)) ?? 0
             if count <= 0 {
                 if count < 0, errno == EINTR { continue }
                 break
@@ -316,7 +315,7 @@ final class LoadRunner {
     /// The sums are right; so must be each connection's own.
     private func checkEach() {
         for link in links {
-            let wanted = link.isSubscriber ? tally.requests : link.sent
+            let wanted = link.isSubscriber ? tally.commits : link.sent
             guard link.done != wanted else { continue }
             let what = link.isSubscriber ? "deliveries" : "replies"
             tally.shortfall = "a connection got \(link.done) \(what) instead of \(wanted)"

@@ -1,8 +1,10 @@
 import ArgumentParser
+import BusWork
 
 /// Named sets of runs.
 enum Scenario: String, ExpressibleByArgument, CaseIterable {
-    case dispatch, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile, all
+    case dispatch, kinds, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile,
+        all
 
     /// The scenarios that this one consists of. Attacks take a quarter of an hour, so they are run only by name.
     var parts: [Scenario] {
@@ -19,6 +21,15 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
                 Load(name: "dispatch", connections: 50, pipeline: 1),
                 Load(name: "dispatch", connections: 50, pipeline: 64, subscribers: 1),
             ]
+        case .kinds:
+            [(50, 0), (1, 0), (50, 1)].flatMap { connections, subscribers in
+                RequestKind.allCases.map {
+                    Load(
+                        name: "kinds", connections: connections, pipeline: 64, subscribers: subscribers,
+                        stores: 1000,
+                        kind: $0)
+                }
+            }
         case .fanout:
             [
                 Load(name: "fanout", connections: 1, pipeline: 64, subscribers: 100),
@@ -56,5 +67,5 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
     }
 
     /// Whether all of it needs daemons that this program starts.
-    var needsOwnDaemon: Bool { [.durable, .memory, .start, .hostile].contains(self) }
+    var needsOwnDaemon: Bool { [.kinds, .durable, .memory, .start, .hostile].contains(self) }
 }

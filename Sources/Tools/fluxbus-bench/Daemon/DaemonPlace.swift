@@ -1,3 +1,4 @@
+import BusWork
 import CLinux
 import FluxBus
 import Glibc
@@ -28,7 +29,6 @@ final class DaemonPlace {
     }
 
     private var types: String { path + "/types" }
-    private var type: String { types + "/counter.yaml" }
 
     /// Makes one inside `parent`; the log is on the disk that `parent` is on.
     init(in parent: String) throws(BusError) {
@@ -39,17 +39,9 @@ final class DaemonPlace {
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         Leftovers.add(place: path)
         mkdir(types, 0o700)
-        try Self.write(
-            type,
-            """
-            type: counter
-            initial: { count: 0 }
-            actions:
-              increment:
-                payload: { by: { type: integer, default: 1 } }
-                increment: { count: { var: payload.by } }
-
-            """)
+        for (name, definition) in zip(["counter", "gauge"], RequestKind.definitions) {
+            try add(type: name + ".yaml", definition)
+        }
     }
 
     deinit {

@@ -44,6 +44,17 @@ struct EngineBench {
                 $0.request = .keyedIncrement
                 $0.subscribers = 1
             })
+        for kind in RequestKind.allCases {
+            // No key comes again before it is forgotten.
+            let rounds = kind == .keyed || kind == .mixed ? 1563 : 157
+            tell(
+                try engine("kind: \(kind.rawValue), of 1000 stores, 1 subscriber", "request", rounds: rounds)
+                {
+                    $0.request = .kind(kind)
+                    $0.stores = 1000
+                    $0.subscribers = 1
+                })
+        }
         for format in ["merge", "patch", "state"] {
             tell(
                 try engine("one member of 32, 1 subscriber, format \(format)") {
