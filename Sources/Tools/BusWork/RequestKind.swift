@@ -85,8 +85,8 @@ package enum RequestKind: String, CaseIterable, Sendable {
         """,
         """
         {"type":"gauge","initial":{"level":0,"limit":1000000000000,"last":{"by":0,"before":0}},
-         "computed":{"isHigh":{">":[{"var":"state.level"},500]},
-                     "percent":{"/":[{"*":[{"var":"state.level"},100]},{"var":"state.limit"}]}},
+         "computed":{"isHigh":{">":[{"var":"level"},500]},
+                     "percent":{"/":[{"*":[{"var":"level"},100]},{"var":"limit"}]}},
          "actions":{"adjust":{"payload":{"by":"integer"},
            "when":{"<":[{"var":"state.level"},{"var":"state.limit"}]},
            "require":[{"if":{">":[{"var":"payload.by"},0]},"else":"adjust by more than nothing"}],
