@@ -34,6 +34,8 @@ let package = Package(
     targets: [
         // System calls of Linux that the C library module lacks.
         .target(name: "CLinux"),
+        // Looks at many bytes at once, by instructions that Swift has no name for.
+        .systemLibrary(name: "CScan"),
         // libsystemd, and what messages with descriptors need of the C library.
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // A service under systemd: readiness, watchdog, passed and stored descriptors, the journal. Nothing of the bus.
@@ -47,7 +49,7 @@ let package = Package(
         // One end of a TLS connection, over memory: for the daemon's loop and for the client library. No sockets.
         .target(name: "BusTLS", dependencies: ["COpenSSL"]),
         // JSON values, reading, writing, pointers, patches.
-        .target(name: "BusJSON"),
+        .target(name: "BusJSON", dependencies: ["CScan"]),
         // One state under change: writes in place, the undo log, what changed.
         .target(name: "BusState", dependencies: ["BusJSON"]),
         // The wire: lines, requests, names, errors.
@@ -341,7 +343,7 @@ let floors = [
     "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
-    "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CSystemd", "CYAML", "CZlib"],
+    "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd", "CYAML", "CZlib"],
 
     "Tests/Core": ["BusJSONTests", "BusLogicTests", "ClusterTests"],
     "Tests/Daemon": [

@@ -21,12 +21,16 @@ public final class StateMachine {
 
     // Types and stores; see `Place`.
     @exclusivity(unchecked) var typesByName: [String: TypeEntry] = [:] {
-        didSet { nameChanges += 1 }
+        didSet {
+            nameChanges += 1
+            typeNames = nil
+        }
     }
+    /// The same for bytes of a line; made again after a change.
+    @exclusivity(unchecked) private var typeNames: NameTable?
     /// Counts the changes after which names of types and stores may mean something else: types added or
     /// removed, and stores dropped.
     @exclusivity(unchecked) package internal(set) var nameChanges = 0
-    @exclusivity(unchecked) var lastType: TypeEntry?
     /// Types in the order in which one action reaches them.
     @exclusivity(unchecked) var commitOrder: [TypeEntry] = []
     @exclusivity(unchecked) package internal(set) var dropLog = DropLog()
@@ -101,6 +105,18 @@ public final class StateMachine {
         place.deallocate()
     }
 
+    /// The type with a name.
+    @inline(__always)
+    func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
+        if typeNames == nil { listTypeNames() }
+        return typeNames!.number(of: name).map { types[Int($0)] }
+    }
+
+    @inline(never)
+    private func listTypeNames() {
+        typeNames = NameTable(typesByName.values.map { (name: $0.name, number: $0.index) })
+    }
+
     package var storeCount: Int { stores.count }
 
     /// What the stores count as, in bytes.
@@ -134,7 +150,6 @@ public final class StateMachine {
         swap(&timers, &other.timers)
         timerUndo.forget()
         hashSeed = other.hashSeed
-        lastType = nil
         stateBytes = other.stateBytes
         revision = other.revision
         sequence = other.sequence

@@ -8,7 +8,9 @@ public enum Member: UInt8, CaseIterable, Sendable {
         state, sub, time, timer, token
     case ttl, until, version
 
-    package var name: String { "\(self)" }
+    package var name: String { Self.names[Int(rawValue)] }
+
+    private static let names = allCases.map { "\($0)" }
 
     @inlinable @inline(__always)
     var bit: UInt64 { 1 << UInt64(rawValue) }
@@ -42,14 +44,6 @@ package enum Operation: String, CaseIterable, Sendable {
     case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history,
         revert
     case will, stats, reload, timers, cancel, cluster, clients, kick
-
-    private static let all = allCases
-
-    /// The operation with a name. One after the other: of more than sixteen texts Swift makes a hash table to look up raw
-    /// values, which costs a ping 225 instructions.
-    static func named(_ name: UnsafeRawBufferPointer) -> Operation? {
-        all.first { $0.rawValue.hasBytes(name) }
-    }
 
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
     package var isRead: Bool {

@@ -34,6 +34,8 @@ public final class RequestReader {
     struct Parts {
         @usableFromInline var names = Names()
         @usableFromInline var id = Text(start: nil, count: 0)
+        /// Without an address where `key` is absent or no string.
+        @usableFromInline var key = Text(start: nil, count: 0)
         @usableFromInline var payload = JSONObject()
         /// Where the line's sender keeps a line, if it is that one or one like it.
         @usableFromInline var familiar: UnsafeMutablePointer<RequestTemplate>?
@@ -50,6 +52,17 @@ public final class RequestReader {
     @inlinable public var store: Text { parts.pointee.names.store }
     @inlinable public var action: Text { parts.pointee.names.action }
     @inlinable public var payload: JSONObject { parts.pointee.payload }
+
+    /// The text of `key`; nil when there is none.
+    package var key: Text? {
+        get throws(RequestError) {
+            guard present.contains(.key) else { return nil }
+            guard parts.pointee.key.baseAddress != nil else {
+                throw .invalid("key", "`key` must be a string.")
+            }
+            return parts.pointee.key
+        }
+    }
 
     /// Passes the payload on, while the request is executed; `returnPayload` returns its storage, into
     /// which the next payload is parsed.
@@ -78,6 +91,17 @@ public final class RequestReader {
     /// The payload's place in the line.
     private var payloadText = Text(start: nil, count: 0)
     private var depth: Int
+    /// Members by the first bytes of their names.
+    private let members = WordTable(
+        Member.allCases.map { (word: WordTable<Member>.word($0.name), value: $0) })
+    /// What may be asked, by the first bytes of its name, and the members that each may have.
+    private let operations = WordTable(
+        Operation.allCases.map {
+            (
+                word: WordTable<OperationEntry>.word($0.rawValue),
+                value: OperationEntry(operation: $0, name: $0.rawValue, members: $0.members)
+            )
+        })
     /// Counts changes of limits: a template kept under earlier ones is invalid.
     @exclusivity(unchecked) private var generation = 0
 
@@ -103,6 +127,11 @@ public final class RequestReader {
     /// Whether options of a dispatch have to be looked at: anything but what the simplest one has.
     @inlinable public var hasMembersBeyondPlainDispatch: Bool {
         present.hasMembers(outside: Self.plainDispatch)
+    }
+
+    /// Whether options have to be looked at beyond a key.
+    @inlinable public var hasMembersBeyondKeyedDispatch: Bool {
+        present.hasMembers(outside: MemberSet(bits: Self.plainDispatch.bits | Member.key.bit))
     }
 
     /// Reads a line. Throws when it is no JSON object; errors about members wait for `operation`, so that the reply can
@@ -145,7 +174,7 @@ public final class RequestReader {
         case .none: return true
         case .id:
             let first = reader.offset
-            guard reader.takeDigits() || reader.takeShortInteger() != nil || reader.takePlainText() != nil
+            guard reader.takeDigits() || reader.takeShortInteger() != nil || takeText(&reader)
             else { return false }
             parts.pointee.id = reader.bytes(from: first, to: reader.offset)
             return true
@@ -160,6 +189,11 @@ public final class RequestReader {
         }
     }
 
+    private func takeText(_ reader: inout JSONReader) -> Bool {
+        var map = QuoteMap(of: reader)
+        return reader.takePlainText(&map) != nil
+    }
+
     /// Whether the line that was read is a dispatch in which all the names stand as they are, without escapes.
     private var isPlainDispatch: Bool {
         complaint == nil && copies.isEmpty && present.contains(.op) && !hasMembersBeyondPlainDispatch
@@ -170,6 +204,7 @@ public final class RequestReader {
         let nothing = Text(start: nil, count: 0)
         parts.pointee.names = Names()
         parts.pointee.id = nothing
+        parts.pointee.key = nothing
         payloadText = nothing
         complaint = nil
         if !copies.isEmpty {
@@ -196,12 +231,86 @@ public final class RequestReader {
         }
     }
 
-    private func readMembers(_ reader: inout JSONReader) throws(JSONError) {
-        try reader.expect(UInt8(ascii: "{"))
-        try reader.enter()
-        if reader.take(UInt8(ascii: "}")) { return }
-        repeat { try readMember(&reader) } while reader.take(UInt8(ascii: ","))
-        try reader.expect(UInt8(ascii: "}"))
+    private func readMembers(_ line: inout JSONReader) throws(JSONError) {
+        try line.expect(UInt8(ascii: "{"))
+        try line.enter()
+        if line.take(UInt8(ascii: "}")) { return }
+        // Copies that no other function is lent stay in registers.
+        var reader = line
+        var map = QuoteMap(of: line)
+        repeat {
+            let place = reader.offset
+            if takeMember(&reader, &map) { continue }
+            line = reader
+            line.goBack(to: place)
+            try readMember(&line)
+            reader = line
+        } while reader.take(UInt8(ascii: ","))
+        line = reader
+        try line.expect(UInt8(ascii: "}"))
+    }
+
+    /// Takes a member as most clients write it: a short name, its colon, and a value of the right kind without escapes. False
+    /// for any other, and then the reader stands anywhere.
+    @inline(__always)
+    private func takeMember(_ reader: inout JSONReader, _ map: inout QuoteMap) -> Bool {
+        let word = reader.takeShortName(&map)
+        guard word != 0, let member = members.value(of: word), !present.contains(member) else {
+            return false
+        }
+        switch member {
+        case .op:
+            guard let text = reader.takePlainText(&map) else { return false }
+            parts.pointee.names.op = text
+        case .type:
+            guard let text = reader.takePlainText(&map) else { return false }
+            parts.pointee.names.type = text
+        case .store:
+            guard let text = reader.takePlainText(&map) else { return false }
+            parts.pointee.names.store = text
+        case .action:
+            guard let text = reader.takePlainText(&map) else { return false }
+            parts.pointee.names.action = text
+        case .id:
+            let first = reader.offset
+            guard reader.takeDigits() || reader.takePlainText(&map) != nil else { return false }
+            parts.pointee.id = reader.bytes(from: first, to: reader.offset)
+        case .payload:
+            let first = reader.offset
+            var inner = reader
+            guard inner.peek() == UInt8(ascii: "{"), readPayload(&inner) else { return false }
+            reader = inner
+            payloadText = reader.bytes(from: first, to: reader.offset)
+        case .key:
+            guard let text = reader.takePlainText(&map) else { return false }
+            parts.pointee.key = text
+        default:
+            var inner = reader
+            guard readValue(of: member, &inner) else { return false }
+            reader = inner
+        }
+        parts.pointee.names.present.insert(member)
+        return true
+    }
+
+    /// False for a value with a mistake, which is found again by who throws it.
+    private func readValue(of member: Member, _ reader: inout JSONReader) -> Bool {
+        do throws(JSONError) {
+            values[Int(member.rawValue)] = try reader.value()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// False for a payload with a mistake, which is found again by who throws it.
+    private func readPayload(_ reader: inout JSONReader) -> Bool {
+        do throws(JSONError) {
+            try reader.object(replacing: &parts.pointee.payload)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Whether the request is known to be a dispatch without a mistake in its members.
@@ -214,25 +323,34 @@ public final class RequestReader {
         guard present.contains(.op) else {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")
         }
-        guard let operation = Self.operation(named: op) else {
+        guard let entry = operations.value(of: WordTable<OperationEntry>.word(op)), entry.name.hasBytes(op)
+        else {
             let name = String(decoding: op.prefix(64), as: UTF8.self)
             throw RequestError(
                 .unknownOp,
                 "There is no op \"\(name)\"; \(suggestion(for: name, among: Operation.allCases.map(\.rawValue)))"
             )
         }
-        if operation == .dispatch, !hasMembersBeyondPlainDispatch { return operation }
-        if let member = present.first(outside: operation.members) {
+        if let member = present.first(outside: entry.members) {
             throw .invalid(
-                member.name, "`\(member.name)` is not a member of \(operation.rawValue); leave it out.")
+                member.name, "`\(member.name)` is not a member of \(entry.operation.rawValue); leave it out.")
         }
-        return operation
+        return entry.operation
     }
 
-    @inline(__always)
-    private static func operation(named name: Text) -> Operation? {
-        if matches(name, "dispatch") { return .dispatch }
-        return Operation.named(name)
+    private struct OperationEntry {
+        let operation: Operation
+        let name: String
+        let members: MemberSet
+    }
+
+    /// Whether the request names one store and says no more of it.
+    @inlinable public var namesOnlyAStore: Bool {
+        present.contains(.store) && !present.hasMembers(outside: Self.onlyAStore)
+    }
+
+    @inlinable static var onlyAStore: MemberSet {
+        MemberSet(bits: Member.op.bit | Member.id.bit | Member.store.bit)
     }
 
     @inlinable static var plainDispatch: MemberSet {
@@ -243,24 +361,18 @@ public final class RequestReader {
 
     // MARK: Members
 
+    /// Reads a member, however it is written.
+    @inline(never)
     private func readMember(_ reader: inout JSONReader) throws(JSONError) {
         guard let quote = reader.peek() else { throw JSONError(.unexpectedEnd, at: reader.offset) }
         guard quote == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: reader.offset) }
         let place = reader.offset
-        let member: Member
-        if let (plain, length) = Self.plainMember(reader.wordBehindNext) {
-            reader.skip(length + 2)
-            try reader.expect(UInt8(ascii: ":"))
-            member = plain
-        } else {
-            let name = try text(try reader.scanString(), &reader)
-            try reader.expect(UInt8(ascii: ":"))
-            guard let named = Self.member(named: name) else {
-                try noteUnknown(name, place: place)
-                _ = try reader.value()
-                return
-            }
-            member = named
+        let name = try text(try reader.scanString(), &reader)
+        try reader.expect(UInt8(ascii: ":"))
+        guard let member = member(named: name) else {
+            try noteUnknown(name, place: place)
+            _ = try reader.value()
+            return
         }
         guard !present.contains(member) else { throw JSONError(.duplicateKey, at: place) }
         parts.pointee.names.present.insert(member)
@@ -279,6 +391,12 @@ public final class RequestReader {
                 _ = try reader.value()
                 complain(.invalid("payload", "`payload` must be an object."))
             }
+        case .key:
+            if reader.peek() == UInt8(ascii: "\"") {
+                parts.pointee.key = try text(try reader.scanString(), &reader)
+            } else {
+                _ = try reader.value()
+            }
         default: values[Int(member.rawValue)] = try reader.value()
         }
     }
@@ -286,7 +404,6 @@ public final class RequestReader {
     @inline(__always)
     private func readText(_ reader: inout JSONReader, _ member: Member) throws(JSONError) -> Text {
         if reader.peek() == UInt8(ascii: "\"") {
-            if let plain = reader.takePlainText() { return plain }
             return try text(try reader.scanString(), &reader)
         }
         _ = try reader.value()
@@ -338,7 +455,8 @@ public final class RequestReader {
 
     /// The value of a member; nil when it is absent.
     package func value(_ member: Member) -> JSON? {
-        present.contains(member) ? values[Int(member.rawValue)] : nil
+        precondition(member != .key, "The key is a text.")
+        return present.contains(member) ? values[Int(member.rawValue)] : nil
     }
 
     // MARK: Names
@@ -348,52 +466,7 @@ public final class RequestReader {
         text.count == word.utf8CodeUnitCount && memcmp(text.baseAddress!, word.utf8Start, text.count) == 0
     }
 
-    /// The members of a plain dispatch and the lengths of their names, recognised by the eight bytes after the opening
-    /// quote of the name: none of them is longer.
-    @inline(__always)
-    private static func plainMember(_ word: UInt64) -> (Member, length: Int)? {
-        if starts(word, "op\"") { return (.op, 2) }
-        if starts(word, "id\"") { return (.id, 2) }
-        if starts(word, "type\"") { return (.type, 4) }
-        if starts(word, "store\"") { return (.store, 5) }
-        if starts(word, "action\"") { return (.action, 6) }
-        if starts(word, "payload\"") { return (.payload, 7) }
-        return nil
+    private func member(named name: Text) -> Member? {
+        members.value(of: WordTable<Member>.word(name)).flatMap { $0.name.hasBytes(name) ? $0 : nil }
     }
-
-    @inline(__always)
-    private static func starts(_ word: UInt64, _ text: StaticString) -> Bool {
-        var wanted: UInt64 = 0
-        for place in 0..<text.utf8CodeUnitCount {
-            wanted |= UInt64(text.utf8Start[place]) << UInt64(8 * place)
-        }
-        let unused = UInt64(8 * (8 - text.utf8CodeUnitCount))
-        return word << unused == wanted << unused
-    }
-
-    private static func member(named name: Text) -> Member? {
-        switch name.count {
-        case 2:
-            if matches(name, "op") { return .op }
-            if matches(name, "id") { return .id }
-        case 4: if matches(name, "type") { return .type }
-        case 5: if matches(name, "store") { return .store }
-        case 6: if matches(name, "action") { return .action }
-        case 7: if matches(name, "payload") { return .payload }
-        default: break
-        }
-        for candidate in others where matches(name, candidate.name) { return candidate.member }
-        return nil
-    }
-
-    private static let others: [(name: StaticString, member: Member)] = [
-        ("ack", .ack), ("key", .key), ("sub", .sub), ("after", .after), ("epoch", .epoch), ("limit", .limit),
-        ("match", .match), ("since", .since), ("state", .state), ("until", .until), ("cause", .cause),
-        ("token", .token), ("client", .client), ("dryRun", .dryRun), ("format", .format),
-        ("select", .select), ("actions", .actions), ("initial", .initial), ("protocol", .protocol),
-        ("revision", .revision), ("ephemeral", .ephemeral), ("ifMissing", .ifMissing),
-        ("ifRevision", .ifRevision), ("in", .in), ("at", .at), ("timer", .timer), ("ttl", .ttl),
-        ("version", .version), ("session", .session), ("linger", .linger), ("leave", .leave),
-        ("fresh", .fresh), ("offset", .offset), ("time", .time), ("reason", .reason),
-    ]
 }

@@ -30,31 +30,33 @@ extension JSONReader {
         return SmallText(ascii: low, ByteScan.keep(high, count), count: 8 + count).string
     }
 
-    /// Takes a string of plain ASCII, whose bytes are its text, if one comes next; nil leaves the reader as it was.
-    /// Some other strings, and plain ones close to the end, are not seen here: the ordinary way takes them all.
+    /// Takes a string of plain ASCII without escapes, whose bytes are its text, if one comes next; nil leaves the reader as it
+    /// was: any other is for `scanString`.
     @inlinable @inline(__always)
-    public mutating func takePlainText() -> UnsafeRawBufferPointer? {
-        guard cursor < end, cursor.pointee == UInt8(ascii: "\"") else { return nil }
-        let first = UnsafeRawPointer(cursor + 1)
-        var place = first
-        while UnsafeRawPointer(end) - place >= 8 {
-            let word = place.loadUnaligned(as: UInt64.self)
-            let marks = ByteScan.specials(word) | word & ByteScan.highBits
-            if marks == 0 {
-                place += 8
-                continue
-            }
-            place += ByteScan.firstMarked(marks)
-            guard place.load(as: UInt8.self) == UInt8(ascii: "\"") else { return nil }
-            cursor = place.assumingMemoryBound(to: UInt8.self) + 1
-            return UnsafeRawBufferPointer(start: first, count: place - first)
+    public mutating func takePlainText(_ map: inout QuoteMap) -> UnsafeRawBufferPointer? {
+        guard cursor < end, cursor.pointee == UInt8(ascii: "\""), let quote = map.end(ofStringAt: offset)
+        else {
+            return nil
         }
-        return nil
+        let text = UnsafeRawBufferPointer(start: cursor + 1, count: quote &- offset &- 1)
+        cursor = start + quote + 1
+        return text
     }
 
-    /// The eight bytes behind the next one, the first of them lowest; 0 where there are not so many.
-    @inlinable public var wordBehindNext: UInt64 {
-        end - cursor > 8 ? UnsafeRawPointer(cursor + 1).loadUnaligned(as: UInt64.self) : 0
+    /// Takes a name of one to seven plain bytes with its quotes and the colon right behind them, and a space before and after
+    /// it if there is one, as some encoders write: gives its bytes, the first lowest. 0 for whatever else comes: then the
+    /// reader stands anywhere.
+    @inlinable @inline(__always)
+    public mutating func takeShortName(_ map: inout QuoteMap) -> UInt64 {
+        guard end - cursor > 12 else { return 0 }
+        if cursor.pointee == 0x20 { cursor += 1 }
+        guard cursor.pointee == UInt8(ascii: "\""), let quote = map.end(ofStringAt: offset) else { return 0 }
+        let length = quote &- offset &- 1
+        guard length &- 1 < 7, length > 0, start[quote &+ 1] == UInt8(ascii: ":") else { return 0 }
+        let word = UnsafeRawPointer(cursor + 1).loadUnaligned(as: UInt64.self)
+        cursor = start + quote + 2
+        if cursor.pointee == 0x20 { cursor += 1 }
+        return word & (UInt64.max &>> UInt64(truncatingIfNeeded: 64 &- length &<< 3))
     }
 
     /// Makes a string of bytes that are known to be ASCII.

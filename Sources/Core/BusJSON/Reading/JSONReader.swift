@@ -83,6 +83,13 @@ public struct JSONReader {
         cursor += count
     }
 
+    /// Goes back to where the reader stood before, by that offset.
+    @inlinable @inline(__always)
+    public mutating func goBack(to offset: Int) {
+        precondition(offset >= 0 && offset <= self.offset, "A reader goes back to where it was.")
+        cursor = start + offset
+    }
+
     /// Takes these bytes if they come next, as they are; false leaves the reader as it was.
     @inlinable @inline(__always)
     public mutating func take(_ bytes: UnsafeRawBufferPointer) -> Bool {

@@ -31,18 +31,26 @@ struct SmallText {
     }
 
     /// Takes at most 15 bytes of ASCII, without a look at what stands behind them.
-    @usableFromInline
+    @inlinable @inline(__always)
     init(ascii bytes: UnsafeRawBufferPointer) {
         let count = bytes.count
         var low: UInt64 = 0
         var rest: UInt64 = 0
+        // Of two loads the second overlaps the first; what both have is shifted out or the same.
         if count >= 8 {
-            // The second load overlaps the first; what both have is shifted out.
             low = bytes.loadUnaligned(as: UInt64.self)
             let last = bytes.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
-            rest = last >> UInt64(truncatingIfNeeded: (16 &- count) &<< 3)
-        } else {
-            for index in 0..<count { low |= UInt64(bytes[index]) &<< UInt64(truncatingIfNeeded: index &<< 3) }
+            rest = count == 8 ? 0 : last >> UInt64(truncatingIfNeeded: (16 &- count) &<< 3)
+        } else if count >= 4 {
+            let last = UInt64(bytes.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
+            low =
+                UInt64(bytes.loadUnaligned(as: UInt32.self)) | last
+                &<< UInt64(truncatingIfNeeded: (count &- 4) &<< 3)
+        } else if count > 0 {
+            let middle = count &>> 1
+            low =
+                UInt64(bytes[0]) | UInt64(bytes[middle]) &<< UInt64(truncatingIfNeeded: middle &<< 3)
+                | UInt64(bytes[count &- 1]) &<< UInt64(truncatingIfNeeded: (count &- 1) &<< 3)
         }
         self.init(ascii: low, rest, count: count)
     }

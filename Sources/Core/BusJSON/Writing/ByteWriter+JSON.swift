@@ -73,10 +73,11 @@ extension ByteWriter {
         if let small = SmallText(text), small.isPlain {
             return write(atMost: SmallText.longest + 2) { $0.append(quoted: small) }
         }
-        text.withBytes { append(quotedBytes: $0) }
+        text.withBytes { append(quoted: $0) }
     }
 
-    private func append(quotedBytes source: UnsafeRawBufferPointer) {
+    /// Writes UTF-8 as a JSON string.
+    public func append(quoted source: UnsafeRawBufferPointer) {
         reserve(source.count &+ 2)
         append(UInt8(ascii: "\""))
         var rest = source
@@ -103,6 +104,14 @@ extension ByteWriter {
             append("\\u00")
             append(hexDigit(byte >> 4))
             append(hexDigit(byte & 15))
+        }
+    }
+
+    /// Writes a number in base 16, in lower case, without leading zeros.
+    public func append(hexadecimal number: UInt64) {
+        let digits = max(1, (67 - number.leadingZeroBitCount) / 4)
+        for place in (0..<digits).reversed() {
+            append(hexDigit(UInt8(truncatingIfNeeded: number >> UInt64(4 * place)) & 15))
         }
     }
 

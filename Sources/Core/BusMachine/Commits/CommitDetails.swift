@@ -31,7 +31,7 @@ package final class CommitDetails {
     package init() {}
 }
 
-/// A request that may be sent again: recognised by its key, committed once.
+/// A request that may be sent again: recognised by its key, committed once. Valid as long as the request's line.
 package struct KeyedRequest {
     package let id: DeduplicationTable.ID
     package let digest: DeduplicationTable.Digest

@@ -9,14 +9,23 @@ extension StateMachine {
     {
         let after = try request.integer(.after)
         let epoch = try request.string(.epoch)
-        guard let key = try request.string(.key) else {
+        guard let key = try request.key else {
             if after != nil || epoch != nil {
                 throw .invalid(
                     after != nil ? "after" : "epoch", "`after` and `epoch` go with `key`; give all three.")
             }
             return nil
         }
-        guard !key.isEmpty, key.utf8.count <= BusLimits.key else {
+        return try keyed(request, key, by: principal, after: after, epoch: epoch)
+    }
+
+    /// The same for a request that has a key and says no more about it.
+    @inline(__always)
+    package func keyed(
+        _ request: RequestReader, _ key: UnsafeRawBufferPointer, by principal: Principal, after: Int? = nil,
+        epoch: String? = nil
+    ) throws(RequestError) -> KeyedRequest {
+        guard !key.isEmpty, key.count <= BusLimits.key else {
             throw .invalid("key", "`key` must be 1 to \(BusLimits.key) bytes of text made by the client.")
         }
         guard (after == nil) == (epoch == nil) else {
@@ -24,8 +33,8 @@ extension StateMachine {
                 after == nil ? "after" : "epoch", "`after` and `epoch` go together; give both or neither.")
         }
         return KeyedRequest(
-            id: .init(identity: principal.number, key: Array(key.utf8)), digest: digest(of: request),
-            after: after, epoch: epoch)
+            id: .init(identity: principal.number, key: key), digest: digest(of: request), after: after,
+            epoch: epoch)
     }
 
     /// The earlier commit with this key, if there was one; throws when the answer can't be known or differs.
@@ -54,13 +63,32 @@ extension StateMachine {
     private func digest(of request: RequestReader) -> DeduplicationTable.Digest {
         let writer = keyScratch
         writer.clear()
-        for text in [request.op, request.type, request.store, request.action] {
-            writer.append(decimal: text.count)
-            writer.append(UInt8(ascii: ":"))
-            writer.append(text)
-        }
+        append(request.op, to: writer)
+        append(request.type, to: writer)
+        append(request.store, to: writer)
+        append(request.action, to: writer)
         // A missing payload equals an empty one.
-        writer.append(jsonObject: request.present.contains(.payload) ? request.payload : JSONObject())
+        if request.present.contains(.payload) {
+            writer.append(jsonObject: request.payload)
+        } else {
+            writer.append("{}")
+        }
+        if request.hasMembersBeyondKeyedDispatch {
+            appendOptions(of: request, to: writer)
+        } else {
+            writer.append("||||||")
+        }
+        return DeduplicationTable.digest(of: writer.bytes)
+    }
+
+    @inline(__always)
+    private func append(_ text: UnsafeRawBufferPointer, to writer: ByteWriter) {
+        writer.append(decimal: text.count)
+        writer.append(UInt8(ascii: ":"))
+        writer.append(text)
+    }
+
+    private func appendOptions(of request: RequestReader, to writer: ByteWriter) {
         for member in [Member.actions, .state, .ephemeral, .ifMissing, .ifRevision, .dryRun] {
             writer.append(UInt8(ascii: "|"))
             // Every flag is false when it is omitted.
@@ -72,7 +100,6 @@ extension StateMachine {
             writer.append(raw: "|\(member.name)")
             writer.append(json: value)
         }
-        return DeduplicationTable.digest(of: writer.bytes)
     }
 
     /// Remembers the result of a keyed request.

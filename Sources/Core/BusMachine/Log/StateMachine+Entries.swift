@@ -96,9 +96,9 @@ extension StateMachine {
 
     private func append(_ key: KeyedRequest, to line: ByteWriter) {
         line.append(",\"key\":")
-        line.append(quoted: String(decoding: key.id.key, as: UTF8.self))
+        line.append(quoted: key.id.key)
         line.append(",\"digest\":\"")
-        line.append(raw: StateTransfer.text(of: key.digest))
+        StateTransfer.append(key.digest, to: line)
         line.append(UInt8(ascii: "\""))
     }
 

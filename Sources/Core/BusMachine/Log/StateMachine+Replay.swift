@@ -100,7 +100,7 @@ extension StateMachine {
                 commit()
                 if !entry.key.isEmpty {
                     try rememberKey(
-                        Array(entry.key), entry.digest, of: meaning.principal, matched: matched,
+                        entry.key, entry.digest, of: meaning.principal, matched: matched,
                         changed: changed)
                 }
             }
@@ -193,16 +193,18 @@ extension StateMachine {
         guard let key = entry["key"]?.string else { return }
         let digest = Array((entry["digest"]?.string ?? "").utf8)
         let outcome = digest.withUnsafeBytes { digest in
-            Result { () throws(RequestError) in
-                try self.rememberKey(
-                    Array(key.utf8), digest, of: principal, matched: matched, changed: changed)
+            Array(key.utf8).withUnsafeBytes { key in
+                Result { () throws(RequestError) in
+                    try self.rememberKey(key, digest, of: principal, matched: matched, changed: changed)
+                }
             }
         }
         try outcome.get()
     }
 
     private func rememberKey(
-        _ key: [UInt8], _ digest: UnsafeRawBufferPointer, of principal: Principal, matched: Int,
+        _ key: UnsafeRawBufferPointer, _ digest: UnsafeRawBufferPointer, of principal: Principal,
+        matched: Int,
         changed: Int
     ) throws(RequestError) {
         guard principal.identity != nil, let digest = StateTransfer.digest(of: digest) else {
@@ -251,7 +253,6 @@ extension StateMachine {
             }
             undefine(name)
         }
-        lastType = nil
         orderTypes()
     }
 

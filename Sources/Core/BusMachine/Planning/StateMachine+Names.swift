@@ -1,33 +1,25 @@
 import BusJSON
 import BusLogic
 import BusProtocol
+import Glibc
 
 /// Resolves names of types, actions and stores, or explains why there is none.
 extension StateMachine {
-    @inline(__always)
-    func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
-        if let lastType,
-            Unmanaged.passUnretained(lastType)._withUnsafeGuaranteedRef({ $0.name.hasBytes(name) })
-        {
-            return lastType
+    /// The type and the store of an address, if there are both; whether it is an address at all is not looked at.
+    package func locate(_ address: UnsafeRawBufferPointer) -> (type: TypeEntry, store: Int32)? {
+        guard let start = address.baseAddress, let slash = memchr(start, 0x2f, address.count) else {
+            return nil
         }
-        // A dictionary also finds a name that is only canonically equivalent, with other bytes.
-        guard let entry = typesByName[String(decoding: name, as: UTF8.self)], entry.name.hasBytes(name)
-        else { return nil }
-        lastType = entry
-        return entry
+        let length = UnsafeRawPointer(slash) - start
+        guard let entry = type(named: UnsafeRawBufferPointer(start: start, count: length)) else { return nil }
+        let name = UnsafeRawBufferPointer(start: start + length + 1, count: address.count - length - 1)
+        return stores.find(type: entry.index, name: name).map { (entry, $0) }
     }
 
     /// The store at an address; nil when there is none.
     package func find(_ address: String) -> Int32? {
         var address = address
-        return address.withUTF8 { bytes in
-            guard let parts = AddressParts(UnsafeRawBufferPointer(bytes)), let entry = type(named: parts.type)
-            else {
-                return nil
-            }
-            return stores.find(type: entry.index, name: parts.name)
-        }
+        return address.withUTF8 { locate(UnsafeRawBufferPointer($0))?.store }
     }
 
     /// The type with a name, or the error that names the types there are.
@@ -76,6 +68,7 @@ extension StateMachine {
 
     /// An existing store.
     package func requireStore(_ text: UnsafeRawBufferPointer) throws(RequestError) -> (TypeEntry, Int32) {
+        if let (entry, index) = locate(text) { return (entry, index) }
         let parts = try requireAddress(text)
         let entry = try requireType(parts.type)
         guard let index = stores.find(type: entry.index, name: parts.name) else {

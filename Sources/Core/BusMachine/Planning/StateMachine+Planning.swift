@@ -8,10 +8,9 @@ extension StateMachine {
     /// True if it reaches more than one store.
     package func planPlain(_ request: RequestReader, mayRepeat: Bool) throws(RequestError) -> Bool {
         plan.clear()
-        if !mayRepeat || !planAgain(request) {
-            try planOne(request, nil)
-            rememberPlan(in: request)
-        }
+        if mayRepeat, planAgain(request) || planNamed(request) { return isPlanWide }
+        try planOne(request, nil)
+        rememberPlan(in: request)
         return isPlanWide
     }
 
@@ -40,6 +39,25 @@ extension StateMachine {
                 .init(type: entry, action: action, payload: payload, store: known.pointee.store))
             return true
         }
+    }
+
+    /// Plans a dispatch to one store, if all that it names is there and its payload is accepted as it is; false, and nothing
+    /// is planned, for any other, which is looked at more closely.
+    @inline(__always)
+    private func planNamed(_ request: RequestReader) -> Bool {
+        guard request.present.contains(.store), !request.present.contains(.type),
+            request.present.contains(.action),
+            let (entry, store) = locate(request.store), let action = entry.action(named: request.action)
+        else { return false }
+        let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
+        guard entry.takes(payload, for: action) else {
+            request.returnPayload(payload)
+            return false
+        }
+        plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+        plan.steps.append(.init(type: entry, action: action, payload: payload, store: store))
+        rememberPlan(in: request)
+        return true
     }
 
     /// Remembers what the names of a plain dispatch stand for, for the next one like it.

@@ -135,14 +135,14 @@ package final class Restoration {
         let digest = DeduplicationTable.Digest(
             first: UInt64(bitPattern: Int64(try record.anyInteger("first"))),
             second: UInt64(bitPattern: Int64(try record.anyInteger("second"))))
-        let id = DeduplicationTable.ID(
-            identity: Int32(truncatingIfNeeded: try record.integer("identity")),
-            key: Array(try record.string("key").utf8))
-        machine.keys.remember(
-            .init(
-                digest: digest, revision: try record.integer("revision"),
-                matched: try record.integer("matched"),
-                changed: try record.integer("changed")), as: id)
+        let entry = DeduplicationTable.Entry(
+            digest: digest, revision: try record.integer("revision"), matched: try record.integer("matched"),
+            changed: try record.integer("changed"))
+        let identity = Int32(truncatingIfNeeded: try record.integer("identity"))
+        var key = try record.string("key")
+        key.withUTF8 {
+            machine.keys.remember(entry, as: .init(identity: identity, key: UnsafeRawBufferPointer($0)))
+        }
     }
 
     // MARK: Stores

@@ -44,6 +44,13 @@ package enum StateTransfer {
         writer.append("\"}\n")
     }
 
+    /// Writes what `text(of:)` gives.
+    static func append(_ digest: DeduplicationTable.Digest, to line: ByteWriter) {
+        line.append(hexadecimal: digest.first)
+        line.append(UInt8(ascii: "-"))
+        line.append(hexadecimal: digest.second)
+    }
+
     /// A digest as written in the last record.
     static func text(of digest: DeduplicationTable.Digest) -> String {
         String(digest.first, radix: 16) + "-" + String(digest.second, radix: 16)

@@ -50,7 +50,6 @@ extension StateMachine {
         // A type with the same definition may still differ in code.
         for type in planned.types { define(type) }
         for name in planned.undefined { undefine(name) }
-        lastType = nil
         orderTypes()
         plan.clear()
         return details

@@ -175,18 +175,15 @@ public final class StoreTable {
     private func hash(_ type: Int32, _ name: UnsafeRawBufferPointer) -> Int {
         var state = seed ^ UInt64(truncatingIfNeeded: type) &* 0x9e37_79b9_7f4a_7c15
         var place = 0
-        while place + 8 <= name.count {
+        while place &+ 8 <= name.count {
             state = mix(state ^ name.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-            place += 8
+            place &+= 8
         }
-        var tail = UInt64(name.count) << 56
-        for offset in place..<name.count { tail |= UInt64(name[offset]) << UInt64(8 * (offset - place)) }
+        // A name has at most 128 bytes, so its length stands above a tail of seven.
+        let tail = ByteHash.tail(of: name, from: place) | UInt64(truncatingIfNeeded: name.count) &<< 56
         return Int(truncatingIfNeeded: mix(state ^ tail))
     }
 
     @inline(__always)
-    private func mix(_ value: UInt64) -> UInt64 {
-        let product = value.multipliedFullWidth(by: seed ^ 0xa076_1d64_78bd_642f)
-        return product.high ^ product.low
-    }
+    private func mix(_ value: UInt64) -> UInt64 { ByteHash.mix(value, seed ^ 0xa076_1d64_78bd_642f) }
 }

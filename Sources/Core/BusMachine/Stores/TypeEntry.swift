@@ -12,10 +12,9 @@ public final class TypeEntry {
     @exclusivity(unchecked) package private(set) var type: any StateType
     /// Counts how often it was defined.
     @exclusivity(unchecked) public private(set) var definitions = 0
-    /// The index of each action, by name, and the last one looked up, which is mostly the next one too.
-    @exclusivity(unchecked) private var actions: [String: Int] = [:]
+    /// The index of each action, by name.
+    @exclusivity(unchecked) private var actions = NameTable([])
     @exclusivity(unchecked) private var actionNames: [String] = []
-    @exclusivity(unchecked) private var lastAction = 0
     /// What each action accepts, where its schema says all; kept here so that the type is not asked each time.
     @exclusivity(unchecked) private var schemas: [PayloadSchema?] = []
 
@@ -71,8 +70,7 @@ public final class TypeEntry {
         actionNames = type.actionNames
         committed = ContiguousArray(repeating: 0, count: actionNames.count)
         rememberWrites()
-        actions = Dictionary(uniqueKeysWithValues: actionNames.enumerated().map { ($1, $0) })
-        lastAction = 0
+        actions = NameTable(actionNames.enumerated().map { (name: $1, number: Int32($0)) })
         workPerStore = Array(repeating: 0, count: actionNames.count)
         encoded = nil
         schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
@@ -96,19 +94,10 @@ public final class TypeEntry {
     }
 
     /// The index of the action with a name; nil when the type does not declare it.
-    func action(named name: UnsafeRawBufferPointer) -> Int? {
-        if lastAction < actionNames.count,
-            actionNames[lastAction].hasBytes(name)
-        {
-            return lastAction
-        }
-        guard let index = actions[String(decoding: name, as: UTF8.self)], actionNames[index].hasBytes(name)
-        else { return nil }
-        lastAction = index
-        return index
-    }
+    @inline(__always)
+    func action(named name: UnsafeRawBufferPointer) -> Int? { actions.number(of: name).map { Int($0) } }
 
-    package func hasAction(named name: String) -> Bool { actions[name] != nil }
+    package func hasAction(named name: String) -> Bool { actionNames.contains { UTF8Order.equal($0, name) } }
 
     /// Whether an action surely accepts a payload as it is; if not, the type has to be asked.
     @inline(__always)

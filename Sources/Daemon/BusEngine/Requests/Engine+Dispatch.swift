@@ -6,17 +6,29 @@ import BusProtocol
 extension Engine {
     func dispatch(_ connection: Connection) throws(RequestError) {
         totals.dispatches &+= 1
-        if request.hasMembersBeyondPlainDispatch { return try dispatchWithOptions(connection) }
+        if request.hasMembersBeyondKeyedDispatch { return try dispatchWithOptions(connection) }
         if try !dispatchPlainly(connection) { try dispatchWithOptions(connection) }
     }
 
-    /// False, and nothing is done: the access rules have to be asked about it.
+    /// Dispatches one action, with or without a key. False, and nothing is done: the access rules have to be asked about it.
     @inline(__always)
     private func dispatchPlainly(_ connection: Connection) throws(RequestError) -> Bool {
         defer { machine.endPlain(request) }
         let isLong = isLineLong
         let isWide: Bool
+        var key: KeyedRequest?
         do throws(RequestError) {
+            if request.present.contains(.key) {
+                if connection.isRestricted { return false }
+                key = try machine.keyed(request, by: connection.principal!)
+                if let earlier = try duplicate(of: key!) {
+                    connection.dispatched &+= 1
+                    answerDispatch(
+                        connection, revision: earlier.revision, earlier.matched, earlier.changed,
+                        isDuplicate: true)
+                    return true
+                }
+            }
             try admission.requireCommits()
             isWide = try machine.planPlain(request, mayRepeat: !isLong)
         } catch {
@@ -30,13 +42,14 @@ extension Engine {
         let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
                 let matched = try self.apply(by: principal, for: connection)
-                self.commit(by: principal, actions: true)
+                self.commit(by: principal, actions: true, key: key)
                 return matched
             }
         }
         let matched = try outcome.get()
         if reportsCommits { reportCommit(by: connection, matched: matched) }
         connection.dispatched &+= 1
+        if let key { machine.remember(key, matched: matched, changed: machine.changed) }
         answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
         return true
     }

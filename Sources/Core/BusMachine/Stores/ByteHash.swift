@@ -1,0 +1,31 @@
+/// Hashes bytes by multiplication, eight at a time.
+enum ByteHash {
+    /// Multiplies two words and folds the product, so that every bit of the value reaches every bit of the result.
+    @inline(__always)
+    static func mix(_ value: UInt64, _ factor: UInt64) -> UInt64 {
+        let product = value.multipliedFullWidth(by: factor)
+        return product.high ^ product.low
+    }
+
+    /// The bytes from `place` on, of which there are at most seven, as a word: the first lowest, zeros behind the last.
+    @inline(__always)
+    static func tail(of bytes: UnsafeRawBufferPointer, from place: Int) -> UInt64 {
+        let left = bytes.count &- place
+        if left == 0 { return 0 }
+        if bytes.count >= 8 {
+            // What the last eight bytes share with the word before is shifted out.
+            let last = bytes.loadUnaligned(fromByteOffset: bytes.count &- 8, as: UInt64.self)
+            return last &>> UInt64(truncatingIfNeeded: (8 &- left) &<< 3)
+        }
+        if left >= 4 {
+            let low = UInt64(bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self))
+            let high = UInt64(bytes.loadUnaligned(fromByteOffset: bytes.count &- 4, as: UInt32.self))
+            return low | high &<< UInt64(truncatingIfNeeded: (left &- 4) &<< 3)
+        }
+        // One to three bytes: the first, the middle and the last cover them.
+        let middle = left &>> 1
+        return UInt64(bytes[place]) | UInt64(bytes[place &+ middle])
+            &<< UInt64(truncatingIfNeeded: middle &<< 3)
+            | UInt64(bytes[bytes.count &- 1]) &<< UInt64(truncatingIfNeeded: (left &- 1) &<< 3)
+    }
+}

@@ -1,0 +1,63 @@
+// Looks at 64 bytes at once. Swift has no name for the instructions that gather one bit of each byte.
+#ifndef CScan_h
+#define CScan_h
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/// Which of 64 bytes are quotes (`"`), and which of the others can't stand in a JSON string of plain ASCII as they are:
+/// backslashes, control characters, and bytes beyond ASCII. The first byte is the lowest bit.
+struct scan_marks {
+    uint64_t quotes;
+    uint64_t odd;
+};
+
+#if !defined(__SSE2__)
+/// The high bit of each byte of a word, gathered: the first byte's is the lowest.
+static inline uint64_t scan_gather(uint64_t word) {
+    return ((word & 0x8080808080808080) >> 7) * 0x0102040810204080 >> 56;
+}
+
+/// The high bit of each byte that is 0, exactly.
+static inline uint64_t scan_zeros(uint64_t word) {
+    return ~(((word & 0x7f7f7f7f7f7f7f7f) + 0x7f7f7f7f7f7f7f7f) | word | 0x7f7f7f7f7f7f7f7f);
+}
+#endif
+
+static inline struct scan_marks scan_64(const uint8_t *bytes) {
+    struct scan_marks marks = {0, 0};
+#if defined(__SSE2__)
+    const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), space = _mm_set1_epi8(' ');
+    for (int part = 0; part < 4; part++) {
+        __m128i some = _mm_loadu_si128((const __m128i *)(bytes + 16 * part));
+        // As signed numbers, bytes beyond ASCII are less than a space, as control characters are.
+        __m128i odd = _mm_or_si128(_mm_cmpeq_epi8(some, backslash), _mm_cmplt_epi8(some, space));
+        marks.quotes |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(some, quote)) << (16 * part);
+        marks.odd |= (uint64_t)(uint32_t)_mm_movemask_epi8(odd) << (16 * part);
+    }
+#else
+    const uint64_t ones = 0x0101010101010101;
+    for (int part = 0; part < 8; part++) {
+        uint64_t word = 0;
+        for (int place = 0; place < 8; place++) word |= (uint64_t)bytes[8 * part + place] << (8 * place);
+        uint64_t control = scan_zeros(word & (ones * 0xe0));
+        uint64_t odd = scan_zeros(word ^ (ones * '\\')) | control | word;
+        marks.quotes |= scan_gather(scan_zeros(word ^ (ones * '"'))) << (8 * part);
+        marks.odd |= scan_gather(odd) << (8 * part);
+    }
+#endif
+    return marks;
+}
+
+/// The same for fewer bytes: those behind the last count as odd.
+static inline struct scan_marks scan_fewer(const uint8_t *bytes, unsigned long count) {
+    uint8_t block[64] = {0};
+    memcpy(block, bytes, count);
+    return scan_64(block);
+}
+
+#endif
