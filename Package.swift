@@ -53,7 +53,7 @@ let package = Package(
         // One state under change: writes in place, the undo log, what changed.
         .target(name: "BusState", dependencies: ["BusJSON"]),
         // The wire: lines, requests, names, errors.
-        .target(name: "BusProtocol", dependencies: ["BusJSON"]),
+        .target(name: "BusProtocol", dependencies: ["BusJSON", "CScan"]),
         // Values that know the file and line they come from.
         .target(name: "BusSource", dependencies: ["BusJSON", "BusProtocol"]),
         // libyaml, whose events BusYAML reads. A Swift library over it gives trees, in which aliases are resolved and keys

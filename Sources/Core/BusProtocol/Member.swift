@@ -26,6 +26,10 @@ public struct MemberSet: Sendable {
 
     @inlinable @inline(__always)
     public func contains(_ member: Member) -> Bool { bits & member.bit != 0 }
+    /// Whether any of these is here.
+    @inline(__always)
+    package func containsAny(of others: MemberSet) -> Bool { bits & others.bits != 0 }
+
     @inline(__always)
     package mutating func insert(_ member: Member) { bits |= member.bit }
 

@@ -81,6 +81,8 @@ public final class RequestReader {
         parts.pointee.familiar?.pointer(to: \.resolved)
     }
 
+    /// The actions of a batch, if they stand as most clients write them; else they are a value like others.
+    package let batch = RequestBatch()
     /// Values of all other members, by the member's number.
     @exclusivity(unchecked) private var values: [JSON]
     /// The first complaint about a member, reported once the whole line has proved to be JSON.
@@ -133,6 +135,16 @@ public final class RequestReader {
     @inlinable public var hasMembersBeyondKeyedDispatch: Bool {
         present.hasMembers(outside: MemberSet(bits: Self.plainDispatch.bits | Member.key.bit))
     }
+
+    /// The same, where a batch whose actions are read in place is no option.
+    package var hasOptions: Bool {
+        present.hasMembers(
+            outside: MemberSet(
+                bits: Self.plainDispatch.bits | Member.key.bit | (hasBatch ? Member.actions.bit : 0)))
+    }
+
+    /// Whether there are several actions, read in place.
+    package var hasBatch: Bool { !batch.isEmpty }
 
     /// Reads a line. Throws when it is no JSON object; errors about members wait for `operation`, so that the reply can
     /// carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
@@ -207,6 +219,7 @@ public final class RequestReader {
         parts.pointee.key = nothing
         payloadText = nothing
         complaint = nil
+        batch.clear()
         if !copies.isEmpty {
             for copy in copies { copy.deallocate() }
             copies = []
@@ -284,6 +297,10 @@ public final class RequestReader {
         case .key:
             guard let text = reader.takePlainText(&map) else { return false }
             parts.pointee.key = text
+        case .actions:
+            var inner = reader
+            guard batch.read(&inner, &map, members) else { return false }
+            reader = inner
         default:
             var inner = reader
             guard readValue(of: member, &inner) else { return false }
@@ -456,7 +473,8 @@ public final class RequestReader {
     /// The value of a member; nil when it is absent.
     package func value(_ member: Member) -> JSON? {
         precondition(member != .key, "The key is a text.")
-        return present.contains(member) ? values[Int(member.rawValue)] : nil
+        guard present.contains(member) else { return nil }
+        return member == .actions && !batch.isEmpty ? batch.value(depth: depth) : values[Int(member.rawValue)]
     }
 
     // MARK: Names

@@ -53,7 +53,40 @@ static inline struct scan_marks scan_64(const uint8_t *bytes) {
     return marks;
 }
 
-/// The same for fewer bytes: those behind the last count as odd.
+/// How many of some bytes open an array or an object, and how many are commas.
+struct scan_counts {
+    long opening;
+    long commas;
+};
+
+static inline struct scan_counts scan_count(const uint8_t *bytes, long count) {
+    struct scan_counts counts = {0, 0};
+    long place = 0;
+#if defined(__SSE2__)
+    // An opening bracket and brace differ in one bit.
+    const __m128i brace = _mm_set1_epi8('{'), comma = _mm_set1_epi8(','), bit = _mm_set1_epi8(0x20);
+    while (count - place >= 16) {
+        // Each byte of the sums counts the matches in its place.
+        __m128i opening = _mm_setzero_si128(), commas = opening;
+        for (int turn = 0; turn < 255 && count - place >= 16; turn++, place += 16) {
+            __m128i some = _mm_loadu_si128((const __m128i *)(bytes + place));
+            opening = _mm_sub_epi8(opening, _mm_cmpeq_epi8(_mm_or_si128(some, bit), brace));
+            commas = _mm_sub_epi8(commas, _mm_cmpeq_epi8(some, comma));
+        }
+        __m128i sum = _mm_sad_epu8(opening, _mm_setzero_si128());
+        counts.opening += _mm_cvtsi128_si64(sum) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum));
+        sum = _mm_sad_epu8(commas, _mm_setzero_si128());
+        counts.commas += _mm_cvtsi128_si64(sum) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum));
+    }
+#endif
+    for (; place < count; place++) {
+        counts.opening += (bytes[place] | 0x20) == '{';
+        counts.commas += bytes[place] == ',';
+    }
+    return counts;
+}
+
+/// The same as scan_64 for fewer bytes: those behind the last count as odd.
 static inline struct scan_marks scan_fewer(const uint8_t *bytes, unsigned long count) {
     uint8_t block[64] = {0};
     memcpy(block, bytes, count);

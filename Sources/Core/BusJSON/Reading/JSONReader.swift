@@ -114,6 +114,13 @@ public struct JSONReader {
 
     @inlinable public mutating func leave() { levelsLeft += 1 }
 
+    /// How many levels may still be opened.
+    @inlinable public var depthLeft: Int { levelsLeft }
+
+    /// Closes several levels of nesting; opens them where the number is negative.
+    @inlinable @inline(__always)
+    public mutating func leave(by levels: Int) { levelsLeft += levels }
+
     /// Reads one value of any kind.
     public mutating func value() throws(JSONError) -> JSON {
         guard let byte = peek() else { throw failure(.unexpectedEnd) }

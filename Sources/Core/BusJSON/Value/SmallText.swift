@@ -5,18 +5,18 @@
 /// several times faster than through memory. The layout is no promise of the language, so `isKnown` compares
 /// it with literals, which an optimised build decides while it is compiled; where it does not hold, everything
 /// takes the ordinary way.
-@usableFromInline
-struct SmallText {
-    @usableFromInline static let longest = 15
+@frozen
+public struct SmallText: Equatable, Sendable {
+    @inlinable public static var longest: Int { 15 }
 
     /// The first eight bytes, zeros behind the end.
-    @usableFromInline let low: UInt64
+    public let low: UInt64
     /// The other seven bytes, and the top byte.
-    @usableFromInline let high: UInt64
+    public let high: UInt64
 
     /// Takes the words of a string; nil when it is kept elsewhere.
     @inlinable @inline(__always)
-    init?(_ text: String) {
+    public init?(_ text: String) {
         let words = Self.words(text)
         guard Self.isKnown, words.1 & Self.smallBit != 0 else { return nil }
         low = words.0
@@ -32,7 +32,7 @@ struct SmallText {
 
     /// Takes at most 15 bytes of ASCII, without a look at what stands behind them.
     @inlinable @inline(__always)
-    init(ascii bytes: UnsafeRawBufferPointer) {
+    public init(ascii bytes: UnsafeRawBufferPointer) {
         let count = bytes.count
         var low: UInt64 = 0
         var rest: UInt64 = 0
@@ -90,7 +90,7 @@ struct SmallText {
 
     /// Whether this Swift keeps short strings as described.
     @inlinable @inline(__always)
-    static var isKnown: Bool {
+    public static var isKnown: Bool {
         #if _endian(little) && _pointerBitWidth(_64)
             words("") == (0, 0xe0 << 56) && words("ab") == (0x6261, 0xe2 << 56)
                 && words("abcdefghijklmno") == (0x6867_6665_6463_6261, 0xef6f_6e6d_6c6b_6a69)

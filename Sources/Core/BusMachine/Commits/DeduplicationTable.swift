@@ -1,18 +1,16 @@
 /// The keys of recent commits, so that a repeated request is recognised and answered as before.
 ///
 /// Every keyed commit adds one and, once the table is full, removes the oldest, so each of them pays for it: hence a ring in
-/// the order of commits, in which a key stands beside its hash and its reply, and an index of places in it with open
-/// addressing, which holds enough of each hash that it need not look into the ring to pass over another key.
+/// the order of commits, in which a key stands beside its hash and its reply, and an index of places in it.
+///
+/// The index consists of buckets of one cache line each. An entry holds so much of its key's hash that others are passed over
+/// without a look into the ring, so that a key takes one line of the index, and the oldest that goes for it another.
 package struct DeduplicationTable: ~Copyable {
     /// A key and whose it is. The bytes are those of a line or a record, valid as long as that is.
     package struct ID {
         package let identity: Int32
         package let key: UnsafeRawBufferPointer
-
-        package init(identity: Int32, key: UnsafeRawBufferPointer) {
-            self.identity = identity
-            self.key = key
-        }
+        fileprivate let hash: UInt64
     }
 
     /// What is remembered of a keyed commit.
@@ -56,8 +54,10 @@ package struct DeduplicationTable: ~Copyable {
     private var capacity = 0
     package private(set) var count = 0
     private var oldest = 0
-    /// The upper half of a hash, and its place in the ring + 1; or 0. A power of two, at most half full.
-    private var slots: UnsafeMutableBufferPointer<UInt64>
+    /// Buckets one after the other, as many as a power of two, at most two fifths full. An entry is the highest bits of a hash
+    /// and the place in the ring + 1; those of a bucket stand at its beginning, zeros behind them.
+    private var index: UnsafeMutableRawPointer
+    private var buckets: Int
     private let seed: UInt64
 
     /// Keyed commits up to this revision may have been forgotten.
@@ -66,40 +66,42 @@ package struct DeduplicationTable: ~Copyable {
     /// A client that does not know the seed can't choose keys whose hashes collide.
     init(seed: UInt64) {
         self.seed = seed | 1
-        slots = .allocate(capacity: 256)
-        slots.initialize(repeating: 0)
+        buckets = 16
+        index = Self.emptyIndex(buckets)
     }
 
     deinit {
         for place in 0..<count { at(place).pointee.elsewhere?.deallocate() }
         ring.deallocate()
-        slots.deallocate()
+        index.deallocate()
     }
 
-    package subscript(id: ID) -> Entry? {
-        let hash = hash(id)
-        return slot(of: id, hash).map { at(Self.place(slots[$0])).pointee.entry }
+    /// A key of somebody's, to look for.
+    @inline(__always)
+    package func id(_ identity: Int32, _ key: UnsafeRawBufferPointer) -> ID {
+        ID(identity: identity, key: key, hash: Self.hash(key, seed ^ UInt64(truncatingIfNeeded: identity)))
     }
+
+    package subscript(id: ID) -> Entry? { place(of: id).map { at($0).pointee.entry } }
 
     package mutating func remember(_ entry: Entry, as id: ID) {
-        let hash = hash(id)
-        if let slot = slot(of: id, hash) {
-            at(Self.place(slots[slot])).pointee.entry = entry
+        if let place = place(of: id) {
+            at(place).pointee.entry = entry
             return
         }
         if count < BusLimits.rememberedKeys {
             if count == capacity { growRing() }
-            if (count + 1) * 2 > slots.count { growIndex() }
-            put(entry, id, hash, at: count)
-            enter(hash, count)
+            if (count + 1) * 5 > buckets * Self.entries * 2 { growIndex() }
+            put(entry, id, at: count)
+            enter(id.hash, count)
             count += 1
             return
         }
         forgottenThrough = at(oldest).pointee.entry.revision
         leave(oldest)
         at(oldest).pointee.elsewhere?.deallocate()
-        put(entry, id, hash, at: oldest)
-        enter(hash, oldest)
+        put(entry, id, at: oldest)
+        enter(id.hash, oldest)
         oldest = oldest + 1 == count ? 0 : oldest + 1
     }
 
@@ -107,7 +109,9 @@ package struct DeduplicationTable: ~Copyable {
     package func forEach(_ body: (ID, Entry) -> Void) {
         for offset in 0..<count {
             let place = (oldest + offset) % count
-            body(ID(identity: at(place).pointee.identity, key: key(at: place)), at(place).pointee.entry)
+            let id = ID(
+                identity: at(place).pointee.identity, key: key(at: place), hash: at(place).pointee.hash)
+            body(id, at(place).pointee.entry)
         }
     }
 
@@ -124,13 +128,14 @@ package struct DeduplicationTable: ~Copyable {
         return UnsafeRawBufferPointer(start: start, count: Int(at(place).pointee.length))
     }
 
-    private func put(_ entry: Entry, _ id: ID, _ hash: UInt64, at place: Int) {
+    private func put(_ entry: Entry, _ id: ID, at place: Int) {
         let length = id.key.count
         let elsewhere: UnsafeMutableRawPointer? =
             length > Self.room ? .allocate(byteCount: length, alignment: 1) : nil
         at(place).initialize(
             to: Place(
-                hash: hash, entry: entry, identity: id.identity, length: Int32(length), elsewhere: elsewhere))
+                hash: id.hash, entry: entry, identity: id.identity, length: Int32(length),
+                elsewhere: elsewhere))
         guard let bytes = id.key.baseAddress else { return }
         (elsewhere ?? ring + place &* Self.placeBytes + Self.keyOffset).copyMemory(
             from: bytes, byteCount: length)
@@ -147,75 +152,138 @@ package struct DeduplicationTable: ~Copyable {
 
     // MARK: The index
 
-    @inline(__always)
-    private static func place(_ slot: UInt64) -> Int { Int(truncatingIfNeeded: slot & 0xffff_ffff) &- 1 }
+    /// So many entries make a cache line.
+    private static let entries = 16
+    /// Bits of an entry for the place; the others are of the hash.
+    private static let placeBits: UInt32 = 17
+    private static let placeMask: UInt32 = 1 << placeBits - 1
 
-    /// Where a key whose hash has this upper half would stand, if all slots were free.
-    @inline(__always)
-    private func home(_ slot: UInt64) -> Int { Int(truncatingIfNeeded: slot >> 32) & (slots.count &- 1) }
+    private static func emptyIndex(_ buckets: Int) -> UnsafeMutableRawPointer {
+        let bytes = buckets * entries * MemoryLayout<UInt32>.stride
+        let index = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: 64)
+        index.initializeMemory(as: UInt32.self, repeating: 0, count: buckets * entries)
+        return index
+    }
 
-    private func slot(of id: ID, _ hash: UInt64) -> Int? {
-        let mask = slots.count &- 1
-        var slot = home(hash)
-        while slots[slot] != 0 {
-            if slots[slot] >> 32 == hash >> 32 {
-                let place = Self.place(slots[slot])
-                if at(place).pointee.hash == hash, at(place).pointee.identity == id.identity,
+    @inline(__always)
+    private func home(_ hash: UInt64) -> Int { Int(truncatingIfNeeded: hash) & (buckets &- 1) }
+
+    @inline(__always)
+    private static func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash >> 49) }
+
+    @inline(__always)
+    private func bucket(_ number: Int) -> UnsafeMutablePointer<UInt32> {
+        index.assumingMemoryBound(to: UInt32.self) + number &* Self.entries
+    }
+
+    private func place(of id: ID) -> Int? {
+        let tag = Self.tag(id.hash)
+        var number = home(id.hash)
+        while true {
+            let bucket = bucket(number)
+            for slot in 0..<Self.entries {
+                let entry = bucket[slot]
+                if entry == 0 { return nil }
+                guard entry >> Self.placeBits == tag else { continue }
+                let place = Int(entry & Self.placeMask) &- 1
+                if at(place).pointee.hash == id.hash, at(place).pointee.identity == id.identity,
                     key(at: place).elementsEqual(id.key)
                 {
-                    return slot
+                    return place
                 }
             }
-            slot = (slot &+ 1) & mask
+            // Keys for which a bucket has no room are in the next one.
+            number = (number &+ 1) & (buckets &- 1)
         }
-        return nil
     }
 
     private func enter(_ hash: UInt64, _ place: Int) {
-        let mask = slots.count &- 1
-        var slot = home(hash)
-        while slots[slot] != 0 { slot = (slot &+ 1) & mask }
-        slots[slot] = hash & 0xffff_ffff_0000_0000 | UInt64(place &+ 1)
+        let entry = Self.tag(hash) << Self.placeBits | UInt32(truncatingIfNeeded: place &+ 1)
+        var number = home(hash)
+        while true {
+            let bucket = bucket(number)
+            for slot in 0..<Self.entries where bucket[slot] == 0 {
+                bucket[slot] = entry
+                return
+            }
+            number = (number &+ 1) & (buckets &- 1)
+        }
     }
 
-    /// Removes a place from the index, and moves later ones of the same run up, so that they are still found.
+    /// Removes a place from the index.
     private func leave(_ place: Int) {
-        let mask = slots.count &- 1
-        var gap = home(at(place).pointee.hash)
-        while Self.place(slots[gap]) != place { gap = (gap &+ 1) & mask }
-        var slot = (gap &+ 1) & mask
-        while slots[slot] != 0 {
-            if (slot &- home(slots[slot])) & mask >= (slot &- gap) & mask {
-                slots[gap] = slots[slot]
-                gap = slot
+        var number = home(at(place).pointee.hash)
+        let wanted = UInt32(truncatingIfNeeded: place &+ 1)
+        while true {
+            let bucket = bucket(number)
+            for slot in 0..<Self.entries where bucket[slot] & Self.placeMask == wanted {
+                return remove(slot, of: number)
             }
-            slot = (slot &+ 1) & mask
+            number = (number &+ 1) & (buckets &- 1)
         }
-        slots[gap] = 0
+    }
+
+    private func remove(_ slot: Int, of number: Int) {
+        let bucket = bucket(number)
+        var last = Self.entries - 1
+        let wasFull = bucket[last] != 0
+        while bucket[last] == 0 { last -= 1 }
+        bucket[slot] = bucket[last]
+        bucket[last] = 0
+        if wasFull { fill(number) }
+    }
+
+    /// A bucket that was full has room again: a key that went to a later one for that comes back, as it would not be looked
+    /// for there.
+    private func fill(_ number: Int) {
+        var later = number
+        repeat {
+            later = (later &+ 1) & (buckets &- 1)
+            let bucket = bucket(later)
+            for slot in 0..<Self.entries where bucket[slot] != 0 {
+                let home = home(at(Int(bucket[slot] & Self.placeMask) &- 1).pointee.hash)
+                // It passed the bucket on its way from its home to here.
+                guard (later &- home) & (buckets &- 1) >= (later &- number) & (buckets &- 1) else { continue }
+                self.bucket(number)[Self.entries - 1] = bucket[slot]
+                return remove(slot, of: later)
+            }
+        } while bucket(later)[Self.entries - 1] != 0
     }
 
     private mutating func growIndex() {
-        let size = slots.count * 2
-        slots.deallocate()
-        slots = .allocate(capacity: size)
-        slots.initialize(repeating: 0)
+        index.deallocate()
+        buckets *= 2
+        index = Self.emptyIndex(buckets)
         for place in 0..<count { enter(at(place).pointee.hash, place) }
-    }
-
-    @inline(__always)
-    private func hash(_ id: ID) -> UInt64 {
-        Self.hash(id.key, seed ^ UInt64(truncatingIfNeeded: id.identity))
     }
 
     /// Two independent 64-bit hashes of the request's meaning. Logs and snapshots hold them, so they remain as they are.
     package static func digest(of bytes: UnsafeRawBufferPointer) -> Digest {
-        Digest(first: hash(bytes, 0x9e37_79b9_7f4a_7c15), second: hash(bytes, 0xd6e8_feb8_6659_fd93))
+        // Side by side, as neither waits for the other.
+        let (a, b): (UInt64, UInt64) = (0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93)
+        let (factorA, factorB) = (factor(a), factor(b))
+        var (first, second) = (a, b)
+        var place = 0
+        while place &+ 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+            first = ByteHash.mix(first ^ word, factorA)
+            second = ByteHash.mix(second ^ word, factorB)
+            place &+= 8
+        }
+        let tail = ByteHash.tail(of: bytes, from: place)
+        let count = UInt64(truncatingIfNeeded: bytes.count)
+        return Digest(
+            first: ByteHash.mix(ByteHash.mix(first ^ tail, factorA) ^ count, factorA),
+            second: ByteHash.mix(ByteHash.mix(second ^ tail, factorB) ^ count, factorB))
     }
+
+    @inline(__always)
+    private static func factor(_ seed: UInt64) -> UInt64 { seed ^ 0xa076_1d64_78bd_642f | 1 }
 
     /// Multiplicative, eight bytes at a time.
     @inline(__always)
     private static func hash(_ bytes: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt64 {
-        let factor = seed ^ 0xa076_1d64_78bd_642f | 1
+        let factor = factor(seed)
         var state = seed
         var place = 0
         while place &+ 8 <= bytes.count {

@@ -42,8 +42,8 @@ extension StateMachine {
 
     private func applyBatch(_ facts: CommitContext.Place) throws(RequestError) {
         let several = plan.actions.count > 1
-        for (index, action) in plan.actions.elements.enumerated() {
-            for step in action.steps {
+        for index in 0..<plan.actions.count {
+            for step in plan.actions[index].steps {
                 do throws(RequestError) {
                     try apply(plan.steps.elements.baseAddress! + step, facts)
                 } catch {

@@ -33,7 +33,7 @@ extension StateMachine {
                 after == nil ? "after" : "epoch", "`after` and `epoch` go together; give both or neither.")
         }
         return KeyedRequest(
-            id: .init(identity: principal.number, key: key), digest: digest(of: request), after: after,
+            id: keys.id(principal.number, key), digest: digest(of: request), after: after,
             epoch: epoch)
     }
 
@@ -63,10 +63,13 @@ extension StateMachine {
     private func digest(of request: RequestReader) -> DeduplicationTable.Digest {
         let writer = keyScratch
         writer.clear()
-        append(request.op, to: writer)
-        append(request.type, to: writer)
-        append(request.store, to: writer)
-        append(request.action, to: writer)
+        let texts = request.op.count + request.type.count + request.store.count + request.action.count
+        writer.write(atMost: texts + 4 * 21) { pen in
+            Self.append(request.op, to: &pen)
+            Self.append(request.type, to: &pen)
+            Self.append(request.store, to: &pen)
+            Self.append(request.action, to: &pen)
+        }
         // A missing payload equals an empty one.
         if request.present.contains(.payload) {
             writer.append(jsonObject: request.payload)
@@ -82,10 +85,10 @@ extension StateMachine {
     }
 
     @inline(__always)
-    private func append(_ text: UnsafeRawBufferPointer, to writer: ByteWriter) {
-        writer.append(decimal: text.count)
-        writer.append(UInt8(ascii: ":"))
-        writer.append(text)
+    private static func append(_ text: UnsafeRawBufferPointer, to pen: inout BytePen) {
+        pen.append(decimal: text.count)
+        pen.append(UInt8(ascii: ":"))
+        pen.append(text)
     }
 
     private func appendOptions(of request: RequestReader, to writer: ByteWriter) {

@@ -211,7 +211,7 @@ extension StateMachine {
             throw RequestError(.internal, "its key has no digest")
         }
         remember(
-            KeyedRequest(id: .init(identity: principal.number, key: key), digest: digest), matched: matched,
+            KeyedRequest(id: keys.id(principal.number, key), digest: digest), matched: matched,
             changed: changed)
     }
 

@@ -1,18 +1,16 @@
 import BusJSON
 import BusLogic
 import BusProtocol
-import Glibc
 
 /// Resolves names of types, actions and stores, or explains why there is none.
 extension StateMachine {
     /// The type and the store of an address, if there are both; whether it is an address at all is not looked at.
     package func locate(_ address: UnsafeRawBufferPointer) -> (type: TypeEntry, store: Int32)? {
-        guard let start = address.baseAddress, let slash = memchr(start, 0x2f, address.count) else {
-            return nil
-        }
-        let length = UnsafeRawPointer(slash) - start
-        guard let entry = type(named: UnsafeRawBufferPointer(start: start, count: length)) else { return nil }
-        let name = UnsafeRawBufferPointer(start: start + length + 1, count: address.count - length - 1)
+        let length = ByteHash.count(of: address, before: UInt8(ascii: "/"))
+        guard length < address.count, let start = address.baseAddress,
+            let entry = type(named: UnsafeRawBufferPointer(start: start, count: length))
+        else { return nil }
+        let name = UnsafeRawBufferPointer(start: start + length + 1, count: address.count &- length &- 1)
         return stores.find(type: entry.index, name: name).map { (entry, $0) }
     }
 

@@ -16,7 +16,7 @@ extension StateMachine {
 
     /// A plain dispatch is done. Nothing of it may outlive it: the next payload is read into its storage.
     package func endPlain(_ request: RequestReader) {
-        if let step = plan.steps.popLast() { request.returnPayload(step.payload) }
+        if !request.hasBatch, let step = plan.steps.popLast() { request.returnPayload(step.payload) }
         plan.clear()
     }
 
@@ -71,23 +71,52 @@ extension StateMachine {
 
     /// Plans a dispatch; `expected` is the revision that its store must have.
     package func planDispatch(_ request: RequestReader, expecting expected: Int?) throws(RequestError) {
-        guard let actions = try request.array(.actions) else { return try planOne(request, expected) }
-        for member in [Member.type, .store, .action, .payload, .ifRevision]
-        where request.present.contains(member) {
-            throw .invalid(member.name, "`\(member.name)` belongs inside `actions` here; leave it out.")
+        guard request.present.contains(.actions) else { return try planOne(request, expected) }
+        let isPlain = !request.batch.isEmpty
+        let actions = isPlain ? [] : try request.array(.actions) ?? []
+        if request.present.containsAny(of: Self.insideActions) {
+            for member in [Member.type, .store, .action, .payload, .ifRevision]
+            where request.present.contains(member) {
+                throw .invalid(member.name, "`\(member.name)` belongs inside `actions` here; leave it out.")
+            }
         }
+        if isPlain { return try plan(request.batch) }
         guard !actions.isEmpty else {
             throw .invalid("actions", "`actions` is empty; name at least one action.")
         }
-        guard actions.count <= limits.batch else {
-            throw RequestError(
-                .limit, "A dispatch takes at most \(limits.batch) actions; send several dispatches.")
-        }
+        try requireRoom(for: actions.count)
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {
                 try planElement(try BatchElement(element, place: "actions[\(index)]"))
             } catch {
                 throw error.with("index", .int(index))
+            }
+        }
+    }
+
+    private static let insideActions = MemberSet(.type, .store, .action, .payload, .ifRevision)
+
+    private func requireRoom(for count: Int) throws(RequestError) {
+        guard count <= limits.batch else {
+            throw RequestError(
+                .limit, "A dispatch takes at most \(limits.batch) actions; send several dispatches.")
+        }
+    }
+
+    /// Plans a batch as it stands in the line.
+    private func plan(_ batch: RequestBatch) throws(RequestError) {
+        try requireRoom(for: batch.count)
+        for place in 0..<batch.count {
+            let element = batch.element(place)
+            do throws(RequestError) {
+                if element.pointee.isStore {
+                    try planInstance(
+                        element.pointee.target, element.pointee.action, element.pointee.payload)
+                } else {
+                    try planGlobal(element.pointee.target, element.pointee.action, element.pointee.payload)
+                }
+            } catch {
+                throw error.with("index", .int(place))
             }
         }
     }
@@ -143,11 +172,13 @@ extension StateMachine {
     private func planInstance(
         _ address: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
     ) throws(RequestError) -> Int32 {
-        let parts = try requireAddress(address)
-        let entry = try requireType(parts.type)
+        let found = locate(address)
+        let entry: TypeEntry
+        if let found { entry = found.type } else { entry = try requireType(try requireAddress(address).type) }
         let actionIndex = try requireAction(action, of: entry)
         let accepted = try accept(payload, for: actionIndex, of: entry)
-        let (_, index) = try requireStore(address)
+        let index: Int32
+        if let found { index = found.store } else { (_, index) = try requireStore(address) }
         plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
         plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: index))
         return index
@@ -186,6 +217,7 @@ extension StateMachine {
     func accept(
         _ payload: JSONObject, for action: Int, of entry: TypeEntry
     ) throws(RequestError) -> JSONObject {
+        if entry.takes(payload, for: action) { return payload }
         do throws(PayloadFailure) {
             return try entry.type.accept(payload, for: action)
         } catch {

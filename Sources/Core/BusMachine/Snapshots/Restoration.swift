@@ -140,8 +140,8 @@ package final class Restoration {
             changed: try record.integer("changed"))
         let identity = Int32(truncatingIfNeeded: try record.integer("identity"))
         var key = try record.string("key")
-        key.withUTF8 {
-            machine.keys.remember(entry, as: .init(identity: identity, key: UnsafeRawBufferPointer($0)))
+        key.withUTF8 { key in
+            machine.keys.remember(entry, as: machine.keys.id(identity, UnsafeRawBufferPointer(key)))
         }
     }
 

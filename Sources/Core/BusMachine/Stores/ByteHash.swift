@@ -1,4 +1,4 @@
-/// Hashes bytes by multiplication, eight at a time.
+/// Looks at bytes eight at a time, and hashes them by multiplication.
 enum ByteHash {
     /// Multiplies two words and folds the product, so that every bit of the value reaches every bit of the result.
     @inline(__always)
@@ -27,5 +27,23 @@ enum ByteHash {
         return UInt64(bytes[place]) | UInt64(bytes[place &+ middle])
             &<< UInt64(truncatingIfNeeded: middle &<< 3)
             | UInt64(bytes[bytes.count &- 1]) &<< UInt64(truncatingIfNeeded: (left &- 1) &<< 3)
+    }
+
+    /// How many bytes stand before the first of a kind; all, if there is none.
+    @inline(__always)
+    static func count(of bytes: UnsafeRawBufferPointer, before byte: UInt8) -> Int {
+        let (ones, highBits): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        var place = 0
+        while place &+ 8 <= bytes.count {
+            let other =
+                bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+                ^ UInt64(truncatingIfNeeded: byte) &* ones
+            // The lowest mark is exact.
+            let marks = (other &- ones) & ~other & highBits
+            if marks != 0 { return place &+ marks.trailingZeroBitCount &>> 3 }
+            place &+= 8
+        }
+        while place < bytes.count, bytes[place] != byte { place &+= 1 }
+        return place
     }
 }

@@ -7,6 +7,8 @@ import BusProtocol
 struct NameTable: ~Copyable {
     private struct Slot {
         let name: String
+        /// The name as words, if it is short.
+        let small: SmallText?
         /// What the name stands for; -1: the slot is free.
         let number: Int32
     }
@@ -19,11 +21,15 @@ struct NameTable: ~Copyable {
         var size = 2
         while size < 2 * names.count { size *= 2 }
         slots = .allocate(capacity: size)
-        slots.initialize(repeating: Slot(name: "", number: -1))
+        slots.initialize(repeating: Slot(name: "", small: nil, number: -1))
         for (name, number) in names {
-            var place = name.utf8Span.span.withUnsafeBytes { Self.hash($0) } & mask
+            let (hash, small) = name.utf8Span.span.withUnsafeBytes { name in
+                let small = Self.small(name)
+                return (small.map(Self.hash) ?? Self.hash(name), small)
+            }
+            var place = hash & mask
             while slots[place].number >= 0 { place = (place + 1) & mask }
-            slots[place] = Slot(name: name, number: number)
+            slots[place] = Slot(name: name, small: small, number: number)
         }
     }
 
@@ -35,7 +41,18 @@ struct NameTable: ~Copyable {
     /// What a name stands for; nil: there is no such name.
     @inline(__always)
     func number(of name: UnsafeRawBufferPointer) -> Int32? {
+        guard let small = Self.small(name) else { return number(ofLong: name) }
         let slots = slots.baseAddress!
+        var place = Self.hash(small) & mask
+        while slots[place].number >= 0 {
+            if slots[place].small == small { return slots[place].number }
+            place = (place &+ 1) & mask
+        }
+        return nil
+    }
+
+    @inline(never)
+    private func number(ofLong name: UnsafeRawBufferPointer) -> Int32? {
         var place = Self.hash(name) & mask
         while slots[place].number >= 0 {
             if slots[place].name.hasBytes(name) { return slots[place].number }
@@ -45,16 +62,27 @@ struct NameTable: ~Copyable {
     }
 
     @inline(__always)
+    private static func small(_ name: UnsafeRawBufferPointer) -> SmallText? {
+        name.count <= SmallText.longest ? SmallText(ascii: name) : nil
+    }
+
+    @inline(__always)
+    private static func hash(_ name: SmallText) -> Int {
+        Int(
+            truncatingIfNeeded: ByteHash.mix(
+                name.low ^ 0x9e37_79b9_7f4a_7c15, name.high ^ 0xd134_2543_de82_ef95))
+    }
+
     private static func hash(_ name: UnsafeRawBufferPointer) -> Int {
         var state = UInt64(truncatingIfNeeded: name.count)
         var place = 0
         while place &+ 8 <= name.count {
-            state = mix(state ^ name.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            state = ByteHash.mix(
+                state ^ name.loadUnaligned(fromByteOffset: place, as: UInt64.self), 0x9e37_79b9_7f4a_7c15)
             place &+= 8
         }
-        return Int(truncatingIfNeeded: mix(state ^ ByteHash.tail(of: name, from: place)))
+        return Int(
+            truncatingIfNeeded: ByteHash.mix(
+                state ^ ByteHash.tail(of: name, from: place), 0x9e37_79b9_7f4a_7c15))
     }
-
-    @inline(__always)
-    private static func mix(_ value: UInt64) -> UInt64 { ByteHash.mix(value, 0x9e37_79b9_7f4a_7c15) }
 }

@@ -49,14 +49,37 @@ public final class StoreTable {
     }
 
     /// The store with a type and name; nil when there is none.
+    @inline(__always)
     public func find(type: Int32, name: UnsafeRawBufferPointer) -> Int32? {
+        guard SmallText.isKnown, name.count <= SmallText.longest else { return find(type: type, long: name) }
+        let small = SmallText(ascii: name)
+        let hash = hash(type, small)
+        if let found = find(hash, type, small, in: index) { return found }
+        guard let before else { return nil }
+        return find(hash, type, small, in: before)
+    }
+
+    /// Most names are two words, and so are compared as those.
+    @inline(__always)
+    private func find(_ hash: Int, _ type: Int32, _ name: SmallText, in slots: SlotIndex) -> Int32? {
+        var slot = hash & slots.mask
+        while slots[slot] != 0 {
+            let index = slots[slot] &- 1
+            let record = pointer(index)
+            if record.pointee.type == type, SmallText(record.pointee.name) == name { return index }
+            slot = (slot &+ 1) & slots.mask
+        }
+        return nil
+    }
+
+    @inline(never)
+    private func find(type: Int32, long name: UnsafeRawBufferPointer) -> Int32? {
         let hash = hash(type, name)
         if let found = find(hash, type, name, in: index) { return found }
         guard let before else { return nil }
         return find(hash, type, name, in: before)
     }
 
-    @inline(__always)
     private func find(
         _ hash: Int, _ type: Int32, _ name: UnsafeRawBufferPointer, in slots: SlotIndex
     ) -> Int32? {
@@ -168,10 +191,11 @@ public final class StoreTable {
     private func hash(of index: Int32) -> Int {
         let name = pointer(index).pointee.name
         let type = pointer(index).pointee.type
+        if let small = SmallText(name) { return hash(type, small) }
         return name.utf8Span.span.withUnsafeBytes { hash(type, $0) }
     }
 
-    /// A seeded multiplicative hash, eight bytes at a time: a client that does not know the seed can't make collisions.
+    /// A seeded multiplicative hash: a client that does not know the seed can't make collisions.
     private func hash(_ type: Int32, _ name: UnsafeRawBufferPointer) -> Int {
         var state = seed ^ UInt64(truncatingIfNeeded: type) &* 0x9e37_79b9_7f4a_7c15
         var place = 0
@@ -182,6 +206,12 @@ public final class StoreTable {
         // A name has at most 128 bytes, so its length stands above a tail of seven.
         let tail = ByteHash.tail(of: name, from: place) | UInt64(truncatingIfNeeded: name.count) &<< 56
         return Int(truncatingIfNeeded: mix(state ^ tail))
+    }
+
+    @inline(__always)
+    private func hash(_ type: Int32, _ name: SmallText) -> Int {
+        let state = seed ^ UInt64(truncatingIfNeeded: type) &* 0x9e37_79b9_7f4a_7c15
+        return Int(truncatingIfNeeded: mix(mix(state ^ name.low) ^ name.high))
     }
 
     @inline(__always)

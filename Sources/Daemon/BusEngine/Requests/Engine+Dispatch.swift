@@ -6,11 +6,11 @@ import BusProtocol
 extension Engine {
     func dispatch(_ connection: Connection) throws(RequestError) {
         totals.dispatches &+= 1
-        if request.hasMembersBeyondKeyedDispatch { return try dispatchWithOptions(connection) }
+        if request.hasOptions { return try dispatchWithOptions(connection) }
         if try !dispatchPlainly(connection) { try dispatchWithOptions(connection) }
     }
 
-    /// Dispatches one action, with or without a key. False, and nothing is done: the access rules have to be asked about it.
+    /// Dispatches actions without any option but a key. False, and nothing is done: the access rules have to be asked about it.
     @inline(__always)
     private func dispatchPlainly(_ connection: Connection) throws(RequestError) -> Bool {
         defer { machine.endPlain(request) }
@@ -30,14 +30,20 @@ extension Engine {
                 }
             }
             try admission.requireCommits()
-            isWide = try machine.planPlain(request, mayRepeat: !isLong)
+            if request.hasBatch {
+                machine.plan.clear()
+                try planDispatch(expecting: nil)
+                isWide = machine.isPlanWide
+            } else {
+                isWide = try machine.planPlain(request, mayRepeat: !isLong)
+            }
         } catch {
             // Whether its client may know why is up to the rules.
             if connection.isRestricted { return false }
             throw error
         }
         if connection.isRestricted, !connection.permits!.isFree(machine) { return false }
-        if isLong { try admission.requireEventRoom(isBatch: false) }
+        if isLong, !request.hasBatch { try admission.requireEventRoom(isBatch: false) }
         if isWide, try mustWaitForPlan(connection) { return true }
         let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
