@@ -86,7 +86,7 @@ package enum RequestKind: String, CaseIterable, Sendable {
         """
         {"type":"gauge","initial":{"level":0,"limit":1000000000000,"last":{"by":0,"before":0}},
          "computed":{"isHigh":{">":[{"var":"level"},500]},
-                     "percent":{"/":[{"*":[{"var":"level"},100]},{"var":"limit"}]}},
+                     "rest":{"-":[{"var":"limit"},{"var":"level"}]}},
          "actions":{"adjust":{"payload":{"by":"integer"},
            "when":{"<":[{"var":"state.level"},{"var":"state.limit"}]},
            "require":[{"if":{">":[{"var":"payload.by"},0]},"else":"adjust by more than nothing"}],
