@@ -62,7 +62,7 @@ let package = Package(
         // JsonLogic and declared state types, compiled.
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState"]),
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
-        .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState"]),
+        .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "CScan"]),
         // One bus over several machines: the shared log, and the rules by which every member turns it into the same commits.
         // OpenSSL computes the hashes that chain them.
         .target(

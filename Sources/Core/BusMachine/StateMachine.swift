@@ -105,11 +105,16 @@ public final class StateMachine {
         place.deallocate()
     }
 
-    /// The type with a name.
+    /// The number of the type with a name.
     @inline(__always)
-    func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
+    func typeNumber(of name: UnsafeRawBufferPointer) -> Int32? {
         if typeNames == nil { listTypeNames() }
-        return typeNames!.number(of: name).map { types[Int($0)] }
+        return typeNames!.number(of: name)
+    }
+
+    /// The type with a name.
+    func type(named name: UnsafeRawBufferPointer) -> TypeEntry? {
+        typeNumber(of: name).map { types[Int($0)] }
     }
 
     @inline(never)

@@ -64,6 +64,9 @@ public final class RequestReader {
         }
     }
 
+    /// Writes the payload, in place: a copy would count references.
+    package func writePayload(to writer: ByteWriter) { writer.append(jsonObject: parts.pointee.payload) }
+
     /// Passes the payload on, while the request is executed; `returnPayload` returns its storage, into
     /// which the next payload is parsed.
     @inlinable @inline(__always)
@@ -101,7 +104,7 @@ public final class RequestReader {
         Operation.allCases.map {
             (
                 word: WordTable<OperationEntry>.word($0.rawValue),
-                value: OperationEntry(operation: $0, name: $0.rawValue, members: $0.members)
+                value: OperationEntry(operation: $0, name: SmallText(ascii: $0.rawValue), members: $0.members)
             )
         })
     /// Counts changes of limits: a template kept under earlier ones is invalid.
@@ -340,7 +343,8 @@ public final class RequestReader {
         guard present.contains(.op) else {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")
         }
-        guard let entry = operations.value(of: WordTable<OperationEntry>.word(op)), entry.name.hasBytes(op)
+        guard let entry = operations.value(of: WordTable<OperationEntry>.word(op)),
+            op.count <= SmallText.longest, entry.name == SmallText(ascii: op)
         else {
             let name = String(decoding: op.prefix(64), as: UTF8.self)
             throw RequestError(
@@ -357,7 +361,7 @@ public final class RequestReader {
 
     private struct OperationEntry {
         let operation: Operation
-        let name: String
+        let name: SmallText
         let members: MemberSet
     }
 

@@ -28,6 +28,11 @@ static inline uint64_t scan_zeros(uint64_t word) {
 }
 #endif
 
+/// Has the processor fetch the cache line of an address that will be looked at soon.
+static inline void scan_prefetch(const void *address) {
+    __builtin_prefetch(address);
+}
+
 static inline struct scan_marks scan_64(const uint8_t *bytes) {
     struct scan_marks marks = {0, 0};
 #if defined(__SSE2__)

@@ -55,6 +55,12 @@ public struct SmallText: Equatable, Sendable {
         self.init(ascii: low, rest, count: count)
     }
 
+    /// Takes a text of at most 15 bytes of ASCII.
+    public init(ascii text: String) {
+        precondition(text.utf8.count <= Self.longest, "The text is too long to be small.")
+        self = text.utf8Span.span.withUnsafeBytes { Self(ascii: $0) }
+    }
+
     @inlinable @inline(__always)
     var string: String { unsafeBitCast((low, high), to: String.self) }
 

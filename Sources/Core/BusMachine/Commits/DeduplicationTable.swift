@@ -1,3 +1,5 @@
+internal import CScan
+
 /// The keys of recent commits, so that a repeated request is recognised and answered as before.
 ///
 /// Every keyed commit adds one and, once the table is full, removes the oldest, so each of them pays for it: hence a ring in
@@ -55,7 +57,7 @@ package struct DeduplicationTable: ~Copyable {
     package private(set) var count = 0
     private var oldest = 0
     /// Buckets one after the other, as many as a power of two, at most two fifths full. An entry is the highest bits of a hash
-    /// and the place in the ring + 1; those of a bucket stand at its beginning, zeros behind them.
+    /// and the place in the ring; those of a bucket stand at its beginning, and how many they are at its end.
     private var index: UnsafeMutableRawPointer
     private var buckets: Int
     private let seed: UInt64
@@ -152,16 +154,18 @@ package struct DeduplicationTable: ~Copyable {
 
     // MARK: The index
 
-    /// So many entries make a cache line.
-    private static let entries = 16
+    /// So many entries and their count make a cache line.
+    private static let entries = 15
+    private static let lineWords = 16
     /// Bits of an entry for the place; the others are of the hash.
     private static let placeBits: UInt32 = 17
-    private static let placeMask: UInt32 = 1 << placeBits - 1
+    private static let placeMask: UInt32 = 1 << placeBits &- 1
 
     private static func emptyIndex(_ buckets: Int) -> UnsafeMutableRawPointer {
-        let bytes = buckets * entries * MemoryLayout<UInt32>.stride
-        let index = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: 64)
-        index.initializeMemory(as: UInt32.self, repeating: 0, count: buckets * entries)
+        let words = buckets * lineWords
+        let index = UnsafeMutableRawPointer.allocate(
+            byteCount: words * MemoryLayout<UInt32>.stride, alignment: 64)
+        index.initializeMemory(as: UInt32.self, repeating: 0, count: words)
         return index
     }
 
@@ -173,7 +177,12 @@ package struct DeduplicationTable: ~Copyable {
 
     @inline(__always)
     private func bucket(_ number: Int) -> UnsafeMutablePointer<UInt32> {
-        index.assumingMemoryBound(to: UInt32.self) + number &* Self.entries
+        index.assumingMemoryBound(to: UInt32.self) + number &* Self.lineWords
+    }
+
+    @inline(__always)
+    private static func used(_ bucket: UnsafeMutablePointer<UInt32>) -> Int {
+        Int(truncatingIfNeeded: bucket[entries])
     }
 
     private func place(of id: ID) -> Int? {
@@ -181,11 +190,9 @@ package struct DeduplicationTable: ~Copyable {
         var number = home(id.hash)
         while true {
             let bucket = bucket(number)
-            for slot in 0..<Self.entries {
-                let entry = bucket[slot]
-                if entry == 0 { return nil }
-                guard entry >> Self.placeBits == tag else { continue }
-                let place = Int(entry & Self.placeMask) &- 1
+            let used = Self.used(bucket)
+            for slot in 0..<used where bucket[slot] >> Self.placeBits == tag {
+                let place = Int(bucket[slot] & Self.placeMask)
                 if at(place).pointee.hash == id.hash, at(place).pointee.identity == id.identity,
                     key(at: place).elementsEqual(id.key)
                 {
@@ -193,61 +200,68 @@ package struct DeduplicationTable: ~Copyable {
                 }
             }
             // Keys for which a bucket has no room are in the next one.
+            if used < Self.entries { return nil }
             number = (number &+ 1) & (buckets &- 1)
         }
     }
 
     private func enter(_ hash: UInt64, _ place: Int) {
-        let entry = Self.tag(hash) << Self.placeBits | UInt32(truncatingIfNeeded: place &+ 1)
         var number = home(hash)
-        while true {
-            let bucket = bucket(number)
-            for slot in 0..<Self.entries where bucket[slot] == 0 {
-                bucket[slot] = entry
-                return
-            }
-            number = (number &+ 1) & (buckets &- 1)
-        }
+        while Self.used(bucket(number)) == Self.entries { number = (number &+ 1) & (buckets &- 1) }
+        let bucket = bucket(number)
+        bucket[Self.used(bucket)] = Self.tag(hash) << Self.placeBits | UInt32(truncatingIfNeeded: place)
+        bucket[Self.entries] &+= 1
     }
 
     /// Removes a place from the index.
     private func leave(_ place: Int) {
-        var number = home(at(place).pointee.hash)
-        let wanted = UInt32(truncatingIfNeeded: place &+ 1)
+        let hash = at(place).pointee.hash
+        let entry = Self.tag(hash) << Self.placeBits | UInt32(truncatingIfNeeded: place)
+        var number = home(hash)
         while true {
             let bucket = bucket(number)
-            for slot in 0..<Self.entries where bucket[slot] & Self.placeMask == wanted {
-                return remove(slot, of: number)
-            }
+            for slot in 0..<Self.used(bucket) where bucket[slot] == entry { return remove(slot, of: number) }
             number = (number &+ 1) & (buckets &- 1)
         }
     }
 
+    @inline(__always)
     private func remove(_ slot: Int, of number: Int) {
         let bucket = bucket(number)
-        var last = Self.entries - 1
-        let wasFull = bucket[last] != 0
-        while bucket[last] == 0 { last -= 1 }
+        let last = Self.used(bucket) &- 1
         bucket[slot] = bucket[last]
-        bucket[last] = 0
-        if wasFull { fill(number) }
+        bucket[Self.entries] = UInt32(truncatingIfNeeded: last)
+        if last == Self.entries &- 1 { fill(number) }
     }
 
     /// A bucket that was full has room again: a key that went to a later one for that comes back, as it would not be looked
     /// for there.
+    @inline(never)
     private func fill(_ number: Int) {
         var later = number
         repeat {
             later = (later &+ 1) & (buckets &- 1)
             let bucket = bucket(later)
-            for slot in 0..<Self.entries where bucket[slot] != 0 {
-                let home = home(at(Int(bucket[slot] & Self.placeMask) &- 1).pointee.hash)
+            for slot in 0..<Self.used(bucket) {
+                let home = home(at(Int(bucket[slot] & Self.placeMask)).pointee.hash)
                 // It passed the bucket on its way from its home to here.
                 guard (later &- home) & (buckets &- 1) >= (later &- number) & (buckets &- 1) else { continue }
-                self.bucket(number)[Self.entries - 1] = bucket[slot]
+                self.bucket(number)[Self.entries &- 1] = bucket[slot]
+                self.bucket(number)[Self.entries] = UInt32(Self.entries)
                 return remove(slot, of: later)
             }
-        } while bucket(later)[Self.entries - 1] != 0
+        } while Self.used(bucket(later)) == Self.entries
+    }
+
+    /// A key will be looked for soon, and remembered: what that takes is fetched meanwhile.
+    @inline(__always)
+    package func prepare(for id: ID) {
+        scan_prefetch(bucket(home(id.hash)))
+        guard count == BusLimits.rememberedKeys else { return }
+        scan_prefetch(bucket(home(at(oldest).pointee.hash)))
+        let next = oldest &+ 1 == count ? 0 : oldest &+ 1
+        scan_prefetch(at(next))
+        scan_prefetch(UnsafeRawPointer(at(next)) + 64)
     }
 
     private mutating func growIndex() {

@@ -32,9 +32,9 @@ extension StateMachine {
             throw .invalid(
                 after == nil ? "after" : "epoch", "`after` and `epoch` go together; give both or neither.")
         }
-        return KeyedRequest(
-            id: keys.id(principal.number, key), digest: digest(of: request), after: after,
-            epoch: epoch)
+        let id = keys.id(principal.number, key)
+        keys.prepare(for: id)
+        return KeyedRequest(id: id, digest: digest(of: request), after: after, epoch: epoch)
     }
 
     /// The earlier commit with this key, if there was one; throws when the answer can't be known or differs.
@@ -72,7 +72,7 @@ extension StateMachine {
         }
         // A missing payload equals an empty one.
         if request.present.contains(.payload) {
-            writer.append(jsonObject: request.payload)
+            request.writePayload(to: writer)
         } else {
             writer.append("{}")
         }

@@ -4,15 +4,25 @@ import BusProtocol
 
 /// Resolves names of types, actions and stores, or explains why there is none.
 extension StateMachine {
-    /// The type and the store of an address, if there are both; whether it is an address at all is not looked at.
-    package func locate(_ address: UnsafeRawBufferPointer) -> (type: TypeEntry, store: Int32)? {
+    /// Where an address leads: the numbers of a type and of one of its stores.
+    package struct Location {
+        package let type: Int32
+        package let store: Int32
+    }
+
+    /// Where an address leads, if there is such a store; whether it is an address at all is not looked at.
+    @inline(__always)
+    func locate(_ address: UnsafeRawBufferPointer) -> Location? {
         let length = ByteHash.count(of: address, before: UInt8(ascii: "/"))
         guard length < address.count, let start = address.baseAddress,
-            let entry = type(named: UnsafeRawBufferPointer(start: start, count: length))
+            let type = typeNumber(of: UnsafeRawBufferPointer(start: start, count: length))
         else { return nil }
         let name = UnsafeRawBufferPointer(start: start + length + 1, count: address.count &- length &- 1)
-        return stores.find(type: entry.index, name: name).map { (entry, $0) }
+        return stores.find(type: type, name: name).map { Location(type: type, store: $0) }
     }
+
+    /// The same for other targets.
+    package func location(of address: UnsafeRawBufferPointer) -> Location? { locate(address) }
 
     /// The store at an address; nil when there is none.
     package func find(_ address: String) -> Int32? {
@@ -66,7 +76,7 @@ extension StateMachine {
 
     /// An existing store.
     package func requireStore(_ text: UnsafeRawBufferPointer) throws(RequestError) -> (TypeEntry, Int32) {
-        if let (entry, index) = locate(text) { return (entry, index) }
+        if let found = locate(text) { return (types[Int(found.type)], found.store) }
         let parts = try requireAddress(text)
         let entry = try requireType(parts.type)
         guard let index = stores.find(type: entry.index, name: parts.name) else {

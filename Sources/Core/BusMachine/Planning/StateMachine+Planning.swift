@@ -46,18 +46,21 @@ extension StateMachine {
     @inline(__always)
     private func planNamed(_ request: RequestReader) -> Bool {
         guard request.present.contains(.store), !request.present.contains(.type),
-            request.present.contains(.action),
-            let (entry, store) = locate(request.store), let action = entry.action(named: request.action)
+            request.present.contains(.action), let found = locate(request.store)
         else { return false }
-        let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
-        guard entry.takes(payload, for: action) else {
-            request.returnPayload(payload)
-            return false
+        // The machine holds its types, and nothing here changes them.
+        return Unmanaged.passUnretained(types[Int(found.type)])._withUnsafeGuaranteedRef { entry in
+            guard let action = entry.action(named: request.action) else { return false }
+            let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
+            guard entry.takes(payload, for: action) else {
+                request.returnPayload(payload)
+                return false
+            }
+            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.steps.append(.init(type: entry, action: action, payload: payload, store: found.store))
+            rememberPlan(in: request)
+            return true
         }
-        plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
-        plan.steps.append(.init(type: entry, action: action, payload: payload, store: store))
-        rememberPlan(in: request)
-        return true
     }
 
     /// Remembers what the names of a plain dispatch stand for, for the next one like it.
@@ -172,16 +175,32 @@ extension StateMachine {
     private func planInstance(
         _ address: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
     ) throws(RequestError) -> Int32 {
-        let found = locate(address)
-        let entry: TypeEntry
-        if let found { entry = found.type } else { entry = try requireType(try requireAddress(address).type) }
+        if let found = locate(address), plan(action, payload, at: found) { return found.store }
+        let parts = try requireAddress(address)
+        let entry = try requireType(parts.type)
         let actionIndex = try requireAction(action, of: entry)
         let accepted = try accept(payload, for: actionIndex, of: entry)
-        let index: Int32
-        if let found { index = found.store } else { (_, index) = try requireStore(address) }
+        let (_, index) = try requireStore(address)
         plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
         plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: index))
         return index
+    }
+
+    /// Plans an action of a store that is there, if the type has it and takes the payload as it is; else nothing.
+    @inline(__always)
+    private func plan(
+        _ action: UnsafeRawBufferPointer, _ payload: borrowing JSONObject, at found: Location
+    ) -> Bool {
+        // The machine holds its types, and nothing here changes them.
+        Unmanaged.passUnretained(types[Int(found.type)])._withUnsafeGuaranteedRef { entry in
+            guard let action = entry.action(named: action), entry.takes(payload, for: action) else {
+                return false
+            }
+            let step = plan.steps.count
+            plan.actions.append(.init(steps: step..<step &+ 1, payloadForEveryType: nil))
+            plan.steps.append(.init(type: entry, action: action, payload: copy payload, store: found.store))
+            return true
+        }
     }
 
     private func planGlobal(

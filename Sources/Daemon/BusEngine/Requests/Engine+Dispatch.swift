@@ -20,7 +20,7 @@ extension Engine {
         do throws(RequestError) {
             if request.present.contains(.key) {
                 if connection.isRestricted { return false }
-                key = try machine.keyed(request, by: connection.principal!)
+                key = try keyed(connection)
                 if let earlier = try duplicate(of: key!) {
                     connection.dispatched &+= 1
                     answerDispatch(
@@ -58,6 +58,14 @@ extension Engine {
         if let key { machine.remember(key, matched: matched, changed: machine.changed) }
         answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
         return true
+    }
+
+    @inline(__always)
+    private func keyed(_ connection: Connection) throws(RequestError) -> KeyedRequest? {
+        let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
+            Result { () throws(RequestError) in try self.machine.keyed(self.request, by: principal) }
+        }
+        return try outcome.get()
     }
 
     private func dispatchWithOptions(_ connection: Connection) throws(RequestError) {

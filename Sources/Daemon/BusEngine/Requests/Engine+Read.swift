@@ -9,8 +9,8 @@ extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
         let grants = connection.grants
         if request.namesOnlyAStore, grants?.readsEverything ?? true,
-            let (type, store) = machine.locate(request.store),
-            answerState(of: store, type, connection)
+            let found = machine.location(of: request.store),
+            answerState(at: found, connection)
         {
             return
         }
@@ -35,6 +35,14 @@ extension Engine {
     }
 
     /// Answers with the whole state of one store; false where that may be too long for a line.
+    private func answerState(at found: StateMachine.Location, _ connection: Connection) -> Bool {
+        // The machine holds its types, and nothing here changes them.
+        Unmanaged.passUnretained(machine.types[Int(found.type)])._withUnsafeGuaranteedRef {
+            answerState(of: found.store, $0, connection)
+        }
+    }
+
+    @inline(__always)
     private func answerState(of store: Int32, _ type: TypeEntry, _ connection: Connection) -> Bool {
         let record = machine.stores.pointer(store)
         let size = Int(record.pointee.size) + type.addressStart.utf8.count + record.pointee.name.utf8.count
