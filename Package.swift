@@ -62,7 +62,8 @@ let package = Package(
         // JsonLogic and declared state types, compiled.
         .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState"]),
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
-        .target(name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "CScan"]),
+        .target(
+            name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "CScan"]),
         // One bus over several machines: the shared log, and the rules by which every member turns it into the same commits.
         // OpenSSL computes the hashes that chain them.
         .target(
@@ -343,7 +344,9 @@ let floors = [
     "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
-    "Sources/System": ["BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd", "CYAML", "CZlib"],
+    "Sources/System": [
+        "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd", "CYAML", "CZlib",
+    ],
 
     "Tests/Core": ["BusJSONTests", "BusLogicTests", "ClusterTests"],
     "Tests/Daemon": [

@@ -13,7 +13,7 @@ public enum Member: UInt8, CaseIterable, Sendable {
     private static let names = allCases.map { "\($0)" }
 
     @inlinable @inline(__always)
-    var bit: UInt64 { 1 << UInt64(rawValue) }
+    var bit: UInt64 { 1 &<< UInt64(truncatingIfNeeded: rawValue) }
 }
 
 /// A set of members.

@@ -69,69 +69,80 @@ package final class RequestBatch {
         }
     }
 
-    /// Reads an array of actions. False for whatever is not a batch without mistakes, and then the reader stands anywhere.
-    func read(_ reader: inout JSONReader, _ map: inout QuoteMap, _ members: WordTable<Member>) -> Bool {
+    /// Reads an array of actions. False for whatever is not a batch without mistakes, and then the scanner stands anywhere.
+    /// `line` is the reader of the line, and says how deep it may nest.
+    func read(_ scanner: inout PlainScanner, _ line: JSONReader, _ members: WordTable<Member>) -> Bool {
+        var reader = line
+        reader.go(to: scanner)
         let first = reader.offset
-        guard reader.depthLeft > 2, reader.take(UInt8(ascii: "[")) else { return false }
+        guard reader.depthLeft > 2, scanner.take(UInt8(ascii: "[")) else { return false }
         reader.leave(by: -2)
         var count = 0
         repeat {
             if count == capacity { grow() }
-            guard reader.take(UInt8(ascii: "{")), read(&reader, &map, members, into: elements + count) else {
+            // Some encoders write a space behind each comma.
+            _ = scanner.take(UInt8(ascii: " "))
+            guard scanner.take(UInt8(ascii: "{")), read(&scanner, reader, members, into: elements + count)
+            else {
                 return false
             }
             count += 1
-        } while reader.take(UInt8(ascii: ","))
-        guard reader.take(UInt8(ascii: "]")) else { return false }
-        reader.leave(by: 2)
+        } while scanner.take(UInt8(ascii: ","))
+        guard scanner.take(UInt8(ascii: "]")) else { return false }
         self.count = count
+        reader.go(to: scanner)
         text = reader.bytes(from: first, to: reader.offset)
         return true
     }
 
     @inline(__always)
     private func read(
-        _ reader: inout JSONReader, _ map: inout QuoteMap, _ members: WordTable<Member>,
+        _ scanner: inout PlainScanner, _ line: JSONReader, _ members: WordTable<Member>,
         into element: UnsafeMutablePointer<Element>
     ) -> Bool {
         var present = MemberSet()
         repeat {
-            let word = reader.takeShortName(&map)
+            let word = scanner.takeName()
             guard word != 0, let member = members.value(of: word), !present.contains(member) else {
                 return false
             }
             present.insert(member)
             switch member {
             case .store, .type:
-                guard let text = reader.takePlainText(&map) else { return false }
+                guard let text = scanner.takeText() else { return false }
                 element.pointee.target = text
                 element.pointee.isStore = member == .store
             case .action:
-                guard let text = reader.takePlainText(&map) else { return false }
+                guard let text = scanner.takeText() else { return false }
                 element.pointee.action = text
             case .payload:
-                var inner = reader
-                guard inner.peek() == UInt8(ascii: "{"), read(&inner, into: &element.pointee.payload) else {
+                guard scanner.isAt(UInt8(ascii: "{")), read(&scanner, line, into: &element.pointee.payload)
+                else {
                     return false
                 }
-                reader = inner
             default: return false
             }
-        } while reader.take(UInt8(ascii: ","))
-        guard reader.take(UInt8(ascii: "}")), present.contains(.action),
+        } while scanner.take(UInt8(ascii: ","))
+        guard scanner.take(UInt8(ascii: "}")), present.contains(.action),
             present.contains(.store) != present.contains(.type)
         else { return false }
         if !present.contains(.payload) { element.pointee.payload = JSONObject() }
         return true
     }
 
-    private func read(_ reader: inout JSONReader, into payload: inout JSONObject) -> Bool {
+    @inline(__always)
+    private func read(_ scanner: inout PlainScanner, _ line: JSONReader, into payload: inout JSONObject)
+        -> Bool
+    {
+        var reader = line
+        reader.go(to: scanner)
         do throws(JSONError) {
             try reader.object(replacing: &payload)
-            return true
         } catch {
             return false
         }
+        scanner.go(to: reader)
+        return true
     }
 
     private func grow() {

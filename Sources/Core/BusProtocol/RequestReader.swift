@@ -1,11 +1,5 @@
 import BusJSON
 
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
-
 /// Parses one line into a request: one pass over the bytes, nothing allocated for the members that every dispatch has.
 /// One reader parses all lines, one after the other; its results are valid until the next line.
 public final class RequestReader {
@@ -87,17 +81,21 @@ public final class RequestReader {
     /// The actions of a batch, if they stand as most clients write them; else they are a value like others.
     package let batch = RequestBatch()
     /// Values of all other members, by the member's number.
-    @exclusivity(unchecked) private var values: [JSON]
+    @exclusivity(unchecked) var values: [JSON]
     /// The first complaint about a member, reported once the whole line has proved to be JSON.
-    @exclusivity(unchecked) private var complaint: RequestError?
+    @exclusivity(unchecked) var complaint: RequestError?
     /// The names of members that no request has, to find one that comes twice.
-    @exclusivity(unchecked) private var unknown: Set<[UInt8]> = []
-    @exclusivity(unchecked) private var copies: [UnsafeMutableRawBufferPointer] = []
+    @exclusivity(unchecked) var unknown: Set<[UInt8]> = []
+    @exclusivity(unchecked) var copies: [UnsafeMutableRawBufferPointer] = []
     /// The payload's place in the line.
-    private var payloadText = Text(start: nil, count: 0)
-    private var depth: Int
-    /// Members by the first bytes of their names.
-    private let members = WordTable(
+    var payloadText = Text(start: nil, count: 0)
+    var depth: Int
+    /// Members whose names have at most seven bytes, by those; and all of them, by their first eight.
+    let shortMembers = WordTable(
+        Member.allCases.filter { $0.name.utf8.count <= 7 }.map {
+            (word: WordTable<Member>.word($0.name), value: $0)
+        })
+    let members = WordTable(
         Member.allCases.map { (word: WordTable<Member>.word($0.name), value: $0) })
     /// What may be asked, by the first bytes of its name, and the members that each may have.
     private let operations = WordTable(
@@ -108,7 +106,7 @@ public final class RequestReader {
             )
         })
     /// Counts changes of limits: a template kept under earlier ones is invalid.
-    @exclusivity(unchecked) private var generation = 0
+    @exclusivity(unchecked) var generation = 0
 
     package init(depth: Int) {
         self.depth = depth
@@ -152,6 +150,7 @@ public final class RequestReader {
     /// Reads a line. Throws when it is no JSON object; errors about members wait for `operation`, so that the reply can
     /// carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
     package func read(_ line: UnsafeRawBufferPointer, from sender: inout SenderMemory) throws(RequestError) {
+        batch.clear()
         if let familiar = sender.template, readByTemplate(line, familiar) {
             return parts.pointee.familiar = familiar
         }
@@ -162,174 +161,6 @@ public final class RequestReader {
         if familiar.pointee.meet(line, parts.pointee.names, id: id, payload: payloadText) {
             familiar.pointee.generation = generation
             parts.pointee.familiar = familiar
-        }
-    }
-
-    /// Parses a line like the previous one of its sender; false for any other line.
-    @inline(__always)
-    private func readByTemplate(
-        _ line: UnsafeRawBufferPointer, _ familiar: UnsafeMutablePointer<RequestTemplate>
-    ) -> Bool {
-        guard familiar.pointee.isKept, familiar.pointee.generation == generation else { return false }
-        // The request itself is one level.
-        var reader = JSONReader(line, depthLimit: depth - 1)
-        parts.pointee.id = Text(start: nil, count: 0)
-        guard reader.take(familiar.pointee.before), fill(familiar.pointee.first, &reader),
-            reader.take(familiar.pointee.between), fill(familiar.pointee.second, &reader),
-            reader.take(familiar.pointee.behind), reader.isAtEnd
-        else { return false }
-        parts.pointee.names = familiar.pointee.names
-        return true
-    }
-
-    /// Parses a gap of a template; false where its contents are not of the usual kind.
-    @inline(__always)
-    private func fill(_ gap: RequestTemplate.Gap, _ reader: inout JSONReader) -> Bool {
-        switch gap {
-        case .none: return true
-        case .id:
-            let first = reader.offset
-            guard reader.takeDigits() || reader.takeShortInteger() != nil || takeText(&reader)
-            else { return false }
-            parts.pointee.id = reader.bytes(from: first, to: reader.offset)
-            return true
-        case .payload:
-            guard reader.peek() == UInt8(ascii: "{") else { return false }
-            do throws(JSONError) {
-                try reader.object(replacing: &parts.pointee.payload)
-                return true
-            } catch {
-                return false
-            }
-        }
-    }
-
-    private func takeText(_ reader: inout JSONReader) -> Bool {
-        var map = QuoteMap(of: reader)
-        return reader.takePlainText(&map) != nil
-    }
-
-    /// Whether the line that was read is a dispatch in which all the names stand as they are, without escapes.
-    private var isPlainDispatch: Bool {
-        complaint == nil && copies.isEmpty && present.contains(.op) && !hasMembersBeyondPlainDispatch
-            && Self.matches(op, "dispatch")
-    }
-
-    private func readAny(_ line: UnsafeRawBufferPointer) throws(RequestError) {
-        let nothing = Text(start: nil, count: 0)
-        parts.pointee.names = Names()
-        parts.pointee.id = nothing
-        parts.pointee.key = nothing
-        payloadText = nothing
-        complaint = nil
-        batch.clear()
-        if !copies.isEmpty {
-            for copy in copies { copy.deallocate() }
-            copies = []
-        }
-        if !unknown.isEmpty { unknown.removeAll(keepingCapacity: true) }
-        var reader = JSONReader(line, depthLimit: depth)
-        var isObject = true
-        do throws(JSONError) {
-            if reader.peek() == UInt8(ascii: "{") {
-                try readMembers(&reader)
-            } else {
-                _ = try reader.value()
-                isObject = false
-            }
-            try reader.expectEnd()
-        } catch {
-            parts.pointee.id = nothing
-            throw Self.parseError(error)
-        }
-        guard isObject else {
-            throw RequestError(.invalidRequest, "A request is one JSON object on one line.")
-        }
-    }
-
-    private func readMembers(_ line: inout JSONReader) throws(JSONError) {
-        try line.expect(UInt8(ascii: "{"))
-        try line.enter()
-        if line.take(UInt8(ascii: "}")) { return }
-        // Copies that no other function is lent stay in registers.
-        var reader = line
-        var map = QuoteMap(of: line)
-        repeat {
-            let place = reader.offset
-            if takeMember(&reader, &map) { continue }
-            line = reader
-            line.goBack(to: place)
-            try readMember(&line)
-            reader = line
-        } while reader.take(UInt8(ascii: ","))
-        line = reader
-        try line.expect(UInt8(ascii: "}"))
-    }
-
-    /// Takes a member as most clients write it: a short name, its colon, and a value of the right kind without escapes. False
-    /// for any other, and then the reader stands anywhere.
-    @inline(__always)
-    private func takeMember(_ reader: inout JSONReader, _ map: inout QuoteMap) -> Bool {
-        let word = reader.takeShortName(&map)
-        guard word != 0, let member = members.value(of: word), !present.contains(member) else {
-            return false
-        }
-        switch member {
-        case .op:
-            guard let text = reader.takePlainText(&map) else { return false }
-            parts.pointee.names.op = text
-        case .type:
-            guard let text = reader.takePlainText(&map) else { return false }
-            parts.pointee.names.type = text
-        case .store:
-            guard let text = reader.takePlainText(&map) else { return false }
-            parts.pointee.names.store = text
-        case .action:
-            guard let text = reader.takePlainText(&map) else { return false }
-            parts.pointee.names.action = text
-        case .id:
-            let first = reader.offset
-            guard reader.takeDigits() || reader.takePlainText(&map) != nil else { return false }
-            parts.pointee.id = reader.bytes(from: first, to: reader.offset)
-        case .payload:
-            let first = reader.offset
-            var inner = reader
-            guard inner.peek() == UInt8(ascii: "{"), readPayload(&inner) else { return false }
-            reader = inner
-            payloadText = reader.bytes(from: first, to: reader.offset)
-        case .key:
-            guard let text = reader.takePlainText(&map) else { return false }
-            parts.pointee.key = text
-        case .actions:
-            var inner = reader
-            guard batch.read(&inner, &map, members) else { return false }
-            reader = inner
-        default:
-            var inner = reader
-            guard readValue(of: member, &inner) else { return false }
-            reader = inner
-        }
-        parts.pointee.names.present.insert(member)
-        return true
-    }
-
-    /// False for a value with a mistake, which is found again by who throws it.
-    private func readValue(of member: Member, _ reader: inout JSONReader) -> Bool {
-        do throws(JSONError) {
-            values[Int(member.rawValue)] = try reader.value()
-            return true
-        } catch {
-            return false
-        }
-    }
-
-    /// False for a payload with a mistake, which is found again by who throws it.
-    private func readPayload(_ reader: inout JSONReader) -> Bool {
-        do throws(JSONError) {
-            try reader.object(replacing: &parts.pointee.payload)
-            return true
-        } catch {
-            return false
         }
     }
 
@@ -380,92 +211,6 @@ public final class RequestReader {
         return MemberSet(bits: op | id | type | store | action | payload)
     }
 
-    // MARK: Members
-
-    /// Reads a member, however it is written.
-    @inline(never)
-    private func readMember(_ reader: inout JSONReader) throws(JSONError) {
-        guard let quote = reader.peek() else { throw JSONError(.unexpectedEnd, at: reader.offset) }
-        guard quote == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: reader.offset) }
-        let place = reader.offset
-        let name = try text(try reader.scanString(), &reader)
-        try reader.expect(UInt8(ascii: ":"))
-        guard let member = member(named: name) else {
-            try noteUnknown(name, place: place)
-            _ = try reader.value()
-            return
-        }
-        guard !present.contains(member) else { throw JSONError(.duplicateKey, at: place) }
-        parts.pointee.names.present.insert(member)
-        switch member {
-        case .op: parts.pointee.names.op = try readText(&reader, member)
-        case .type: parts.pointee.names.type = try readText(&reader, member)
-        case .store: parts.pointee.names.store = try readText(&reader, member)
-        case .action: parts.pointee.names.action = try readText(&reader, member)
-        case .id: try readID(&reader)
-        case .payload:
-            if reader.peek() == UInt8(ascii: "{") {
-                let first = reader.offset
-                try reader.object(replacing: &parts.pointee.payload)
-                payloadText = reader.bytes(from: first, to: reader.offset)
-            } else {
-                _ = try reader.value()
-                complain(.invalid("payload", "`payload` must be an object."))
-            }
-        case .key:
-            if reader.peek() == UInt8(ascii: "\"") {
-                parts.pointee.key = try text(try reader.scanString(), &reader)
-            } else {
-                _ = try reader.value()
-            }
-        default: values[Int(member.rawValue)] = try reader.value()
-        }
-    }
-
-    @inline(__always)
-    private func readText(_ reader: inout JSONReader, _ member: Member) throws(JSONError) -> Text {
-        if reader.peek() == UInt8(ascii: "\"") {
-            return try text(try reader.scanString(), &reader)
-        }
-        _ = try reader.value()
-        complain(.invalid(member.name, "`\(member.name)` must be a string."))
-        return Text(start: nil, count: 0)
-    }
-
-    private func readID(_ reader: inout JSONReader) throws(JSONError) {
-        let next = reader.peek()
-        let first = reader.offset
-        if let next, next &- 48 < 10 {
-            _ = try reader.number()
-        } else {
-            switch try reader.value() {
-            case .string, .int, .double: break
-            default: return complain(.invalid("id", "`id` must be a string or a number."))
-            }
-        }
-        parts.pointee.id = reader.bytes(from: first, to: reader.offset)
-    }
-
-    private func text(
-        _ content: JSONReader.StringContent, _ reader: inout JSONReader
-    ) throws(JSONError) -> Text {
-        if content.plain { return content.bytes }
-        var decoded = try reader.decode(content)
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, decoded.utf8.count), alignment: 1)
-        decoded.withUTF8 { copy.copyMemory(from: UnsafeRawBufferPointer($0)) }
-        copies.append(copy)
-        return Text(start: copy.baseAddress, count: decoded.utf8.count)
-    }
-
-    /// Unknown members are refused by name; the same one twice is a duplicate key all the same.
-    private func noteUnknown(_ name: Text, place: Int) throws(JSONError) {
-        guard unknown.insert(Array(name)).inserted else { throw JSONError(.duplicateKey, at: place) }
-        let shown = String(decoding: name.prefix(64), as: UTF8.self)
-        complain(.invalid(shown, "\"\(shown)\" is not a member of any request; leave it out."))
-    }
-
-    private func complain(_ error: RequestError) { if complaint == nil { complaint = error } }
-
     package static func parseError(_ error: JSONError) -> RequestError {
         if error.reason == .tooDeep {
             return RequestError(
@@ -479,16 +224,5 @@ public final class RequestReader {
         precondition(member != .key, "The key is a text.")
         guard present.contains(member) else { return nil }
         return member == .actions && !batch.isEmpty ? batch.value(depth: depth) : values[Int(member.rawValue)]
-    }
-
-    // MARK: Names
-
-    @inline(__always)
-    private static func matches(_ text: Text, _ word: StaticString) -> Bool {
-        text.count == word.utf8CodeUnitCount && memcmp(text.baseAddress!, word.utf8Start, text.count) == 0
-    }
-
-    private func member(named name: Text) -> Member? {
-        members.value(of: WordTable<Member>.word(name)).flatMap { $0.name.hasBytes(name) ? $0 : nil }
     }
 }

@@ -8,7 +8,8 @@ final class WordTable<Value> {
         let value: Value?
     }
 
-    private let slots: UnsafeMutableBufferPointer<Slot>
+    private let slots: UnsafeMutablePointer<Slot>
+    private let count: Int
     private let factor: UInt64
     private let shift: UInt64
 
@@ -24,21 +25,22 @@ final class WordTable<Value> {
         }
         (self.factor, self.shift) = (factor, shift)
         slots = .allocate(capacity: 1 << Int(bits))
-        slots.initialize(repeating: Slot(word: 0, value: nil))
+        count = 1 << Int(bits)
+        slots.initialize(repeating: Slot(word: 0, value: nil), count: count)
         for (word, value) in entries {
             slots[Int(truncatingIfNeeded: (word &* factor) >> shift)] = Slot(word: word, value: value)
         }
     }
 
     deinit {
-        slots.deinitialize()
+        slots.deinitialize(count: count)
         slots.deallocate()
     }
 
     /// The value of a word other than 0.
     @inline(__always)
     func value(of word: UInt64) -> Value? {
-        let slot = slots.baseAddress! + Int(truncatingIfNeeded: (word &* factor) &>> shift)
+        let slot = slots + Int(truncatingIfNeeded: (word &* factor) &>> shift)
         return slot.pointee.word == word ? slot.pointee.value : nil
     }
 }

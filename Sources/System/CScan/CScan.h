@@ -70,11 +70,18 @@ static inline struct scan_counts scan_count(const uint8_t *bytes, long count) {
 #if defined(__SSE2__)
     // An opening bracket and brace differ in one bit.
     const __m128i brace = _mm_set1_epi8('{'), comma = _mm_set1_epi8(','), bit = _mm_set1_epi8(0x20);
-    while (count - place >= 16) {
+    while (place < count) {
         // Each byte of the sums counts the matches in its place.
         __m128i opening = _mm_setzero_si128(), commas = opening;
-        for (int turn = 0; turn < 255 && count - place >= 16; turn++, place += 16) {
-            __m128i some = _mm_loadu_si128((const __m128i *)(bytes + place));
+        for (int turn = 0; turn < 255 && place < count; turn++, place += 16) {
+            __m128i some;
+            if (count - place >= 16) {
+                some = _mm_loadu_si128((const __m128i *)(bytes + place));
+            } else {
+                uint8_t rest[16] = {0};
+                memcpy(rest, bytes + place, (unsigned long)(count - place));
+                some = _mm_loadu_si128((const __m128i *)rest);
+            }
             opening = _mm_sub_epi8(opening, _mm_cmpeq_epi8(_mm_or_si128(some, bit), brace));
             commas = _mm_sub_epi8(commas, _mm_cmpeq_epi8(some, comma));
         }

@@ -47,6 +47,24 @@ import Testing
         #expect(taken < Cost.perDispatch)
     }
 
+    /// Requests as real clients mix them take no more than those that are all alike; what a state's own containers take aside,
+    /// which only rules change.
+    @Test(arguments: RequestKind.allCases.filter { $0 != .rules && $0 != .mixed })
+    func requestOfAnyKindTakesNoMemory(kind: RequestKind) throws {
+        var setting = MemoryLoad.Setting()
+        setting.request = .kind(kind)
+        setting.stores = 100
+        setting.subscribers = 1
+        let load = try MemoryLoad(setting)
+        // Other keys in each turn.
+        let requests = (0..<3 * Self.turns).map { load.requests(Self.requestsPerTurn, round: $0) }
+        for request in requests.prefix(2 * Self.turns) { load.turn(request) }
+        let before = malloc_count()
+        for request in requests.suffix(Self.turns) { load.turn(request) }
+        let taken = Double(malloc_count() - before) / Double(Self.turns * Self.requestsPerTurn)
+        #expect(taken < Cost.perDispatch)
+    }
+
     /// What 100 subscribers take belongs to the turn, not to each of its 64 commits.
     @Test func subscribersTakeMemoryPerTurnOnly() throws {
         var setting = MemoryLoad.Setting()

@@ -30,35 +30,6 @@ extension JSONReader {
         return SmallText(ascii: low, ByteScan.keep(high, count), count: 8 + count).string
     }
 
-    /// Takes a string of plain ASCII without escapes, whose bytes are its text, if one comes next; nil leaves the reader as it
-    /// was: any other is for `scanString`.
-    @inlinable @inline(__always)
-    public mutating func takePlainText(_ map: inout QuoteMap) -> UnsafeRawBufferPointer? {
-        guard cursor < end, cursor.pointee == UInt8(ascii: "\""), let quote = map.end(ofStringAt: offset)
-        else {
-            return nil
-        }
-        let text = UnsafeRawBufferPointer(start: cursor + 1, count: quote &- offset &- 1)
-        cursor = start + quote + 1
-        return text
-    }
-
-    /// Takes a name of one to seven plain bytes with its quotes and the colon right behind them, and a space before and after
-    /// it if there is one, as some encoders write: gives its bytes, the first lowest. 0 for whatever else comes: then the
-    /// reader stands anywhere.
-    @inlinable @inline(__always)
-    public mutating func takeShortName(_ map: inout QuoteMap) -> UInt64 {
-        guard end - cursor > 12 else { return 0 }
-        if cursor.pointee == 0x20 { cursor += 1 }
-        guard cursor.pointee == UInt8(ascii: "\""), let quote = map.end(ofStringAt: offset) else { return 0 }
-        let length = quote &- offset &- 1
-        guard length &- 1 < 7, length > 0, start[quote &+ 1] == UInt8(ascii: ":") else { return 0 }
-        let word = UnsafeRawPointer(cursor + 1).loadUnaligned(as: UInt64.self)
-        cursor = start + quote + 2
-        if cursor.pointee == 0x20 { cursor += 1 }
-        return word & (UInt64.max &>> UInt64(truncatingIfNeeded: 64 &- length &<< 3))
-    }
-
     /// Makes a string of bytes that are known to be ASCII.
     static func text(ascii bytes: UnsafeRawBufferPointer) -> String {
         if bytes.count <= SmallText.longest, SmallText.isKnown { return SmallText(ascii: bytes).string }

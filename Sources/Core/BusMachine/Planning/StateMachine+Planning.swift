@@ -16,7 +16,14 @@ extension StateMachine {
 
     /// A plain dispatch is done. Nothing of it may outlive it: the next payload is read into its storage.
     package func endPlain(_ request: RequestReader) {
-        if !request.hasBatch, let step = plan.steps.popLast() { request.returnPayload(step.payload) }
+        if !request.hasBatch {
+            if let step = plan.steps.popLast() { request.returnPayload(step.payload) }
+        } else if plan.steps.count == request.batch.count {
+            for place in (0..<request.batch.count).reversed() {
+                guard let step = plan.steps.popLast() else { break }
+                request.batch.element(place).pointee.payload = step.payload
+            }
+        }
         plan.clear()
     }
 
@@ -111,6 +118,11 @@ extension StateMachine {
         try requireRoom(for: batch.count)
         for place in 0..<batch.count {
             let element = batch.element(place)
+            if element.pointee.isStore, let found = locate(element.pointee.target),
+                plan(element.pointee.action, &element.pointee.payload, at: found)
+            {
+                continue
+            }
             do throws(RequestError) {
                 if element.pointee.isStore {
                     try planInstance(
@@ -121,6 +133,27 @@ extension StateMachine {
             } catch {
                 throw error.with("index", .int(place))
             }
+        }
+    }
+
+    /// Plans an action of a store that is there, if the type has it and takes the payload as it is, which moves into the plan;
+    /// else nothing.
+    @inline(__always)
+    private func plan(
+        _ action: UnsafeRawBufferPointer, _ payload: inout JSONObject, at found: Location
+    ) -> Bool {
+        // The machine holds its types, and nothing here changes them.
+        Unmanaged.passUnretained(types[Int(found.type)])._withUnsafeGuaranteedRef { entry in
+            guard let action = entry.action(named: action), entry.takes(payload, for: action) else {
+                return false
+            }
+            let step = plan.steps.count
+            var moved = JSONObject()
+            swap(&moved, &payload)
+            plan.actions.append(.init(steps: step..<step &+ 1, payloadForEveryType: nil))
+            plan.steps.append(
+                .init(type: entry, action: action, payload: consume moved, store: found.store))
+            return true
         }
     }
 
@@ -175,7 +208,6 @@ extension StateMachine {
     private func planInstance(
         _ address: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
     ) throws(RequestError) -> Int32 {
-        if let found = locate(address), plan(action, payload, at: found) { return found.store }
         let parts = try requireAddress(address)
         let entry = try requireType(parts.type)
         let actionIndex = try requireAction(action, of: entry)
@@ -184,23 +216,6 @@ extension StateMachine {
         plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
         plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: index))
         return index
-    }
-
-    /// Plans an action of a store that is there, if the type has it and takes the payload as it is; else nothing.
-    @inline(__always)
-    private func plan(
-        _ action: UnsafeRawBufferPointer, _ payload: borrowing JSONObject, at found: Location
-    ) -> Bool {
-        // The machine holds its types, and nothing here changes them.
-        Unmanaged.passUnretained(types[Int(found.type)])._withUnsafeGuaranteedRef { entry in
-            guard let action = entry.action(named: action), entry.takes(payload, for: action) else {
-                return false
-            }
-            let step = plan.steps.count
-            plan.actions.append(.init(steps: step..<step &+ 1, payloadForEveryType: nil))
-            plan.steps.append(.init(type: entry, action: action, payload: copy payload, store: found.store))
-            return true
-        }
     }
 
     private func planGlobal(

@@ -1,11 +1,10 @@
-import BusJSON
 import Glibc
 import Synchronization
 
 /// Memory whose last byte is followed by a page that must not be touched: one byte read too far ends the test
 /// run, in every build. (An address checker does not see the reads that the standard library does for us.)
-private struct GuardedMemory {
-    static let size = 1 << 20
+package struct GuardedMemory {
+    package static let size = 1 << 20
 
     private let start: UnsafeMutableRawPointer
 
@@ -19,7 +18,7 @@ private struct GuardedMemory {
     }
 
     /// Lends a copy of `bytes` that ends where the memory does.
-    func withCopy<Result>(of bytes: [UInt8], _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    package func withCopy<Result>(of bytes: [UInt8], _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let copy = UnsafeMutableRawBufferPointer(start: start + Self.size - bytes.count, count: bytes.count)
         copy.copyBytes(from: bytes)
         return body(UnsafeRawBufferPointer(copy))
@@ -28,36 +27,11 @@ private struct GuardedMemory {
     // The tests run side by side; each reader takes one for itself and gives it back.
     private static let idle = Mutex<[UInt]>([])
 
-    static func take() -> GuardedMemory {
+    package static func take() -> GuardedMemory {
         idle.withLock { $0.popLast() }.map(GuardedMemory.init(address:)) ?? GuardedMemory()
     }
 
-    func giveBack() { Self.idle.withLock { $0.append(UInt(bitPattern: start)) } }
+    package func giveBack() { Self.idle.withLock { $0.append(UInt(bitPattern: start)) } }
 
     private init(address: UInt) { start = UnsafeMutableRawPointer(bitPattern: address)! }
-}
-
-/// Reads `bytes` where a read behind their end crashes.
-func readExactly(_ bytes: [UInt8], depthLimit: Int = 64) -> Result<JSON, JSONError> {
-    precondition(bytes.count <= GuardedMemory.size, "Tests read lines of at most a MiB.")
-    let memory = GuardedMemory.take()
-    defer { memory.giveBack() }
-    return memory.withCopy(of: bytes) { copy in
-        do throws(JSONError) {
-            return .success(try JSON(parsing: copy, depthLimit: depthLimit))
-        } catch {
-            return .failure(error)
-        }
-    }
-}
-
-func readExactly(_ text: String, depthLimit: Int = 64) -> Result<JSON, JSONError> {
-    readExactly(Array(text.utf8), depthLimit: depthLimit)
-}
-
-extension Result where Failure == JSONError {
-    /// Why the text was refused; nil when it was taken.
-    var reason: JSONError.Reason? {
-        if case .failure(let error) = self { error.reason } else { nil }
-    }
 }

@@ -1,0 +1,127 @@
+internal import CScan
+
+/// Takes what most texts consist of: short names, strings of plain ASCII, small numbers, and hardly any white space. Quotes are
+/// found 64 bytes at a time, so that a short string takes a few instructions.
+///
+/// Whatever else comes is for `JSONReader`, which accepts and refuses everything that it should; both continue where the other
+/// one stopped.
+public struct PlainScanner {
+    @usableFromInline var cursor: UnsafePointer<UInt8>
+    @usableFromInline let end: UnsafePointer<UInt8>
+    /// The 64 bytes that are looked at begin here.
+    @usableFromInline var block: UnsafePointer<UInt8>
+    /// Which of them are quotes, and which can't stand in a string of plain ASCII as they are; the first is the lowest bit.
+    @usableFromInline var quotes: UInt64 = 0
+    @usableFromInline var odd: UInt64 = .max
+
+    /// Begins where a reader stands, whose text must outlive both.
+    @inlinable @inline(__always)
+    public init(at reader: JSONReader) {
+        cursor = reader.cursor
+        end = reader.end
+        block = reader.end
+    }
+
+    /// Continues where a reader stopped.
+    @inlinable @inline(__always)
+    public mutating func go(to reader: JSONReader) { cursor = reader.cursor }
+
+    /// Takes a name of one to seven bytes with its quotes and the colon right behind them, and a space before and after it if
+    /// there is one, as some encoders write: gives its bytes, the first lowest. 0 for whatever else comes: then the scanner
+    /// stands anywhere. Behind it there is at least one byte.
+    @inlinable @inline(__always)
+    public mutating func takeName() -> UInt64 {
+        guard end - cursor > 12 else { return 0 }
+        if cursor.pointee == 0x20 { cursor += 1 }
+        guard cursor.pointee == UInt8(ascii: "\""), let quote = closingQuote() else { return 0 }
+        let length = quote - cursor &- 1
+        guard UInt(bitPattern: length &- 1) < 7, quote[1] == UInt8(ascii: ":") else { return 0 }
+        let word = UnsafeRawPointer(cursor + 1).loadUnaligned(as: UInt64.self)
+        cursor = quote + 2
+        if cursor.pointee == 0x20 { cursor += 1 }
+        return word & (UInt64.max &>> UInt64(truncatingIfNeeded: 64 &- length &<< 3))
+    }
+
+    /// Takes a string that has no escapes, whose bytes are its text, if one comes next; nil leaves the scanner as it was.
+    @inlinable @inline(__always)
+    public mutating func takeText() -> UnsafeRawBufferPointer? {
+        guard cursor < end, cursor.pointee == UInt8(ascii: "\""), let quote = closingQuote() else {
+            return nil
+        }
+        let text = UnsafeRawBufferPointer(start: cursor + 1, count: quote - cursor &- 1)
+        cursor = quote + 1
+        return text
+    }
+
+    /// Takes a whole number of at most seven digits, or a string that has no escapes: gives its bytes, quotes included. Nil
+    /// leaves the scanner as it was.
+    @inlinable @inline(__always)
+    public mutating func takeNumberOrText() -> UnsafeRawBufferPointer? {
+        let first = cursor
+        guard takeDigits() || takeText() != nil else { return nil }
+        return UnsafeRawBufferPointer(start: first, count: cursor - first)
+    }
+
+    /// Takes `byte` if it comes next, without any white space before it.
+    @inlinable @inline(__always)
+    public mutating func take(_ byte: UInt8) -> Bool {
+        guard cursor < end, cursor.pointee == byte else { return false }
+        cursor += 1
+        return true
+    }
+
+    /// Whether `byte` comes next, without any white space before it.
+    @inlinable @inline(__always)
+    public func isAt(_ byte: UInt8) -> Bool { cursor < end && cursor.pointee == byte }
+
+    @inlinable @inline(__always)
+    mutating func takeDigits() -> Bool {
+        guard end - cursor >= 8 else { return false }
+        let word = UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self)
+        let marks = ByteScan.nonDigits(word)
+        let count = ByteScan.firstMarked(marks)
+        guard marks != 0, count > 0 else { return false }
+        if count > 1, cursor.pointee == UInt8(ascii: "0") { return false }
+        let next = cursor[count]
+        if next == UInt8(ascii: ".") || next | 0x20 == UInt8(ascii: "e") { return false }
+        cursor += count
+        return true
+    }
+
+    /// Where the string ends whose opening quote comes next. Nil for one that is not plain ASCII without escapes, for a long
+    /// one, and where it has no end.
+    @inlinable @inline(__always)
+    mutating func closingQuote() -> UnsafePointer<UInt8>? {
+        let first = cursor + 1
+        let offset = UInt(bitPattern: first - block)
+        if offset < 64 {
+            let quotes = quotes &>> UInt64(offset)
+            // All bits below the first quote are those of the string.
+            if quotes != 0 {
+                guard (odd &>> UInt64(offset)) & (quotes &- 1) & ~quotes == 0 else { return nil }
+                return first + quotes.trailingZeroBitCount
+            }
+        }
+        look(at: first)
+        guard quotes != 0, odd & (quotes &- 1) & ~quotes == 0 else { return nil }
+        return first + quotes.trailingZeroBitCount
+    }
+
+    @usableFromInline @inline(never)
+    mutating func look(at block: UnsafePointer<UInt8>) {
+        self.block = block
+        let left = end - block
+        if left <= 0 {
+            (quotes, odd) = (0, .max)
+            return
+        }
+        let marks = left >= 64 ? scan_64(block) : scan_fewer(block, UInt(left))
+        (quotes, odd) = (marks.quotes, marks.odd)
+    }
+}
+
+extension JSONReader {
+    /// Continues where a scanner of the same text stopped.
+    @inlinable @inline(__always)
+    public mutating func go(to scanner: PlainScanner) { cursor = scanner.cursor }
+}
