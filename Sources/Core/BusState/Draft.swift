@@ -30,6 +30,9 @@ package struct Draft: ~Copyable {
     /// The current state. Release it before the next write, or the write has to copy.
     package var current: JSONObject { state.pointee }
 
+    /// The current state in its place: valid until the next write.
+    package var place: UnsafePointer<JSONObject> { UnsafePointer(state) }
+
     /// How many records the undo log has.
     package var noted: Int { undoLog._withUnsafeGuaranteedRef { $0.count } }
 

@@ -56,6 +56,20 @@ extension ByteWriter {
         }
     }
 
+    /// Writes what stands before a member's value: `mark`, which is a brace or a comma, the key and a colon.
+    public func append(_ mark: UInt8, member key: String) {
+        guard let small = SmallText(key), small.isPlain else {
+            append(mark)
+            append(quoted: key)
+            return append(UInt8(ascii: ":"))
+        }
+        write(atMost: SmallText.longest + 4) { pen in
+            pen.append(mark)
+            pen.append(quoted: small)
+            pen.append(UInt8(ascii: ":"))
+        }
+    }
+
     /// Writes a finite double; Swift's description is the shortest text that reads back as the same double.
     public func append(double value: Double) {
         precondition(value.isFinite, "JSON has no infinity and no NaN; arithmetic must refuse them before.")

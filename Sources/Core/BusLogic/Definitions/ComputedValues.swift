@@ -23,10 +23,24 @@ struct ComputedValues: Sendable {
             self.bit = bit
         }
 
+        /// Whether it looks at the whole state.
+        var readsAll: Bool { reads == ComputedValues.anything }
+
+        @inline(__always)
+        func scalar(
+            on state: UnsafePointer<JSONObject>, _ evaluation: inout Evaluation
+        ) throws(EvaluationFailure) -> Scalar {
+            evaluation.state = state
+            return try expression.scalar(&evaluation)
+        }
+
         /// Whether the state has this value already.
-        func holds(_ value: JSON, in state: JSONObject) -> Bool {
-            guard let index = state.index(of: name, hint: path.hint) else { return false }
-            return state.members[index].value == value
+        @inline(__always)
+        func holds(
+            _ value: Scalar, _ evaluation: borrowing Evaluation, in state: UnsafePointer<JSONObject>
+        ) -> Bool {
+            guard let place = state.pointee.place(of: name, hint: path.hint) else { return false }
+            return evaluation.isSame(value, as: place)
         }
     }
 
@@ -73,8 +87,9 @@ struct ComputedValues: Sendable {
         var state = plain
         for entry in entries {
             var evaluation = Evaluation(budget: .ofComputed)
-            evaluation.state = state
-            state[entry.name] = Self.value(of: entry, in: &evaluation) ?? .null
+            var value = Scalar.null
+            _ = Self.evaluate(entry, on: &state, &evaluation, into: &value)
+            state[entry.name] = evaluation.take(value)
         }
         return state
     }
@@ -96,42 +111,69 @@ struct ComputedValues: Sendable {
         var available = context.budget
         defer { context.budget = available }
         var evaluation = Evaluation(budget: .ofComputed)
-        for index in entries.indices where entries[index].reads & written != 0 {
-            let entry = entries[index]
-            let allowance = Budget.smaller(.ofComputed, available)
-            evaluation.operations = allowance.operations
-            evaluation.bytes = allowance.bytes
-            evaluation.state = draft.current
-            let value = Self.value(of: entry, in: &evaluation)
-            available = evaluation.rest(of: available, after: allowance)
-            if value == nil, evaluation.overdrewLess(than: .ofComputed, allowance) {
-                throw CommitBudgetFailure(name: entry.name)
+        for index in entries.indices {
+            // The type holds its computed values, so none is counted as taken up.
+            let isLeft = Unmanaged.passUnretained(entries[index])._withUnsafeGuaranteedRef { entry in
+                entry.reads & written == 0
+                    || Self.refresh(entry, of: &draft, &written, &evaluation, &available)
             }
-            let isSame = entry.holds(value ?? .null, in: evaluation.state)
-            // Letting go of the state lets the write happen in place.
-            evaluation.state = JSONObject()
-            if isSame { continue }
-            do throws(WriteFailure) {
-                try draft.set(entry.path, to: value ?? .null)
-            } catch {
-                preconditionFailure("A member of a state can always be set.")
-            }
-            written |= entry.bit
+            if !isLeft { throw CommitBudgetFailure(name: entries[index].name) }
         }
     }
 
-    /// The value of a computed member; nil when it fails.
-    private static func value(of entry: Entry, in evaluation: inout Evaluation) -> JSON? {
-        do throws(EvaluationFailure) {
-            // What looks at the whole state must not find its own last value there.
-            let whole = evaluation.state
-            if entry.reads == anything { evaluation.state[entry.name] = nil }
-            defer { evaluation.state = whole }
-            let value = try entry.expression.value(&evaluation)
-            return value.nests(atMost: Evaluation.deepestValue - 1) ? value : nil
+    /// Brings one value up to date; false where the commit has not enough budget left for it.
+    @inline(__always)
+    private static func refresh(
+        _ entry: Entry, of draft: inout Draft, _ written: inout UInt64, _ evaluation: inout Evaluation,
+        _ available: inout Budget
+    ) -> Bool {
+        let allowance = Budget.smaller(.ofComputed, available)
+        evaluation.operations = allowance.operations
+        evaluation.bytes = allowance.bytes
+        var value = Scalar.null
+        let isEvaluated = evaluate(entry, on: draft.place, &evaluation, into: &value)
+        available = evaluation.rest(of: available, after: allowance)
+        if !isEvaluated, evaluation.overdrewLess(than: .ofComputed, allowance) { return false }
+        if entry.holds(value, evaluation, in: draft.place) { return true }
+        do throws(WriteFailure) {
+            try draft.set(entry.path, to: evaluation.take(value))
         } catch {
-            return nil
+            preconditionFailure("A member of a state can always be set.")
         }
+        written |= entry.bit
+        return true
+    }
+
+    /// Works out a computed value; null, and false, when it fails.
+    private static func evaluate(
+        _ entry: Entry, on state: UnsafePointer<JSONObject>, _ evaluation: inout Evaluation,
+        into value: inout Scalar
+    ) -> Bool {
+        do throws(EvaluationFailure) {
+            value =
+                try entry.readsAll
+                ? evaluateOnAll(entry, state, &evaluation) : entry.scalar(on: state, &evaluation)
+        } catch {
+            return false
+        }
+        guard case .held = value, !evaluation.held.nests(atMost: Evaluation.deepestValue - 1) else {
+            return true
+        }
+        value = .null
+        return false
+    }
+
+    /// What looks at the whole state must not find its own last value there.
+    @inline(never)
+    private static func evaluateOnAll(
+        _ entry: Entry, _ state: UnsafePointer<JSONObject>, _ evaluation: inout Evaluation
+    ) throws(EvaluationFailure) -> Scalar {
+        var others = state.pointee
+        others[entry.name] = nil
+        let result = withUnsafePointer(to: others) { others in
+            Result { () throws(EvaluationFailure) in try entry.scalar(on: others, &evaluation) }
+        }
+        return try result.get()
     }
 }
 

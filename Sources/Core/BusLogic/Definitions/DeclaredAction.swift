@@ -21,8 +21,12 @@ final class DeclaredAction: Sendable {
     let constraints: PayloadConstraints?
     let payloadMembers: [PayloadMember]
     let requirements: [Requirement]
+    /// The conditions of `requirements`.
+    let conditions: Operands
     let condition: ExpressionNode?
     let steps: [WriteStep]
+    /// The values of `steps`.
+    let values: Operands
     let timers: [TimerRule]
     /// How many operations the values of all writes take where they are constants or stand in the payload and nothing
     /// else has to be looked at, so that no data has to be laid out; else nil.
@@ -40,8 +44,10 @@ final class DeclaredAction: Sendable {
         constraints = payload.constraints
         payloadMembers = payload.members
         self.requirements = requirements
+        conditions = Operands(requirements.map(\.condition))
         self.condition = condition
         self.steps = steps
+        values = Operands(steps.map(\.value))
         self.timers = timers
         let operations = steps.compactMap(\.value.plainOperations)
         let isPlain =
@@ -49,20 +55,4 @@ final class DeclaredAction: Sendable {
         plainOperations = isPlain ? operations.reduce(0, +) : nil
         isFollowed = isWatched || steps.contains { $0.check != nil }
     }
-}
-
-/// The values of an action's writes. Most actions have one; a second needs an array.
-struct WriteValues {
-    private var first = JSON.null
-    private var rest: [JSON] = []
-    private var count = 0
-
-    @inline(__always)
-    mutating func append(_ value: JSON) {
-        if count == 0 { first = value } else { rest.append(value) }
-        count += 1
-    }
-
-    @inline(__always)
-    subscript(index: Int) -> JSON { index == 0 ? first : rest[index - 1] }
 }

@@ -20,19 +20,13 @@ extension DeclaredType {
     private func commit(
         _ action: DeclaredAction, _ payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
-        var values = WriteValues()
-        if let operations = action.plainOperations, takes(operations, from: context) {
-            withUnsafePointer(to: payload) { payload in
-                for index in action.steps.indices {
-                    values.append(action.steps[index].value.plainValue(payload))
-                }
-            }
-        } else {
-            // The reference to the state ends with this call, so that the writes don't have to copy.
-            guard try evaluate(action, payload, on: draft.current, in: context, into: &values) else {
-                return false
+        defer { context.values.clear() }
+        let isMeant = withUnsafePointer(to: payload) { payload in
+            Result { () throws(Rejection) in
+                try self.findValues(of: action, payload, on: draft.place, in: context)
             }
         }
+        guard try isMeant.get() else { return false }
         if action.steps.isEmpty { return true }
 
         let isFollowed = action.isFollowed
@@ -41,14 +35,14 @@ extension DeclaredType {
         var count = isFollowed ? draft.noted : 0
         for index in action.steps.indices {
             let step = action.steps[index]
-            let path = try write(step, values[index], payload, to: &draft, of: action, in: context)
+            let path = try write(step, context.values[index], payload, to: &draft, of: action, in: context)
             guard isFollowed else { continue }
             let newCount = draft.noted
             if newCount > count {
                 written |= step.bits ?? computed.bits(of: path.segments[0])
                 if let check = step.check, !isBroken {
                     isBroken = try breaks(
-                        check, step, values[index], at: path, draft, of: action, in: context)
+                        check, step, context.values[index], at: path, draft, of: action, in: context)
                 }
             }
             count = newCount
@@ -65,6 +59,21 @@ extension DeclaredType {
         return true
     }
 
+    /// Finds what the action writes, in the context. False when the store is to be left alone.
+    @inline(__always)
+    private func findValues(
+        of action: DeclaredAction, _ payload: UnsafePointer<JSONObject>,
+        on state: UnsafePointer<JSONObject>, in context: CommitContext
+    ) throws(Rejection) -> Bool {
+        guard let operations = action.plainOperations, takes(operations, from: context) else {
+            return try evaluate(action, payload, on: state, in: context)
+        }
+        for index in action.steps.indices {
+            context.values.append(action.steps[index].value.plainValue(payload))
+        }
+        return true
+    }
+
     /// Takes operations for one store from the commit's budget; false, and nothing taken, where they are not left.
     private func takes(_ operations: Int, from context: CommitContext) -> Bool {
         guard operations <= min(context.budget.operations, context.storeBudget.operations) else {
@@ -77,8 +86,8 @@ extension DeclaredType {
     /// Evaluates `when`, `require` and the values of all writes. False when the store is to be left alone,
     /// which comes first: what does not concern a store can't be refused by it.
     private func evaluate(
-        _ action: DeclaredAction, _ payload: JSONObject, on state: JSONObject, in context: CommitContext,
-        into values: inout WriteValues
+        _ action: DeclaredAction, _ payload: UnsafePointer<JSONObject>, on state: UnsafePointer<JSONObject>,
+        in context: CommitContext
     ) throws(Rejection) -> Bool {
         let available = context.budget
         let allowance = Budget.smaller(context.storeBudget, available)
@@ -97,20 +106,23 @@ extension DeclaredType {
                 throw rejection(of: action, in: context, "in when, \(error)")
             }
         }
-        for requirement in action.requirements {
+        for index in action.requirements.indices {
             let reason: String
             do throws(EvaluationFailure) {
-                if try requirement.condition.truth(&evaluation) { continue }
-                reason = try evaluation.text(of: requirement.otherwise.value(&evaluation))
+                if try action.conditions[index].truth(&evaluation) { continue }
+                let otherwise = try action.requirements[index].otherwise.value(&evaluation)
+                reason = try evaluation.text(of: otherwise)
             } catch {
                 throw rejection(of: action, in: context, "in require, \(error)")
             }
             throw rejection(of: action, in: context, reason)
         }
-        for step in action.steps {
+        for index in action.steps.indices {
             do throws(EvaluationFailure) {
-                values.append(try step.value.value(&evaluation))
+                let value = try action.values[index].scalar(&evaluation)
+                context.values.append(evaluation.take(value))
             } catch {
+                let step = action.steps[index]
                 let path = step.path.text
                 throw rejection(of: action, in: context, "in \(step.kind) \(path), \(error)", path: path)
             }

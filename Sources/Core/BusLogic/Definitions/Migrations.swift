@@ -41,21 +41,10 @@ struct Migrations: Sendable {
 
     private func apply(_ known: Step?, to state: inout JSONObject) throws(Failure) {
         guard let step = known else { throw Failure(reason: "there is no such step") }
-        var values: [JSON] = []
-        var evaluation = Evaluation(budget: Self.budget)
-        evaluation.state = state
-        for write in step.writes {
-            do throws(EvaluationFailure) {
-                values.append(try write.value.value(&evaluation))
-            } catch {
-                throw Failure(reason: "in \(write.kind) \(write.path.text), \(error)")
-            }
-        }
-        // Without another reference to the state each write happens in place.
-        evaluation.state = JSONObject()
         let undoLog = UndoLog()
         let written = withUnsafeMutablePointer(to: &state) { place in
             Result { () throws(Failure) in
+                let values = try Self.values(of: step, on: place)
                 var draft = Draft(place, size: 0, undoLog: undoLog)
                 for (write, value) in zip(step.writes, values) {
                     guard let path = write.fixed else { continue }
@@ -71,5 +60,21 @@ struct Migrations: Sendable {
             }
         }
         try written.get()
+    }
+
+    private static func values(
+        of step: Step, on state: UnsafePointer<JSONObject>
+    ) throws(Failure) -> [JSON] {
+        var values: [JSON] = []
+        var evaluation = Evaluation(budget: Self.budget)
+        evaluation.state = state
+        for write in step.writes {
+            do throws(EvaluationFailure) {
+                values.append(try write.value.value(&evaluation))
+            } catch {
+                throw Failure(reason: "in \(write.kind) \(write.path.text), \(error)")
+            }
+        }
+        return values
     }
 }

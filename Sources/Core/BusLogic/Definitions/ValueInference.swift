@@ -18,8 +18,8 @@ struct ValueInference {
         case let read as StateReadNode: return self.schema(of: read)
         case let object as ObjectNode: return self.schema(of: object)
         case let read as MetaReadNode: return Self.schema(of: read)
-        case let sum as SumNode: return self.schema(ofNumber: sum.operands)
-        case let product as ProductNode: return self.schema(ofNumber: product.operands)
+        case let sum as SumNode: return self.schema(ofNumber: sum.operands.nodes)
+        case let product as ProductNode: return self.schema(ofNumber: product.operands.nodes)
         case let negation as NegationNode: return self.schema(ofNumber: [negation.operand])
         case is PredicateNode, is QuantifierNode: return Self.boolean
         case is ConcatenationNode, is SubstringNode, is JoinNode, is RewritingNode, is ReplacementNode,

@@ -34,17 +34,17 @@ extension Evaluation {
 
     mutating func find(_ keys: [ReadKey], in scope: DataScope) throws(EvaluationFailure) -> JSON? {
         switch scope {
-        case .state: return state.find(keys)
+        case .state: return state.pointee.find(keys)
         case .migration:
-            guard let first = keys.first else { return .object(["state": .object(state)]) }
-            return first.name == "state" ? state.find(keys, from: 1) : nil
+            guard let first = keys.first else { return .object(["state": .object(state.pointee)]) }
+            return first.name == "state" ? state.pointee.find(keys, from: 1) : nil
         case .element: return element.find(keys)
         case .reduction: return Self.find(keys, current: element, accumulator: accumulator)
         case .action(let waitFor):
             guard let first = keys.first else { return .object(try allData(waitFor)) }
             switch first.name {
-            case "state": return state.find(keys, from: 1)
-            case "payload": return payload.find(keys, from: 1)
+            case "state": return state.pointee.find(keys, from: 1)
+            case "payload": return payload.pointee.find(keys, from: 1)
             case "store": return storeAddress?.find(keys, from: 1)
             case "meta":
                 guard keys.count > 1 else { return .object(allMeta) }
@@ -119,7 +119,7 @@ extension Evaluation {
     private mutating func allData(_ waitFor: [String]) throws(EvaluationFailure) -> JSONObject {
         try produce(5 * 16)
         return [
-            "meta": .object(allMeta), "payload": .object(payload), "state": .object(state),
+            "meta": .object(allMeta), "payload": .object(payload.pointee), "state": .object(state.pointee),
             "store": storeAddress ?? .null, "stores": .object(try allStores(waitFor)),
         ]
     }

@@ -6,9 +6,13 @@ import BusJSON
 /// but what the results themselves need, and no object that holds all data together is ever built unless an
 /// expression asks for just that.
 struct Evaluation {
-    /// The state as it was before the action; for a computed value, the state it belongs to.
-    var state = JSONObject()
-    var payload = JSONObject()
+    /// The state as it was before the action; for a computed value, the state it belongs to. Where an expression may read
+    /// it, whoever evaluates keeps it in its place for as long as that takes.
+    var state: UnsafePointer<JSONObject>! = nil
+    /// The payload, in the same way.
+    var payload: UnsafePointer<JSONObject>! = nil
+    /// A text, an array or an object that an operation gave and nothing has taken yet.
+    var held = JSON.null
     /// The element that an iteration stands at; outside of iterations, the data of a free-standing expression.
     var element = JSON.null
     /// What a reduction has gathered so far.

@@ -6,16 +6,6 @@ enum Number {
     /// May be infinite, because a text may say so; results must be finite.
     case double(Double)
 
-    /// The result of an operation as a value; what JSON can't hold is out of range.
-    func result(of operation: String) throws(EvaluationFailure) -> JSON {
-        switch self {
-        case .int(let number): return .int(number)
-        case .double(let number):
-            guard number.isFinite else { throw .overflow(operation: operation) }
-            return .double(number)
-        }
-    }
-
     var asDouble: Double {
         switch self {
         case .int(let number): Double(number)

@@ -1,4 +1,5 @@
 import BusJSON
+import BusState
 
 /// What expressions may read besides state and payload, the same for all stores of a commit but for `store`,
 /// and the budget they spend. The engine keeps one and fills it anew for each commit.
@@ -45,6 +46,9 @@ package final class CommitContext {
     }
     /// What one store may spend in one action.
     package let storeBudget: Budget
+
+    /// What one action writes to one store, from when it is worked out until it is written.
+    let values = Stack<JSON>()
 
     /// Answers questions about stores.
     package unowned let reader: any StoreReader

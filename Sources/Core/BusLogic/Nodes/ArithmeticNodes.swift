@@ -1,17 +1,17 @@
 import BusJSON
 
 /// `+`: the sum of all operands, each taken as the number it begins with.
-final class SumNode: ExpressionNode, @unchecked Sendable {
-    let operands: [ExpressionNode]
+final class SumNode: ScalarNode, @unchecked Sendable {
+    let operands: Operands
 
-    init(_ operands: [ExpressionNode]) { self.operands = operands }
+    init(_ operands: [ExpressionNode]) { self.operands = Operands(operands) }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
         var sum = Number.int(0)
-        for operand in operands {
-            let value = try operand.value(&evaluation)
-            guard let number = value.leadingNumber else { throw .notNumber(operation: "+", kind: value.kind) }
+        for index in operands.indices {
+            let operand = try operands[index].scalar(&evaluation)
+            let number = try evaluation.number(operand, for: "+") { $0.leadingNumber }
             if case .int(let a) = sum, case .int(let b) = number {
                 let (next, overflow) = a.addingReportingOverflow(b)
                 if overflow { throw .overflow(operation: "+") }
@@ -25,17 +25,17 @@ final class SumNode: ExpressionNode, @unchecked Sendable {
 }
 
 /// `*`: the product of all operands, each taken as the number it begins with; without any it is 1.
-final class ProductNode: ExpressionNode, @unchecked Sendable {
-    let operands: [ExpressionNode]
+final class ProductNode: ScalarNode, @unchecked Sendable {
+    let operands: Operands
 
-    init(_ operands: [ExpressionNode]) { self.operands = operands }
+    init(_ operands: [ExpressionNode]) { self.operands = Operands(operands) }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
         var product = Number.int(1)
-        for operand in operands {
-            let value = try operand.value(&evaluation)
-            guard let number = value.leadingNumber else { throw .notNumber(operation: "*", kind: value.kind) }
+        for index in operands.indices {
+            let operand = try operands[index].scalar(&evaluation)
+            let number = try evaluation.number(operand, for: "*") { $0.leadingNumber }
             if case .int(let a) = product, case .int(let b) = number {
                 let (next, overflow) = a.multipliedReportingOverflow(by: b)
                 if overflow { throw .overflow(operation: "*") }
@@ -49,31 +49,37 @@ final class ProductNode: ExpressionNode, @unchecked Sendable {
 }
 
 /// `-` with one operand.
-final class NegationNode: ExpressionNode, @unchecked Sendable {
+final class NegationNode: ScalarNode, @unchecked Sendable {
     let operand: ExpressionNode
 
     init(_ operand: ExpressionNode) { self.operand = operand }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        let value = try operand.value(&evaluation)
-        switch value.scalarNumber {
+        let value = try operand.scalar(&evaluation)
+        switch try evaluation.number(value, for: "-") {
         case .int(let number):
             let (negative, overflow) = 0.subtractingReportingOverflow(number)
             if overflow { throw .overflow(operation: "-") }
             return .int(negative)
         case .double(let number): return try Number.double(-number).result(of: "-")
-        case nil: throw .notNumber(operation: "-", kind: value.kind)
         }
     }
 }
 
 /// `-`, `/` and `%` with two operands.
-final class BinaryNode: ExpressionNode, @unchecked Sendable {
-    enum Operation: String {
-        case difference = "-"
-        case quotient = "/"
-        case remainder = "%"
+final class BinaryNode: ScalarNode, @unchecked Sendable {
+    enum Operation {
+        case difference, quotient, remainder
+
+        /// The operator.
+        var name: StaticString {
+            switch self {
+            case .difference: "-"
+            case .quotient: "/"
+            case .remainder: "%"
+            }
+        }
     }
 
     let operation: Operation
@@ -86,27 +92,19 @@ final class BinaryNode: ExpressionNode, @unchecked Sendable {
         self.right = right
     }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        let a = try number(of: left, &evaluation)
-        let b = try number(of: right, &evaluation)
-        return try operation.result(a, b)
-    }
-
-    private func number(
-        of operand: ExpressionNode, _ evaluation: inout Evaluation
-    ) throws(EvaluationFailure) -> Number {
-        let value = try operand.value(&evaluation)
-        guard let number = value.scalarNumber else {
-            throw .notNumber(operation: operation.rawValue, kind: value.kind)
-        }
-        return number
+        let a = try left.scalar(&evaluation)
+        let x = try evaluation.number(a, for: operation.name)
+        let b = try right.scalar(&evaluation)
+        let y = try evaluation.number(b, for: operation.name)
+        return try operation.result(x, y)
     }
 }
 
 extension BinaryNode.Operation {
     @inline(__always)
-    func result(_ a: Number, _ b: Number) throws(EvaluationFailure) -> JSON {
+    func result(_ a: Number, _ b: Number) throws(EvaluationFailure) -> Scalar {
         if case .int(let a) = a, case .int(let b) = b { return try exact(a, b) }
         let (x, y) = (a.asDouble, b.asDouble)
         switch self {
@@ -120,7 +118,7 @@ extension BinaryNode.Operation {
         }
     }
 
-    private func exact(_ a: Int, _ b: Int) throws(EvaluationFailure) -> JSON {
+    private func exact(_ a: Int, _ b: Int) throws(EvaluationFailure) -> Scalar {
         switch self {
         case .difference:
             let (difference, overflow) = a.subtractingReportingOverflow(b)
@@ -140,50 +138,48 @@ extension BinaryNode.Operation {
 }
 
 /// `-`, `/` and `%` with any other number of operands: from left to right, and `/` with one is its reciprocal.
-final class FoldNode: ExpressionNode, @unchecked Sendable {
+final class FoldNode: ScalarNode, @unchecked Sendable {
     let operation: BinaryNode.Operation
-    let operands: [ExpressionNode]
+    let operands: Operands
 
     init(_ operation: BinaryNode.Operation, _ operands: [ExpressionNode]) {
         self.operation = operation
-        self.operands = operands
+        self.operands = Operands(operands)
     }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
         var result: Number? = operands.count == 1 ? .int(1) : nil
-        for operand in operands {
-            let value = try operand.value(&evaluation)
-            guard let number = value.scalarNumber else {
-                throw .notNumber(operation: operation.rawValue, kind: value.kind)
-            }
+        for index in operands.indices {
+            let operand = try operands[index].scalar(&evaluation)
+            let number = try evaluation.number(operand, for: operation.name)
             guard let left = result else {
                 result = number
                 continue
             }
-            result = try operation.result(left, number).scalarNumber
+            result = try operation.result(left, number).number
         }
-        return try (result ?? .int(0)).result(of: operation.rawValue)
+        return try (result ?? .int(0)).result(of: operation.name)
     }
 }
 
 /// `max` and `min`.
-final class ExtremeNode: ExpressionNode, @unchecked Sendable {
-    let operands: [ExpressionNode]
+final class ExtremeNode: ScalarNode, @unchecked Sendable {
+    let operands: Operands
     let largest: Bool
 
     init(_ operands: [ExpressionNode], largest: Bool) {
-        self.operands = operands
+        self.operands = Operands(operands)
         self.largest = largest
     }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        let name = largest ? "max" : "min"
+        let name: StaticString = largest ? "max" : "min"
         var best: Number?
-        for operand in operands {
-            let value = try operand.value(&evaluation)
-            guard let number = value.number else { throw .notNumber(operation: name, kind: value.kind) }
+        for index in operands.indices {
+            let operand = try operands[index].scalar(&evaluation)
+            let number = try evaluation.number(operand, for: name) { $0.number }
             if let found = best {
                 let order = number.compared(to: found)
                 if largest ? order > 0 : order < 0 { best = number }
@@ -191,7 +187,7 @@ final class ExtremeNode: ExpressionNode, @unchecked Sendable {
                 best = number
             }
         }
-        guard let best else { throw .notNumber(operation: name, kind: "nothing") }
+        guard let best else { throw .notNumber(operation: "\(name)", kind: "nothing") }
         return try best.result(of: name)
     }
 }

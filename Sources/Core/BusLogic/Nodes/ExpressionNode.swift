@@ -3,6 +3,9 @@ import BusJSON
 /// One operation of a compiled expression. Compiling makes a tree of these once; evaluating is one call per
 /// operation, without looking at the definition again.
 ///
+/// A concrete operation says either its `value`, as those on texts, arrays and objects do, or as a `ScalarNode` its
+/// `scalar`, as those do that mostly have numbers and booleans; each is made from the other.
+///
 /// `@unchecked Sendable`: all concrete subclasses are final and hold constants only; Swift can't see that through a
 /// class that may be inherited from.
 class ExpressionNode: @unchecked Sendable {
@@ -11,9 +14,15 @@ class ExpressionNode: @unchecked Sendable {
         preconditionFailure("Every operation of an expression computes its own value.")
     }
 
+    /// The operation's value, of which numbers, booleans and null are not put into memory.
+    func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
+        evaluation.scalar(try value(&evaluation))
+    }
+
     /// Whether the operation's value counts as true.
     func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
-        try value(&evaluation).isTruthy
+        let value = try scalar(&evaluation)
+        return evaluation.isTruthy(value)
     }
 
     /// The value, where it is the same for all data.
@@ -27,9 +36,24 @@ class ExpressionNode: @unchecked Sendable {
     func plainValue(_ payload: UnsafePointer<JSONObject>) -> JSON { .null }
 }
 
+/// An operation whose value is mostly a number, a boolean or null.
+class ScalarNode: ExpressionNode, @unchecked Sendable {
+    final override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        evaluation.take(try scalar(&evaluation))
+    }
+
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
+        preconditionFailure("Every operation of an expression computes its own value.")
+    }
+}
+
 /// An operation that is true or false: a subclass says which.
 class PredicateNode: ExpressionNode, @unchecked Sendable {
     final override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+        .bool(try truth(&evaluation))
+    }
+
+    final override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         .bool(try truth(&evaluation))
     }
 }
@@ -41,6 +65,8 @@ final class LiteralNode: ExpressionNode, @unchecked Sendable {
     init(_ literal: JSON) { self.literal = literal }
 
     override func value(_ evaluation: inout Evaluation) -> JSON { literal }
+
+    override func scalar(_ evaluation: inout Evaluation) -> Scalar { evaluation.scalar(literal) }
 
     override var constant: JSON? { literal }
 

@@ -1,48 +1,50 @@
 import BusJSON
 
 /// `if` and `?:`: conditions and values in turn, perhaps a last value.
-final class ConditionNode: ExpressionNode, @unchecked Sendable {
-    let parts: [ExpressionNode]
+final class ConditionNode: ScalarNode, @unchecked Sendable {
+    let parts: Operands
 
-    init(_ parts: [ExpressionNode]) { self.parts = parts }
+    init(_ parts: [ExpressionNode]) { self.parts = Operands(parts) }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
         var index = 0
         while index + 1 < parts.count {
-            if try parts[index].truth(&evaluation) { return try parts[index + 1].value(&evaluation) }
+            if try parts[index].truth(&evaluation) { return try parts[index + 1].scalar(&evaluation) }
             index += 2
         }
-        return index < parts.count ? try parts[index].value(&evaluation) : .null
+        return index < parts.count ? try parts[index].scalar(&evaluation) : .null
     }
 }
 
 /// `and` and `or`: the first operand that decides, else the last; the others are not looked at. Without operands
 /// both are false.
-final class JunctionNode: ExpressionNode, @unchecked Sendable {
-    let operands: [ExpressionNode]
+final class JunctionNode: ScalarNode, @unchecked Sendable {
+    let operands: Operands
     /// What decides: true for `or`, false for `and`.
     let decisive: Bool
 
     init(_ operands: [ExpressionNode], decisive: Bool) {
-        self.operands = operands
+        self.operands = Operands(operands)
         self.decisive = decisive
     }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        var last = JSON.bool(false)
-        for operand in operands {
-            last = try operand.value(&evaluation)
-            if last.isTruthy == decisive { return last }
+        var last = Scalar.bool(false)
+        for index in operands.indices {
+            last = try operands[index].scalar(&evaluation)
+            if evaluation.isTruthy(last) == decisive { return last }
         }
         return last
     }
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
         try evaluation.spend()
-        for operand in operands where try operand.truth(&evaluation) == decisive { return decisive }
-        return operands.isEmpty ? false : !decisive
+        for index in operands.indices where try operands[index].truth(&evaluation) == decisive {
+            return decisive
+        }
+        return operands.count == 0 ? false : !decisive
     }
 }
 
@@ -78,8 +80,11 @@ final class EqualityNode: PredicateNode, @unchecked Sendable {
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
         try evaluation.spend()
-        let a = try left.value(&evaluation)
-        let b = try right.value(&evaluation)
+        let left = try left.scalar(&evaluation)
+        let a = evaluation.take(left)
+        let right = try right.scalar(&evaluation)
+        if case .int(let x) = left, case .int(let y) = right { return (x == y) != inverted }
+        let b = evaluation.take(right)
         return try Self.equal(a, b, strict: strict, inverted: inverted, &evaluation) != inverted
     }
 }
@@ -134,14 +139,29 @@ final class OrderNode: PredicateNode, @unchecked Sendable {
 
     override func truth(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
         try evaluation.spend()
+        if last != nil { return try isBetween(&evaluation) }
+        let left = try left.scalar(&evaluation)
+        guard let x = left.number else {
+            let a = evaluation.take(left)
+            return try holds(a, right.value(&evaluation), &evaluation)
+        }
+        let right = try right.scalar(&evaluation)
+        if let y = right.number { return relation.holds(x.compared(to: y)) }
+        return try holds(evaluation.take(left), evaluation.take(right), &evaluation)
+    }
+
+    private func isBetween(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Bool {
         let a = try left.value(&evaluation)
         let b = try right.value(&evaluation)
-        guard let order = try evaluation.order(a, b, operation: relation.name), relation.holds(order) else {
-            return false
-        }
+        guard try holds(a, b, &evaluation) else { return false }
         guard let last else { return true }
-        let c = try last.value(&evaluation)
-        guard let order = try evaluation.order(b, c, operation: relation.name) else { return false }
+        return try holds(b, last.value(&evaluation), &evaluation)
+    }
+
+    private func holds(
+        _ left: JSON, _ right: JSON, _ evaluation: inout Evaluation
+    ) throws(EvaluationFailure) -> Bool {
+        guard let order = try evaluation.order(left, right, operation: relation.name) else { return false }
         return relation.holds(order)
     }
 }
@@ -190,29 +210,30 @@ final class ChainNode: PredicateNode, @unchecked Sendable {
 }
 
 /// `??`: the first operand that is not null; the others are not looked at.
-final class CoalescingNode: ExpressionNode, @unchecked Sendable {
-    let operands: [ExpressionNode]
+final class CoalescingNode: ScalarNode, @unchecked Sendable {
+    let operands: Operands
 
-    init(_ operands: [ExpressionNode]) { self.operands = operands }
+    init(_ operands: [ExpressionNode]) { self.operands = Operands(operands) }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        for operand in operands {
-            let value = try operand.value(&evaluation)
-            if !value.isNull { return value }
+        for index in operands.indices {
+            let value = try operands[index].scalar(&evaluation)
+            if case .null = value { continue }
+            return value
         }
         return .null
     }
 }
 
 /// `log`: passes its operand through; the bus has nowhere to print to.
-final class PassNode: ExpressionNode, @unchecked Sendable {
+final class PassNode: ScalarNode, @unchecked Sendable {
     let operand: ExpressionNode
 
     init(_ operand: ExpressionNode) { self.operand = operand }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        return try operand.value(&evaluation)
+        return try operand.scalar(&evaluation)
     }
 }

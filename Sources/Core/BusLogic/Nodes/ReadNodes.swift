@@ -17,32 +17,39 @@ struct ReadKey: Sendable {
 
 extension JSONObject {
     /// The value that the keys from `start` on lead to; nil where they lead nowhere.
-    @inline(__always)
     func find(_ keys: [ReadKey], from start: Int = 0) -> JSON? {
-        guard start < keys.count else { return .object(self) }
-        let key = keys[start]
-        guard let index = index(of: key.name, hint: key.hint) else { return nil }
-        if start == keys.count - 1 { return members[index].value }
-        return members[index].value.find(keys, from: start + 1)
+        if start == keys.count { return .object(self) }
+        return place(keys, from: start)?.pointee
+    }
+
+    /// The place that the keys from `start` on lead to; nil where they lead nowhere. There must be one.
+    @inline(__always)
+    func place(_ keys: [ReadKey], from start: Int = 0) -> UnsafePointer<JSON>? {
+        guard let place = place(of: keys[start].name, hint: keys[start].hint) else { return nil }
+        return start == keys.count - 1 ? place : place.pointee.place(keys, from: start + 1)
     }
 }
 
 extension JSON {
     /// The value that the keys from `start` on lead to; nil where they lead nowhere.
     func find(_ keys: [ReadKey], from start: Int = 0) -> JSON? {
-        guard start < keys.count else { return self }
+        start == keys.count ? self : place(keys, from: start)?.pointee
+    }
+
+    /// The place that the keys from `start` on lead to; nil where they lead nowhere. There must be one.
+    func place(_ keys: [ReadKey], from start: Int) -> UnsafePointer<JSON>? {
         switch self {
-        case .object(let object): return object.find(keys, from: start)
-        case .array(let elements):
-            guard let index = keys[start].index, index < elements.count else { return nil }
-            return elements[index].find(keys, from: start + 1)
+        case .object(let object): return object.place(keys, from: start)
+        case .array:
+            guard let index = keys[start].index, let place = place(at: index) else { return nil }
+            return start == keys.count - 1 ? place : place.pointee.place(keys, from: start + 1)
         default: return nil
         }
     }
 }
 
 /// Reads a place that is known when the definition is loaded; where nothing stands there, the fallback counts.
-class ReadNode: ExpressionNode, @unchecked Sendable {
+class ReadNode: ScalarNode, @unchecked Sendable {
     let keys: [ReadKey]
     let fallback: ExpressionNode?
 
@@ -54,25 +61,35 @@ class ReadNode: ExpressionNode, @unchecked Sendable {
     /// The value at the place; nil where nothing stands there.
     func find(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON? { nil }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        if let found = try find(&evaluation) { return found }
-        return try fallback?.value(&evaluation) ?? .null
+        if let found = try find(&evaluation) { return evaluation.scalar(found) }
+        return try other(&evaluation)
+    }
+
+    /// What counts where nothing stands at the place.
+    @inline(never)
+    final func other(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
+        try fallback?.scalar(&evaluation) ?? .null
     }
 }
 
 final class StateReadNode: ReadNode, @unchecked Sendable {
-    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.state.find(keys) }
+    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.state.pointee.find(keys) }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        if let found = evaluation.state.find(keys) { return found }
-        return try fallback?.value(&evaluation) ?? .null
+        if !keys.isEmpty {
+            if let place = evaluation.state.pointee.place(keys) { return evaluation.scalar(at: place) }
+        } else if let all = find(&evaluation) {
+            return evaluation.scalar(all)
+        }
+        return try other(&evaluation)
     }
 }
 
 final class PayloadReadNode: ReadNode, @unchecked Sendable {
-    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.payload.find(keys) }
+    override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.payload.pointee.find(keys) }
 
     override var plainOperations: Int? { fallback == nil ? 1 : nil }
 
@@ -87,10 +104,14 @@ final class PayloadReadNode: ReadNode, @unchecked Sendable {
     @inline(never)
     private func findPlain(_ payload: JSONObject) -> JSON { payload.find(keys) ?? .null }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        if let found = evaluation.payload.find(keys) { return found }
-        return try fallback?.value(&evaluation) ?? .null
+        if !keys.isEmpty {
+            if let place = evaluation.payload.pointee.place(keys) { return evaluation.scalar(at: place) }
+        } else if let all = find(&evaluation) {
+            return evaluation.scalar(all)
+        }
+        return try other(&evaluation)
     }
 }
 
@@ -145,7 +166,7 @@ final class DataReadNode: ReadNode, @unchecked Sendable {
 }
 
 /// `var` with a path that is computed.
-final class DynamicReadNode: ExpressionNode, @unchecked Sendable {
+final class DynamicReadNode: ScalarNode, @unchecked Sendable {
     let path: ExpressionNode
     let scope: DataScope
     let fallback: ExpressionNode?
@@ -156,11 +177,11 @@ final class DynamicReadNode: ExpressionNode, @unchecked Sendable {
         self.fallback = fallback
     }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
         let path = try path.value(&evaluation)
-        if let found = try evaluation.find(path: path, in: scope) { return found }
-        return try fallback?.value(&evaluation) ?? .null
+        if let found = try evaluation.find(path: path, in: scope) { return evaluation.scalar(found) }
+        return try fallback?.scalar(&evaluation) ?? .null
     }
 }
 

@@ -2,9 +2,18 @@ import BusJSON
 
 /// `round`, `floor`, `ceil`: the nearest integer, the one below, the one above; half of one goes away from zero. With
 /// a number of digits, that many stay behind the point.
-final class RoundingNode: ExpressionNode, @unchecked Sendable {
+final class RoundingNode: ScalarNode, @unchecked Sendable {
     enum Operation: String {
         case round, floor, ceil
+
+        /// The operator.
+        var name: StaticString {
+            switch self {
+            case .round: "round"
+            case .floor: "floor"
+            case .ceil: "ceil"
+            }
+        }
 
         var rule: FloatingPointRoundingRule {
             switch self {
@@ -28,24 +37,24 @@ final class RoundingNode: ExpressionNode, @unchecked Sendable {
         self.digits = digits
     }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        let name = operation.rawValue
         let value = try operand.value(&evaluation)
         var places = 0
         if let digits = try digits?.value(&evaluation) {
             guard let number = digits.wholeNumber, 0...Self.mostDigits ~= number else {
-                throw .invalidArguments(operation: name, reason: "takes 0 to \(Self.mostDigits) digits")
+                throw .invalidArguments(
+                    operation: "\(operation.name)", reason: "takes 0 to \(Self.mostDigits) digits")
             }
             places = number
         }
         switch value.scalarNumber {
-        case nil: throw .notNumber(operation: name, kind: value.kind)
+        case nil: throw .notNumber(operation: "\(operation.name)", kind: value.kind)
         case .int(let number): return .int(number)
         case .double(let number):
-            if places > 0 { return try Number.double(rounded(number, places)).result(of: name) }
+            if places > 0 { return try Number.double(rounded(number, places)).result(of: operation.name) }
             guard let whole = Int(exactly: number.rounded(operation.rule)) else {
-                throw .overflow(operation: name)
+                throw .overflow(operation: "\(operation.name)")
             }
             return .int(whole)
         }
@@ -62,16 +71,15 @@ final class RoundingNode: ExpressionNode, @unchecked Sendable {
 }
 
 /// `abs`: a number without its sign.
-final class MagnitudeNode: ExpressionNode, @unchecked Sendable {
+final class MagnitudeNode: ScalarNode, @unchecked Sendable {
     let operand: ExpressionNode
 
     init(_ operand: ExpressionNode) { self.operand = operand }
 
-    override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        let value = try operand.value(&evaluation)
-        switch value.scalarNumber {
-        case nil: throw .notNumber(operation: "abs", kind: value.kind)
+        let value = try operand.scalar(&evaluation)
+        switch try evaluation.number(value, for: "abs") {
         case .double(let number): return try Number.double(abs(number)).result(of: "abs")
         case .int(let number):
             if number == .min { throw .overflow(operation: "abs") }

@@ -79,7 +79,7 @@ extension StateMachine {
     package func appendMemberChanges(
         of record: UnsafeMutablePointer<StoreRecord>, to writer: ByteWriter
     ) -> Bool {
-        memberChanges.appendMerge(of: &record.pointee.state, to: writer)
+        memberChanges.appendMerge(to: writer)
     }
 
     /// Collects the delta entries of one store of the write set in `entries`.
