@@ -15,28 +15,25 @@ extension Engine {
     private func dispatchPlainly(_ connection: Connection) throws(RequestError) -> Bool {
         defer { machine.endPlain(request) }
         let isLong = isLineLong
-        let isWide: Bool
+        var isWide = false
         var key: KeyedRequest?
+        var refusal: RequestError?
         do throws(RequestError) {
             if request.present.contains(.key) {
                 if connection.isRestricted { return false }
                 key = try keyed(connection)
-                if let earlier = try duplicate(of: key!) {
-                    connection.dispatched &+= 1
-                    answerDispatch(
-                        connection, revision: earlier.revision, earlier.matched, earlier.changed,
-                        isDuplicate: true)
-                    return true
-                }
+            }
+            // Planned before the key is looked for, as what that takes is on its way from memory meanwhile.
+            do throws(RequestError) { isWide = try plan(mayRepeat: !isLong) } catch { refusal = error }
+            if let key, let earlier = try duplicate(of: key) {
+                connection.dispatched &+= 1
+                answerDispatch(
+                    connection, revision: earlier.revision, earlier.matched, earlier.changed,
+                    isDuplicate: true)
+                return true
             }
             try admission.requireCommits()
-            if request.hasBatch {
-                machine.plan.clear()
-                try planDispatch(expecting: nil)
-                isWide = machine.isPlanWide
-            } else {
-                isWide = try machine.planPlain(request, mayRepeat: !isLong)
-            }
+            if let refusal { throw refusal }
         } catch {
             // Whether its client may know why is up to the rules.
             if connection.isRestricted { return false }
@@ -58,6 +55,15 @@ extension Engine {
         if let key { machine.remember(key, matched: matched, changed: machine.changed) }
         answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
         return true
+    }
+
+    /// Plans one action, or those of a batch; true if they reach more than one store.
+    @inline(__always)
+    private func plan(mayRepeat: Bool) throws(RequestError) -> Bool {
+        guard request.hasBatch else { return try machine.planPlain(request, mayRepeat: mayRepeat) }
+        machine.plan.clear()
+        try planDispatch(expecting: nil)
+        return machine.isPlanWide
     }
 
     @inline(__always)
