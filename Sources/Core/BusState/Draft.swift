@@ -83,7 +83,8 @@ package struct Draft: ~Copyable {
         let before = size
         for index in writes.indices {
             let write = writes.baseAddress! + index
-            if writeInPlace(write) { continue }
+            let value = write.pointer(to: \.value)!
+            if writeInPlace(write.pointee.kind, write.pointee.path, value) { continue }
             do throws(WriteFailure) {
                 try self.write(write.pointee.kind, write.pointee.path, write.pointee.value)
             } catch {
@@ -92,6 +93,21 @@ package struct Draft: ~Copyable {
             }
         }
         return true
+    }
+
+    /// Applies one write to a path of a type. False, with nothing changed, for a merge, which is many writes, and where it
+    /// fails: `write` says why.
+    package mutating func carryOut(
+        _ kind: WriteKind, _ path: UnsafePointer<StatePath.Parts>, _ value: UnsafePointer<JSON>
+    ) -> Bool {
+        if writeInPlace(kind, path, value) { return true }
+        if kind == .merge || !path.pointee.isOfType { return false }
+        do throws(WriteFailure) {
+            try write(kind, path, value.pointee)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Rolls back what was written since the undo log had `mark` records and the state was `size` bytes long.

@@ -112,12 +112,12 @@ package final class UndoLog {
             return
         }
         switch value {
-        case .object(var object):
-            value = .null
+        case .object:
+            var object = value.takeObject()
             restore(before, at: path, in: &object)
             value = .object(object)
-        case .array(var elements):
-            value = .null
+        case .array:
+            var elements = value.takeArray()
             restore(before, segment: first, rest: path.dropFirst(), in: &elements)
             value = .array(elements)
         default:
@@ -135,10 +135,10 @@ package final class UndoLog {
     }
 
     private static func truncate(_ value: inout JSON, to count: Int) {
-        guard case .array(var elements) = value else {
+        guard case .array = value else {
             preconditionFailure("The undoLog shortens a value that is not an array.")
         }
-        value = .null
+        var elements = value.takeArray()
         elements.removeLast(elements.count - count)
         value = .array(elements)
     }

@@ -74,12 +74,7 @@ extension ByteWriter {
     public func append(double value: Double) {
         precondition(value.isFinite, "JSON has no infinity and no NaN; arithmetic must refuse them before.")
         guard let short = ShortDecimal(value) else { return append(raw: value.description) }
-        if short.isNegative { append(UInt8(ascii: "-")) }
-        let (whole, fraction) = short.parts
-        append(decimal: whole)
-        append(UInt8(ascii: "."))
-        for _ in DecimalDigits.count(of: fraction.magnitude)..<short.decimals { append(UInt8(ascii: "0")) }
-        append(decimal: fraction)
+        write(atMost: ShortDecimal.longest) { short.write(with: &$0) }
     }
 
     /// Writes a string in quotes, escaping only what JSON demands.

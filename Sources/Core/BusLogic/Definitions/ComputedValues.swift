@@ -39,7 +39,7 @@ struct ComputedValues: Sendable {
         func holds(
             _ value: Scalar, _ evaluation: borrowing Evaluation, in state: UnsafePointer<JSONObject>
         ) -> Bool {
-            guard let place = state.pointee.place(of: name, hint: path.hint) else { return false }
+            guard let place = state.place(of: name, hint: path.hint) else { return false }
             return evaluation.isSame(value, as: place)
         }
     }
@@ -110,12 +110,11 @@ struct ComputedValues: Sendable {
         var written = written
         var available = context.budget
         defer { context.budget = available }
-        var evaluation = Evaluation(budget: .ofComputed)
         for index in entries.indices {
             // The type holds its computed values, so none is counted as taken up.
             let isLeft = Unmanaged.passUnretained(entries[index])._withUnsafeGuaranteedRef { entry in
                 entry.reads & written == 0
-                    || Self.refresh(entry, of: &draft, &written, &evaluation, &available)
+                    || Self.refresh(entry, of: &draft, &written, &context.evaluation.pointee, &available)
             }
             if !isLeft { throw CommitBudgetFailure(name: entries[index].name) }
         }
@@ -128,18 +127,16 @@ struct ComputedValues: Sendable {
         _ available: inout Budget
     ) -> Bool {
         let allowance = Budget.smaller(.ofComputed, available)
-        evaluation.operations = allowance.operations
-        evaluation.bytes = allowance.bytes
+        evaluation.begin(allowance, on: draft.place)
         var value = Scalar.null
         let isEvaluated = evaluate(entry, on: draft.place, &evaluation, into: &value)
         available = evaluation.rest(of: available, after: allowance)
         if !isEvaluated, evaluation.overdrewLess(than: .ofComputed, allowance) { return false }
         if entry.holds(value, evaluation, in: draft.place) { return true }
-        do throws(WriteFailure) {
-            try draft.set(entry.path, to: evaluation.take(value))
-        } catch {
-            preconditionFailure("A member of a state can always be set.")
+        let isSet = withUnsafePointer(to: evaluation.take(value)) {
+            draft.carryOut(.set, entry.path.parts, $0)
         }
+        precondition(isSet, "A member of a state can always be set.")
         written |= entry.bit
         return true
     }

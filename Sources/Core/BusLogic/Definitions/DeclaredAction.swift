@@ -23,7 +23,8 @@ final class DeclaredAction: Sendable {
     let requirements: [Requirement]
     /// The conditions of `requirements`.
     let conditions: Operands
-    let condition: ExpressionNode?
+    /// `when`, if there is one.
+    let condition: Operands
     let steps: [WriteStep]
     /// The values of `steps`.
     let values: Operands
@@ -45,7 +46,7 @@ final class DeclaredAction: Sendable {
         payloadMembers = payload.members
         self.requirements = requirements
         conditions = Operands(requirements.map(\.condition))
-        self.condition = condition
+        self.condition = Operands(condition.map { [$0] } ?? [])
         self.steps = steps
         values = Operands(steps.map(\.value))
         self.timers = timers

@@ -2,11 +2,15 @@ import BusJSON
 import BusState
 
 /// One write of an action. A class, so that going through an action's writes copies nothing.
-final class WriteStep: Sendable {
+///
+/// `@unchecked Sendable`: the parts of a path never change, and the step holds the path.
+final class WriteStep: @unchecked Sendable {
     let kind: WriteKind
     let path: WritePath
     /// The path, where it is known when the definition is loaded.
     let fixed: StatePath?
+    /// The path, where that is so and nothing is to be checked after the write.
+    let direct: UnsafePointer<StatePath.Parts>?
     /// The expression; null for kinds that take none.
     let value: ExpressionNode
     /// What a change at the path means to the computed values; nil where the payload names the first segment.
@@ -19,7 +23,9 @@ final class WriteStep: Sendable {
     ) {
         self.kind = kind
         self.path = path
-        if case .fixed(let known) = path { fixed = known } else { fixed = nil }
+        let fixed: StatePath? = if case .fixed(let known) = path { known } else { nil }
+        self.fixed = fixed
+        direct = bits != nil && check == nil ? fixed?.parts : nil
         self.value = value ?? LiteralNode(.null)
         self.bits = bits
         self.check = check
