@@ -69,25 +69,22 @@ extension Draft {
     private mutating func descend(
         _ kind: WriteKind, _ value: JSON, _ depth: Int, _ place: inout JSON, at path: Path
     ) throws(WriteFailure) {
-        switch place {
-        case .object:
+        if place.isObject {
             var object = place.takeObject()
             defer { place = .object(object) }
-            try descend(kind, value, depth, &object, at: path)
-        case .array:
-            guard let index = arrayIndex(path.pointee.segments[depth]) else {
-                throw failure(.badIndex, path, depth)
-            }
-            var elements = place.takeArray()
-            defer { place = .array(elements) }
-            if depth == path.pointee.segments.count - 1 {
-                return try write(kind, value, toElement: index, of: &elements, at: path)
-            }
-            guard index < elements.count else { throw failure(.missing, path, depth) }
-            try descend(kind, value, depth + 1, &elements[index], at: path)
-        default:
-            throw failure(.notContainer, path, depth)
+            return try descend(kind, value, depth, &object, at: path)
         }
+        guard place.isArray else { throw failure(.notContainer, path, depth) }
+        guard let index = arrayIndex(path.pointee.segments[depth]) else {
+            throw failure(.badIndex, path, depth)
+        }
+        var elements = place.takeArray()
+        defer { place = .array(elements) }
+        if depth == path.pointee.segments.count - 1 {
+            return try write(kind, value, toElement: index, of: &elements, at: path)
+        }
+        guard index < elements.count else { throw failure(.missing, path, depth) }
+        try descend(kind, value, depth + 1, &elements[index], at: path)
     }
 
     /// Writes to a member of the object the path ends in.
@@ -189,7 +186,7 @@ extension Draft {
     }
 
     private mutating func append(_ value: JSON, to place: inout JSON, at path: Path) throws(WriteFailure) {
-        guard case .array = place else { throw failure(.notArray, path) }
+        guard place.isArray else { throw failure(.notArray, path) }
         var elements = place.takeArray()
         size += value.encodedSize + (elements.isEmpty ? 0 : 1)
         note(path, .elements(elements.count))

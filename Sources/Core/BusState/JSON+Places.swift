@@ -41,6 +41,12 @@ extension JSON {
         return elements.withUnsafeBufferPointer { $0.baseAddress! + index }
     }
 
+    /// Questions that hold nothing while they are answered, as a pattern would until its end.
+    @inline(__always)
+    var isObject: Bool { if case .object = self { true } else { false } }
+    @inline(__always)
+    var isArray: Bool { if case .array = self { true } else { false } }
+
     /// Moves an object out of its place, where null stands until it is put back: so that nothing else holds it, and it
     /// changes without being copied. Inlined, the old value would be released only after the change.
     @inline(never)

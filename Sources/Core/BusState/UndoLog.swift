@@ -111,17 +111,15 @@ package final class UndoLog {
             }
             return
         }
-        switch value {
-        case .object:
+        if value.isObject {
             var object = value.takeObject()
             restore(before, at: path, in: &object)
             value = .object(object)
-        case .array:
+        } else {
+            precondition(value.isArray, "The undoLog leads through a value that is neither object nor array.")
             var elements = value.takeArray()
             restore(before, segment: first, rest: path.dropFirst(), in: &elements)
             value = .array(elements)
-        default:
-            preconditionFailure("The undoLog leads through a value that is neither object nor array.")
         }
     }
 
@@ -135,9 +133,7 @@ package final class UndoLog {
     }
 
     private static func truncate(_ value: inout JSON, to count: Int) {
-        guard case .array = value else {
-            preconditionFailure("The undoLog shortens a value that is not an array.")
-        }
+        precondition(value.isArray, "The undoLog shortens a value that is not an array.")
         var elements = value.takeArray()
         elements.removeLast(elements.count - count)
         value = .array(elements)
