@@ -5,7 +5,7 @@ import BusJSON
 /// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself; the driver
 /// rolls back the ones before it through the undo log. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
-    let state: UnsafeMutablePointer<JSONObject>
+    package let state: UnsafeMutablePointer<JSONObject>
     /// The caller that opened the draft holds it, so that no reference is counted for each store.
     let undoLog: Unmanaged<UndoLog>
 
@@ -31,6 +31,7 @@ package struct Draft: ~Copyable {
     package var current: JSONObject { state.pointee }
 
     /// The current state in its place: valid until the next write.
+    @inlinable @inline(__always)
     package var place: UnsafePointer<JSONObject> { UnsafePointer(state) }
 
     /// How many records the undo log has.

@@ -9,6 +9,7 @@ struct ComputedValues: Sendable {
     private final class Entry: Sendable {
         let name: String
         let path: StatePath
+        let hint: Int
         let expression: ExpressionNode
         /// Which of the watched members it reads.
         let reads: UInt64
@@ -18,6 +19,7 @@ struct ComputedValues: Sendable {
         init(_ name: String, hint: Int, _ expression: ExpressionNode, reads: UInt64, bit: UInt64) {
             self.name = name
             path = StatePath([name], hint: hint, isOfType: true)
+            self.hint = hint
             self.expression = expression
             self.reads = reads
             self.bit = bit
@@ -39,7 +41,7 @@ struct ComputedValues: Sendable {
         func holds(
             _ value: Scalar, _ evaluation: borrowing Evaluation, in state: UnsafePointer<JSONObject>
         ) -> Bool {
-            guard let place = state.place(of: name, hint: path.hint) else { return false }
+            guard let place = state.place(of: name, hint: hint) else { return false }
             return evaluation.isSame(value, as: place)
         }
     }

@@ -33,7 +33,12 @@ extension DeclaredType {
         var written: UInt64 = 0
         var isBroken = false
         for index in action.steps.indices {
-            if carryOut(action.steps[index], context.values[index], to: &draft, &written) { continue }
+            if let direct = action.direct[index],
+                carryOut(direct, context.values.elements.baseAddress! + index, to: &draft)
+            {
+                written |= direct.bits
+                continue
+            }
             let step = action.steps[index]
             let count = draft.noted
             let path = try write(step, context.values[index], payload, to: &draft, of: action, in: context)
@@ -131,24 +136,15 @@ extension DeclaredType {
         return true
     }
 
-    /// Carries out one write to a place that the definition names and that nothing is held against. False, with nothing
-    /// done, for any other, and where it fails.
+    /// Carries out one write. False, with nothing done, where it fails and where it may change nothing or nest the state
+    /// too deeply.
     @inline(__always)
     private func carryOut(
-        _ step: WriteStep, _ value: JSON, to draft: inout Draft, _ written: inout UInt64
+        _ write: DirectWrite, _ value: UnsafePointer<JSON>, to draft: inout Draft
     ) -> Bool {
-        Unmanaged.passUnretained(step)._withUnsafeGuaranteedRef { step in
-            guard let direct = step.direct, let bits = step.bits else { return false }
-            switch value {
-            case .array, .object: return false
-            default: break
-            }
-            let count = draft.noted
-            guard withUnsafePointer(to: value, { draft.carryOut(step.kind, direct, $0) }) else {
-                return false
-            }
-            if draft.noted > count { written |= bits }
-            return true
+        switch value.pointee {
+        case .array, .object: false
+        default: write.kind != .remove && draft.carryOut(write.kind, write.path, value)
         }
     }
 

@@ -2,15 +2,11 @@ import BusJSON
 import BusState
 
 /// One write of an action. A class, so that going through an action's writes copies nothing.
-///
-/// `@unchecked Sendable`: the parts of a path never change, and the step holds the path.
-final class WriteStep: @unchecked Sendable {
+final class WriteStep: Sendable {
     let kind: WriteKind
     let path: WritePath
     /// The path, where it is known when the definition is loaded.
     let fixed: StatePath?
-    /// The path, where that is so and nothing is to be checked after the write.
-    let direct: UnsafePointer<StatePath.Parts>?
     /// The expression; null for kinds that take none.
     let value: ExpressionNode
     /// What a change at the path means to the computed values; nil where the payload names the first segment.
@@ -23,9 +19,7 @@ final class WriteStep: @unchecked Sendable {
     ) {
         self.kind = kind
         self.path = path
-        let fixed: StatePath? = if case .fixed(let known) = path { known } else { nil }
-        self.fixed = fixed
-        direct = bits != nil && check == nil ? fixed?.parts : nil
+        if case .fixed(let known) = path { fixed = known } else { fixed = nil }
         self.value = value ?? LiteralNode(.null)
         self.bits = bits
         self.check = check
@@ -39,5 +33,22 @@ final class WriteStep: @unchecked Sendable {
             value.nests(atMost: Evaluation.deepestValue - path.segments.count - (kind == .append ? 1 : 0))
         default: true
         }
+    }
+}
+
+/// A write to a place that the definition names, which nothing is held against: it is carried out without a look at its
+/// step, which holds the path.
+struct DirectWrite: @unchecked Sendable {
+    let kind: WriteKind
+    let path: UnsafePointer<StatePath.Parts>
+    /// What a change at the path means to the computed values.
+    let bits: UInt64
+
+    /// Nil for any other write.
+    init?(_ step: WriteStep) {
+        guard step.check == nil, let bits = step.bits, let path = step.fixed else { return nil }
+        kind = step.kind
+        self.path = path.parts
+        self.bits = bits
     }
 }
