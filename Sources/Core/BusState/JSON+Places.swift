@@ -33,6 +33,22 @@ extension UnsafePointer<JSONObject> {
     }
 }
 
+extension UnsafePointer<JSON> {
+    /// The place of a member's value; nil when it is absent and for anything that is no object. Where the key stands
+    /// first, nothing is called.
+    @inline(__always)
+    func place(of key: String) -> UnsafePointer<JSON>? {
+        if case .object(let object) = pointee, object.has(key, at: 0) { return object.place(at: 0) }
+        return search(for: key)
+    }
+
+    @inline(never)
+    private func search(for key: String) -> UnsafePointer<JSON>? {
+        guard case .object(let object) = pointee else { return nil }
+        return object.place(of: key)
+    }
+}
+
 extension JSON {
     /// The place of an array's element; nil outside it and for anything that is no array.
     @inlinable @inline(__always)

@@ -47,6 +47,23 @@ import Testing
         #expect(taken < Cost.perDispatch)
     }
 
+    /// A type with a condition, a requirement, a write to a nested member, and computed values of which one is a
+    /// fraction: the lines of a turn differ, and go to stores in turn.
+    @Test func dispatchWithRulesTakesNoMemory() throws {
+        var setting = MemoryLoad.Setting()
+        setting.request = .kind(.rules)
+        setting.stores = 1000
+        setting.subscribers = 1
+        let load = try MemoryLoad(setting)
+        let rounds = (0..<Self.turns).map { load.requests(Self.requestsPerTurn, round: $0) }
+        // Each store takes what its state needs when it is written to first.
+        for _ in 0..<2 { for requests in rounds { load.turn(requests) } }
+        let before = malloc_count()
+        for requests in rounds { load.turn(requests) }
+        let taken = Double(malloc_count() - before) / Double(Self.turns * Self.requestsPerTurn)
+        #expect(taken < Cost.perDispatch)
+    }
+
     /// What 100 subscribers take belongs to the turn, not to each of its 64 commits.
     @Test func subscribersTakeMemoryPerTurnOnly() throws {
         var setting = MemoryLoad.Setting()

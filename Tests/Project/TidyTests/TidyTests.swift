@@ -255,8 +255,9 @@ import Testing
             "ByteWriter", "ElementList", "JSONReader", "JSONReader+Numbers", "MemberList",
         ],
         "BusLogic": [
-            "CommitContext", "DeclaredType", "DeclaredType+Commit", "Evaluation", "ExpressionNode",
-            "PrecomputedWrites", "ReadNodes",
+            "CommitContext", "ComputedValues", "DeclaredType", "DeclaredType+Commit", "Evaluation",
+            "ExpressionNode", "Migrations", "Operands", "PrecomputedWrites", "ReadNodes", "Scalar",
+            "WriteStep",
         ],
         "BusMachine": [
             "DispatchPlan", "EntryReader", "SlotIndex", "StateMachine", "StateMachine+Apply",
@@ -267,7 +268,7 @@ import Testing
             "RequestReader", "RequestTemplate",
         ],
         "BusState": [
-            "DeltaBuilder+Members", "DeltaEntry", "Draft", "Draft+Writing", "MemberChanges",
+            "DeltaBuilder+Members", "DeltaEntry", "Draft", "Draft+Writing", "JSON+Places", "MemberChanges",
             "PrecomputedWrite", "Stack", "StatePath", "UndoLog",
         ],
     ]

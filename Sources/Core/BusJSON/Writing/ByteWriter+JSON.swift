@@ -41,10 +41,7 @@ extension ByteWriter {
     /// Writes an object of one member, an integer: what most changes are.
     public func append(onlyMember key: String, _ number: Int) {
         guard let small = SmallText(key), small.isPlain else {
-            append(UInt8(ascii: "{"))
-            append(quoted: key)
-            append(UInt8(ascii: ":"))
-            append(decimal: number)
+            append(UInt8(ascii: "{"), member: key, number)
             return append(UInt8(ascii: "}"))
         }
         write(atMost: SmallText.longest + 25) { pen in
@@ -67,6 +64,20 @@ extension ByteWriter {
             pen.append(mark)
             pen.append(quoted: small)
             pen.append(UInt8(ascii: ":"))
+        }
+    }
+
+    /// Writes a member that is an integer, in the same way.
+    public func append(_ mark: UInt8, member key: String, _ number: Int) {
+        guard let small = SmallText(key), small.isPlain else {
+            append(mark, member: key)
+            return append(decimal: number)
+        }
+        write(atMost: SmallText.longest + 24) { pen in
+            pen.append(mark)
+            pen.append(quoted: small)
+            pen.append(UInt8(ascii: ":"))
+            pen.append(decimal: number)
         }
     }
 
