@@ -9,35 +9,44 @@ extension Draft {
     /// replaces another, with no path to follow and, for numbers, nothing to hold. False, with nothing done, for any
     /// other write and for one that fails.
     @inline(__always)
-    mutating func writeInPlace(_ write: UnsafePointer<PrecomputedWrite>) -> Bool {
-        let path = write.pointee.path
+    mutating func writeInPlace(_ kind: WriteKind, _ path: Path, _ value: UnsafePointer<JSON>) -> Bool {
         let hint = path.pointee.hint
         guard path.pointee.segments.count == 1, state.pointee.has(path.pointee.segments[0], at: hint) else {
             return false
         }
         let state = state
         return state.pointee.update(at: hint) { place in
-            switch write.pointee.kind {
+            switch kind {
             case .increment:
-                guard case .int(let number) = place, case .int(let step) = write.pointee.value else {
+                guard case .int(let number) = place, case .int(let step) = value.pointee else {
                     return false
                 }
                 let (sum, overflow) = number.addingReportingOverflow(step)
                 if overflow { return false }
-                count(old: JSON.encodedSize(of: number), new: JSON.encodedSize(of: sum))
-                note(path, .value(.int(number)))
-                // A number needs no release.
-                withUnsafeMutablePointer(to: &place) { $0.initialize(to: .int(sum)) }
+                replace(&place, number, with: sum, at: path)
             case .toggle:
                 guard case .bool(let flag) = place else { return false }
                 count(old: JSON.bool(flag).encodedSize, new: JSON.bool(!flag).encodedSize)
                 note(path, .value(.bool(flag)))
                 withUnsafeMutablePointer(to: &place) { $0.initialize(to: .bool(!flag)) }
-            case .set: replace(&place, with: write.pointee.value, at: path)
+            case .set:
+                if case .int(let number) = place, case .int(let new) = value.pointee {
+                    replace(&place, number, with: new, at: path)
+                } else {
+                    replace(&place, with: value.pointee, at: path)
+                }
             default: return false
             }
             return true
         }
+    }
+
+    /// Replaces an integer by another one, neither of which needs to be held or released.
+    @inline(__always)
+    private mutating func replace(_ place: inout JSON, _ number: Int, with new: Int, at path: Path) {
+        count(old: JSON.encodedSize(of: number), new: JSON.encodedSize(of: new))
+        note(path, .value(.int(number)))
+        withUnsafeMutablePointer(to: &place) { $0.initialize(to: .int(new)) }
     }
 
     /// Follows the path from segment `depth` on through an object.
@@ -60,25 +69,22 @@ extension Draft {
     private mutating func descend(
         _ kind: WriteKind, _ value: JSON, _ depth: Int, _ place: inout JSON, at path: Path
     ) throws(WriteFailure) {
-        switch place {
-        case .object(var object):
-            place = .null
+        if place.isObject {
+            var object = place.takeObject()
             defer { place = .object(object) }
-            try descend(kind, value, depth, &object, at: path)
-        case .array(var elements):
-            place = .null
-            defer { place = .array(elements) }
-            guard let index = arrayIndex(path.pointee.segments[depth]) else {
-                throw failure(.badIndex, path, depth)
-            }
-            if depth == path.pointee.segments.count - 1 {
-                return try write(kind, value, toElement: index, of: &elements, at: path)
-            }
-            guard index < elements.count else { throw failure(.missing, path, depth) }
-            try descend(kind, value, depth + 1, &elements[index], at: path)
-        default:
-            throw failure(.notContainer, path, depth)
+            return try descend(kind, value, depth, &object, at: path)
         }
+        guard place.isArray else { throw failure(.notContainer, path, depth) }
+        guard let index = arrayIndex(path.pointee.segments[depth]) else {
+            throw failure(.badIndex, path, depth)
+        }
+        var elements = place.takeArray()
+        defer { place = .array(elements) }
+        if depth == path.pointee.segments.count - 1 {
+            return try write(kind, value, toElement: index, of: &elements, at: path)
+        }
+        guard index < elements.count else { throw failure(.missing, path, depth) }
+        try descend(kind, value, depth + 1, &elements[index], at: path)
     }
 
     /// Writes to a member of the object the path ends in.
@@ -180,8 +186,8 @@ extension Draft {
     }
 
     private mutating func append(_ value: JSON, to place: inout JSON, at path: Path) throws(WriteFailure) {
-        guard case .array(var elements) = place else { throw failure(.notArray, path) }
-        place = .null
+        guard place.isArray else { throw failure(.notArray, path) }
+        var elements = place.takeArray()
         size += value.encodedSize + (elements.isEmpty ? 0 : 1)
         note(path, .elements(elements.count))
         elements.append(value)

@@ -5,7 +5,7 @@ import BusJSON
 /// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself; the driver
 /// rolls back the ones before it through the undo log. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
-    let state: UnsafeMutablePointer<JSONObject>
+    package let state: UnsafeMutablePointer<JSONObject>
     /// The caller that opened the draft holds it, so that no reference is counted for each store.
     let undoLog: Unmanaged<UndoLog>
 
@@ -31,6 +31,7 @@ package struct Draft: ~Copyable {
     package var current: JSONObject { state.pointee }
 
     /// The current state in its place: valid until the next write.
+    @inlinable @inline(__always)
     package var place: UnsafePointer<JSONObject> { UnsafePointer(state) }
 
     /// How many records the undo log has.
@@ -83,7 +84,8 @@ package struct Draft: ~Copyable {
         let before = size
         for index in writes.indices {
             let write = writes.baseAddress! + index
-            if writeInPlace(write) { continue }
+            let value = write.pointer(to: \.value)!
+            if writeInPlace(write.pointee.kind, write.pointee.path, value) { continue }
             do throws(WriteFailure) {
                 try self.write(write.pointee.kind, write.pointee.path, write.pointee.value)
             } catch {
@@ -92,6 +94,21 @@ package struct Draft: ~Copyable {
             }
         }
         return true
+    }
+
+    /// Applies one write to a path of a type. False, with nothing changed, for a merge, which is many writes, and where it
+    /// fails: `write` says why.
+    package mutating func carryOut(
+        _ kind: WriteKind, _ path: UnsafePointer<StatePath.Parts>, _ value: UnsafePointer<JSON>
+    ) -> Bool {
+        if writeInPlace(kind, path, value) { return true }
+        if kind == .merge || !path.pointee.isOfType { return false }
+        do throws(WriteFailure) {
+            try write(kind, path, value.pointee)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Rolls back what was written since the undo log had `mark` records and the state was `size` bytes long.

@@ -54,8 +54,8 @@ package final class MemberChanges {
         _ record: UnsafePointer<UndoLog.Record>, to place: inout UnsafePointer<JSON>?
     ) -> Bool {
         for depth in 1..<record.pointee.path.count {
-            guard let here = place, case .object(let object) = here.pointee else { return false }
-            place = object.place(of: record.pointee.path[depth])
+            guard let here = place, here.pointee.isObject else { return false }
+            place = here.place(of: record.pointee.path[depth])
         }
         return true
     }
@@ -140,8 +140,14 @@ package final class MemberChanges {
         while place < range.upperBound {
             let record = changes[place].record
             let mark = place == range.lowerBound ? UInt8(ascii: "{") : UInt8(ascii: ",")
-            writer.append(mark, member: record.pointee.path[depth])
             var next = place + 1
+            if record.pointee.path.count == depth + 1, case .int(let number)? = changes[place].after?.pointee
+            {
+                writer.append(mark, member: record.pointee.path[depth], number)
+                place = next
+                continue
+            }
+            writer.append(mark, member: record.pointee.path[depth])
             if record.pointee.path.count == depth + 1 {
                 guard Self.appendValue(changes[place], to: writer) else { return false }
             } else {
@@ -162,7 +168,6 @@ package final class MemberChanges {
     @inline(__always)
     private static func appendValue(_ change: Change, to writer: ByteWriter) -> Bool {
         switch change.after?.pointee {
-        case .int(let number)?: writer.append(decimal: number)
         case .double(let number)?: writer.append(double: number)
         case .bool(let flag)?: if flag { writer.append("true") } else { writer.append("false") }
         case let after:

@@ -111,17 +111,15 @@ package final class UndoLog {
             }
             return
         }
-        switch value {
-        case .object(var object):
-            value = .null
+        if value.isObject {
+            var object = value.takeObject()
             restore(before, at: path, in: &object)
             value = .object(object)
-        case .array(var elements):
-            value = .null
+        } else {
+            precondition(value.isArray, "The undoLog leads through a value that is neither object nor array.")
+            var elements = value.takeArray()
             restore(before, segment: first, rest: path.dropFirst(), in: &elements)
             value = .array(elements)
-        default:
-            preconditionFailure("The undoLog leads through a value that is neither object nor array.")
         }
     }
 
@@ -135,10 +133,8 @@ package final class UndoLog {
     }
 
     private static func truncate(_ value: inout JSON, to count: Int) {
-        guard case .array(var elements) = value else {
-            preconditionFailure("The undoLog shortens a value that is not an array.")
-        }
-        value = .null
+        precondition(value.isArray, "The undoLog shortens a value that is not an array.")
+        var elements = value.takeArray()
         elements.removeLast(elements.count - count)
         value = .array(elements)
     }

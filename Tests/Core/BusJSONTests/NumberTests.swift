@@ -64,6 +64,25 @@ struct NumberTests {
         #expect(readExactly(text).reason != nil)
     }
 
+    /// Decimals of few digits are written without the general search, and must look as it would have them: with an
+    /// exponent where they are tiny, and in no more digits than it takes.
+    @Test(arguments: 0..<8 as Range<UInt64>)
+    func decimalsAreWrittenAsTheGeneralSearchDoes(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<25_000 {
+            let digits = Int.random(in: 1...17, using: &generator)
+            let whole = UInt64.random(in: 0..<100_000_000_000_000_000, using: &generator)
+            let number = whole % UInt64("1" + String(repeating: "0", count: digits))!
+            let exponent = Int.random(in: -32...8, using: &generator)
+            var value = try #require(Double("\(number)e\(exponent)"))
+            if generator.oneIn(4) { value = generator.oneIn(2) ? value.nextUp : value.nextDown }
+            if generator.oneIn(3) { value = -value }
+            let json = JSON.double(value)
+            try #require(json.encoded == value.description)
+            try #require(json.encodedSize == value.description.utf8.count)
+        }
+    }
+
     @Test func integersRoundTrip() {
         var generator = SeededGenerator(seed: 1)
         let writer = ByteWriter()

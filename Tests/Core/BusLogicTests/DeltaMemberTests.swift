@@ -50,4 +50,64 @@ struct DeltaMemberTests {
             #expect(one.appendedFrom == all.appendedFrom)
         }
     }
+
+    private static let paths = [
+        ["a"], ["b"], ["c"], ["c", "0"], ["d"], ["d", "x"], ["d", "w"], ["d", "y", "z"], ["d", "y"],
+        ["e", "only"], ["a longer key that is kept elsewhere", "and \"another\" such"], ["new"], ["list"],
+    ]
+
+    /// Writes to places that objects lead to, none of which lies in another, are told from the undo log in place: in the
+    /// same bytes as the entries tell them.
+    @Test(arguments: 0..<400 as Range<UInt64>)
+    func changesInPlaceAreWhatEntriesAre(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let undoLog = UndoLog()
+        var state: JSONObject = [
+            "a": 1, "b": "text", "c": [1], "d": ["w": 1.5, "x": 1, "y": ["z": 2]], "e": ["only": 1],
+            "a longer key that is kept elsewhere": ["and \"another\" such": true], "list": [1, 2],
+        ]
+        var written: [[String]] = []
+        for _ in 0..<Int.random(in: 1...5, using: &generator) {
+            let path = try #require(Self.paths.randomElement(using: &generator))
+            try withUnsafeMutablePointer(to: &state) { pointer in
+                var draft = Draft(pointer, size: pointer.pointee.encodedSize, undoLog: undoLog)
+                // What stood there may be gone by now.
+                guard path.count == 1 || pointer.pointee.value(at: path.dropLast()) != nil else { return }
+                let before = pointer.pointee.value(at: path)
+                do throws(WriteFailure) {
+                    if before != nil, generator.oneIn(5) {
+                        try draft.unset(StatePath(path))
+                    } else if case .array? = before, generator.oneIn(2) {
+                        try draft.append(StatePath(path), 3)
+                    } else {
+                        let value = generator.oneIn(3) ? before : nil
+                        try draft.set(StatePath(path), to: value ?? randomJSON(using: &generator, depth: 2))
+                    }
+                    written.append(path)
+                } catch {
+                    #expect(
+                        error.reason == .notContainer || error.reason == .badIndex || error.reason == .missing
+                    )
+                }
+            }
+        }
+        guard !written.isEmpty else { return }
+        let isApart = written.indices.allSatisfy { one in
+            written[..<one].allSatisfy { !$0.starts(with: written[one]) && !written[one].starts(with: $0) }
+        }
+        let isTold = isApart && !written.contains(["c", "0"])
+        let entries = Stack<DeltaEntry>()
+        DeltaBuilder.append([0..<undoLog.count], of: undoLog, state: state, to: entries)
+        let (fromEntries, inPlace) = (ByteWriter(), ByteWriter())
+        withUnsafePointer(to: state) { pointer in
+            let changes = MemberChanges()
+            #expect(changes.gather(undoLog.records.elements, in: pointer) == isTold)
+            guard isTold else { return }
+            #expect(changes.isEmpty == entries.isEmpty)
+            if entries.isEmpty { return }
+            let isWritten = ChangeEncoder.appendMerge(entries.elements[...], of: state, to: fromEntries)
+            #expect(changes.appendMerge(to: inPlace) == isWritten)
+            #expect(inPlace.text == fromEntries.text)
+        }
+    }
 }

@@ -258,8 +258,9 @@ import Testing
             "ByteWriter", "ElementList", "JSONReader", "JSONReader+Numbers", "MemberList", "PlainScanner",
         ],
         "BusLogic": [
-            "CommitContext", "DeclaredType", "DeclaredType+Commit", "Evaluation", "ExpressionNode",
-            "PrecomputedWrites", "ReadNodes",
+            "CommitContext", "ComputedValues", "DeclaredType", "DeclaredType+Commit", "Evaluation",
+            "ExpressionNode", "Migrations", "Operands", "PrecomputedWrites", "ReadNodes", "Scalar",
+            "WriteStep",
         ],
         "BusMachine": [
             "DeduplicationTable", "DispatchPlan", "EntryReader", "SlotIndex", "StateMachine",
@@ -271,7 +272,7 @@ import Testing
             "RequestBatch", "RequestReader", "RequestReader+Template", "RequestTemplate", "WordTable",
         ],
         "BusState": [
-            "DeltaBuilder+Members", "DeltaEntry", "Draft", "Draft+Writing", "MemberChanges",
+            "DeltaBuilder+Members", "DeltaEntry", "Draft", "Draft+Writing", "JSON+Places", "MemberChanges",
             "PrecomputedWrite", "Stack", "StatePath", "UndoLog",
         ],
     ]

@@ -41,10 +41,7 @@ extension ByteWriter {
     /// Writes an object of one member, an integer: what most changes are.
     public func append(onlyMember key: String, _ number: Int) {
         guard let small = SmallText(key), small.isPlain else {
-            append(UInt8(ascii: "{"))
-            append(quoted: key)
-            append(UInt8(ascii: ":"))
-            append(decimal: number)
+            append(UInt8(ascii: "{"), member: key, number)
             return append(UInt8(ascii: "}"))
         }
         write(atMost: SmallText.longest + 25) { pen in
@@ -70,16 +67,25 @@ extension ByteWriter {
         }
     }
 
+    /// Writes a member that is an integer, in the same way.
+    public func append(_ mark: UInt8, member key: String, _ number: Int) {
+        guard let small = SmallText(key), small.isPlain else {
+            append(mark, member: key)
+            return append(decimal: number)
+        }
+        write(atMost: SmallText.longest + 24) { pen in
+            pen.append(mark)
+            pen.append(quoted: small)
+            pen.append(UInt8(ascii: ":"))
+            pen.append(decimal: number)
+        }
+    }
+
     /// Writes a finite double; Swift's description is the shortest text that reads back as the same double.
     public func append(double value: Double) {
         precondition(value.isFinite, "JSON has no infinity and no NaN; arithmetic must refuse them before.")
         guard let short = ShortDecimal(value) else { return append(raw: value.description) }
-        if short.isNegative { append(UInt8(ascii: "-")) }
-        let (whole, fraction) = short.parts
-        append(decimal: whole)
-        append(UInt8(ascii: "."))
-        for _ in DecimalDigits.count(of: fraction.magnitude)..<short.decimals { append(UInt8(ascii: "0")) }
-        append(decimal: fraction)
+        write(atMost: ShortDecimal.longest) { short.write(with: &$0) }
     }
 
     /// Writes a string in quotes, escaping only what JSON demands.

@@ -1,4 +1,4 @@
-/// A double that a decimal of at most 15 digits stands for, as nearly all doubles in states do: 21.5, 0.25, 7.0.
+/// A double that a decimal of at most 15 digits stands for, as nearly all doubles in states do: 21.5, 0.25, 7.0, 4.5e-9.
 ///
 /// No two decimals of 15 digits are the same double, so one that rounds to the double is its shortest text,
 /// and the general search for that is not needed.
@@ -7,40 +7,102 @@ struct ShortDecimal {
     let digits: Int
     let decimals: Int
     let isNegative: Bool
+    /// Whether it is written with an exponent, as numbers below 0.0001 are.
+    let isTiny: Bool
 
     init?(_ value: Double) {
         let magnitude = value.magnitude
         isNegative = value.sign == .minus
+        isTiny = magnitude < 1e-4 && magnitude > 0
         if magnitude < 1e14, Double(Int(magnitude)) == magnitude {
             digits = Int(magnitude) &* 10
             decimals = 1
             return
         }
-        // Smaller numbers are written with an exponent.
-        guard magnitude >= 1e-3, magnitude < 1e12 else { return nil }
-        var places = magnitude < 1e9 ? 6 : 3
-        let power = magnitude < 1e9 ? 1e6 : 1e3
-        var scaled = Int(magnitude * power + 0.5)
-        // Both are whole and below 2^53, so the division rounds once: to the double that the decimal stands for.
+        guard magnitude < 1e14, magnitude >= 1e-18 else { return nil }
+        // The most decimals with which there are at most 15 digits; 10^22 is the largest power that a double holds.
+        let exponent = Int(magnitude.bitPattern >> 52) - 1023
+        let places = min(13 - (exponent &* 1233) >> 12, Self.powers.count - 1)
+        let power = Self.powers[places]
+        let scaled = Int(magnitude * power + 0.5)
+        // Both are whole and doubles hold them, so the division rounds once: to the double that the decimal stands for.
         guard scaled < 1_000_000_000_000_000, Double(scaled) / power == magnitude else { return nil }
-        while places > 1, scaled % 10 == 0 {
-            scaled /= 10
-            places -= 1
-        }
-        digits = scaled
-        decimals = places
+        (digits, decimals) = Self.withoutZeros(scaled, decimals: places)
     }
 
-    /// The digits before the point and those behind it, as integers.
-    var parts: (whole: Int, fraction: Int) {
-        var power = 10
-        for _ in 1..<decimals { power &*= 10 }
-        let (whole, fraction) = digits.quotientAndRemainder(dividingBy: power)
-        return (whole, fraction)
+    private static let powers: [Double] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+        1e18, 1e19, 1e20, 1e21, 1e22,
+    ]
+
+    /// A number of at most 15 digits with all but one of the zeros behind the point left out.
+    private static func withoutZeros(_ scaled: Int, decimals: Int) -> (digits: Int, decimals: Int) {
+        var (digits, decimals) = (scaled, decimals)
+        if decimals > 8, digits % 100_000_000 == 0 {
+            digits /= 100_000_000
+            decimals -= 8
+        }
+        if decimals > 4, digits % 10_000 == 0 {
+            digits /= 10_000
+            decimals -= 4
+        }
+        while decimals > 1, digits % 10 == 0 {
+            digits /= 10
+            decimals -= 1
+        }
+        return (digits, decimals)
     }
 
     /// How many bytes the text takes.
     var encodedSize: Int {
-        (isNegative ? 2 : 1) + DecimalDigits.count(of: parts.whole.magnitude) + decimals
+        let sign = isNegative ? 1 : 0
+        if isTiny {
+            let count = DecimalDigits.count(of: digits.magnitude)
+            return sign + (count == 1 ? 1 : count + 1) + 4
+        }
+        return sign + DecimalDigits.count(of: parts.whole.magnitude) + 1 + decimals
+    }
+
+    /// The digits before the point and those behind it, as integers.
+    private var parts: (whole: Int, fraction: Int) {
+        let (whole, fraction) = digits.quotientAndRemainder(dividingBy: Self.power(decimals))
+        return (whole, fraction)
+    }
+
+    private static func power(_ exponent: Int) -> Int {
+        var power = 1
+        for _ in 0..<exponent { power &*= 10 }
+        return power
+    }
+
+    /// How many bytes the text takes at most: 15 digits, three zeros after `0.`, a sign and an exponent.
+    static let longest = 28
+
+    /// Writes the text.
+    func write(with pen: inout BytePen) {
+        if isNegative { pen.append(UInt8(ascii: "-")) }
+        if isTiny { return writeTiny(with: &pen) }
+        let (whole, fraction) = parts
+        pen.append(decimal: whole)
+        pen.append(UInt8(ascii: "."))
+        for _ in DecimalDigits.count(of: fraction.magnitude)..<decimals { pen.append(UInt8(ascii: "0")) }
+        pen.append(decimal: fraction)
+    }
+
+    private func writeTiny(with pen: inout BytePen) {
+        let count = DecimalDigits.count(of: digits.magnitude)
+        let (first, rest) = digits.quotientAndRemainder(dividingBy: Self.power(count - 1))
+        pen.append(decimal: first)
+        if count > 1 {
+            pen.append(UInt8(ascii: "."))
+            for _ in DecimalDigits.count(of: rest.magnitude)..<(count - 1) { pen.append(UInt8(ascii: "0")) }
+            pen.append(decimal: rest)
+        }
+        // Two digits, since smaller numbers are no short decimals.
+        let exponent = decimals + 1 - count
+        pen.append(UInt8(ascii: "e"))
+        pen.append(UInt8(ascii: "-"))
+        pen.append(UInt8(truncatingIfNeeded: 48 + exponent / 10))
+        pen.append(UInt8(truncatingIfNeeded: 48 + exponent % 10))
     }
 }

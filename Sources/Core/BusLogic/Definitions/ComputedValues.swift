@@ -9,6 +9,7 @@ struct ComputedValues: Sendable {
     private final class Entry: Sendable {
         let name: String
         let path: StatePath
+        let hint: Int
         let expression: ExpressionNode
         /// Which of the watched members it reads.
         let reads: UInt64
@@ -18,6 +19,7 @@ struct ComputedValues: Sendable {
         init(_ name: String, hint: Int, _ expression: ExpressionNode, reads: UInt64, bit: UInt64) {
             self.name = name
             path = StatePath([name], hint: hint, isOfType: true)
+            self.hint = hint
             self.expression = expression
             self.reads = reads
             self.bit = bit
@@ -39,7 +41,7 @@ struct ComputedValues: Sendable {
         func holds(
             _ value: Scalar, _ evaluation: borrowing Evaluation, in state: UnsafePointer<JSONObject>
         ) -> Bool {
-            guard let place = state.pointee.place(of: name, hint: path.hint) else { return false }
+            guard let place = state.place(of: name, hint: hint) else { return false }
             return evaluation.isSame(value, as: place)
         }
     }
@@ -110,12 +112,11 @@ struct ComputedValues: Sendable {
         var written = written
         var available = context.budget
         defer { context.budget = available }
-        var evaluation = Evaluation(budget: .ofComputed)
         for index in entries.indices {
             // The type holds its computed values, so none is counted as taken up.
             let isLeft = Unmanaged.passUnretained(entries[index])._withUnsafeGuaranteedRef { entry in
                 entry.reads & written == 0
-                    || Self.refresh(entry, of: &draft, &written, &evaluation, &available)
+                    || Self.refresh(entry, of: &draft, &written, &context.evaluation.pointee, &available)
             }
             if !isLeft { throw CommitBudgetFailure(name: entries[index].name) }
         }
@@ -128,18 +129,16 @@ struct ComputedValues: Sendable {
         _ available: inout Budget
     ) -> Bool {
         let allowance = Budget.smaller(.ofComputed, available)
-        evaluation.operations = allowance.operations
-        evaluation.bytes = allowance.bytes
+        evaluation.begin(allowance, on: draft.place)
         var value = Scalar.null
         let isEvaluated = evaluate(entry, on: draft.place, &evaluation, into: &value)
         available = evaluation.rest(of: available, after: allowance)
         if !isEvaluated, evaluation.overdrewLess(than: .ofComputed, allowance) { return false }
         if entry.holds(value, evaluation, in: draft.place) { return true }
-        do throws(WriteFailure) {
-            try draft.set(entry.path, to: evaluation.take(value))
-        } catch {
-            preconditionFailure("A member of a state can always be set.")
+        let isSet = withUnsafePointer(to: evaluation.take(value)) {
+            draft.carryOut(.set, entry.path.parts, $0)
         }
+        precondition(isSet, "A member of a state can always be set.")
         written |= entry.bit
         return true
     }

@@ -23,8 +23,11 @@ final class DeclaredAction: Sendable {
     let requirements: [Requirement]
     /// The conditions of `requirements`.
     let conditions: Operands
-    let condition: ExpressionNode?
+    /// `when`, if there is one.
+    let condition: Operands
     let steps: [WriteStep]
+    /// The steps again, as far as they are so.
+    let direct: [DirectWrite?]
     /// The values of `steps`.
     let values: Operands
     let timers: [TimerRule]
@@ -45,8 +48,9 @@ final class DeclaredAction: Sendable {
         payloadMembers = payload.members
         self.requirements = requirements
         conditions = Operands(requirements.map(\.condition))
-        self.condition = condition
+        self.condition = Operands(condition.map { [$0] } ?? [])
         self.steps = steps
+        direct = steps.map { DirectWrite($0) }
         values = Operands(steps.map(\.value))
         self.timers = timers
         let operations = steps.compactMap(\.value.plainOperations)

@@ -32,20 +32,22 @@ extension DeclaredType {
         let isFollowed = action.isFollowed
         var written: UInt64 = 0
         var isBroken = false
-        var count = isFollowed ? draft.noted : 0
         for index in action.steps.indices {
-            let step = action.steps[index]
-            let path = try write(step, context.values[index], payload, to: &draft, of: action, in: context)
-            guard isFollowed else { continue }
-            let newCount = draft.noted
-            if newCount > count {
-                written |= step.bits ?? computed.bits(of: path.segments[0])
-                if let check = step.check, !isBroken {
-                    isBroken = try breaks(
-                        check, step, context.values[index], at: path, draft, of: action, in: context)
-                }
+            if let direct = action.direct[index],
+                carryOut(direct, context.values.elements.baseAddress! + index, to: &draft)
+            {
+                written |= direct.bits
+                continue
             }
-            count = newCount
+            let step = action.steps[index]
+            let count = draft.noted
+            let path = try write(step, context.values[index], payload, to: &draft, of: action, in: context)
+            guard isFollowed, draft.noted > count else { continue }
+            written |= step.bits ?? computed.bits(of: path.segments[0])
+            if let check = step.check, !isBroken {
+                isBroken = try breaks(
+                    check, step, context.values[index], at: path, draft, of: action, in: context)
+            }
         }
         guard isFollowed else { return true }
         if isBroken { try requireMended(draft, by: action, in: context) }
@@ -91,15 +93,15 @@ extension DeclaredType {
     ) throws(Rejection) -> Bool {
         let available = context.budget
         let allowance = Budget.smaller(context.storeBudget, available)
-        var evaluation = Evaluation(budget: allowance)
-        evaluation.state = state
-        evaluation.payload = payload
-        evaluation.context = context
+        let place = context.evaluation
+        place.pointee.begin(allowance, on: state)
+        place.pointee.payload = payload
+        place.pointee.context = context
 
-        if let condition = action.condition {
+        for index in action.condition.indices {
             do throws(EvaluationFailure) {
-                guard try condition.truth(&evaluation) else {
-                    context.budget = evaluation.rest(of: available, after: allowance)
+                guard try action.condition[index].truth(&place.pointee) else {
+                    context.budget = place.pointee.rest(of: available, after: allowance)
                     return false
                 }
             } catch {
@@ -109,9 +111,9 @@ extension DeclaredType {
         for index in action.requirements.indices {
             let reason: String
             do throws(EvaluationFailure) {
-                if try action.conditions[index].truth(&evaluation) { continue }
-                let otherwise = try action.requirements[index].otherwise.value(&evaluation)
-                reason = try evaluation.text(of: otherwise)
+                if try action.conditions[index].truth(&place.pointee) { continue }
+                let otherwise = try action.requirements[index].otherwise.value(&place.pointee)
+                reason = try place.pointee.text(of: otherwise)
             } catch {
                 throw rejection(of: action, in: context, "in require, \(error)")
             }
@@ -119,19 +121,31 @@ extension DeclaredType {
         }
         for index in action.steps.indices {
             do throws(EvaluationFailure) {
-                let value = try action.values[index].scalar(&evaluation)
-                context.values.append(evaluation.take(value))
+                let value = try action.values[index].scalar(&place.pointee)
+                context.values.append(place.pointee.take(value))
             } catch {
                 let step = action.steps[index]
                 let path = step.path.text
                 throw rejection(of: action, in: context, "in \(step.kind) \(path), \(error)", path: path)
             }
         }
-        if !action.timers.isEmpty, let reason = change(action.timers, &evaluation, in: context) {
+        if !action.timers.isEmpty, let reason = change(action.timers, &place.pointee, in: context) {
             throw rejection(of: action, in: context, reason)
         }
-        context.budget = evaluation.rest(of: available, after: allowance)
+        context.budget = place.pointee.rest(of: available, after: allowance)
         return true
+    }
+
+    /// Carries out one write. False, with nothing done, where it fails and where it may change nothing or nest the state
+    /// too deeply.
+    @inline(__always)
+    private func carryOut(
+        _ write: DirectWrite, _ value: UnsafePointer<JSON>, to draft: inout Draft
+    ) -> Bool {
+        switch value.pointee {
+        case .array, .object: false
+        default: write.kind != .remove && draft.carryOut(write.kind, write.path, value)
+        }
     }
 
     /// Carries out one write and gives the path it went to.

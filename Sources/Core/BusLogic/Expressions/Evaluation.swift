@@ -28,9 +28,20 @@ struct Evaluation {
     /// Whoever evaluates holds it for as long as that takes.
     unowned(unsafe) var context: CommitContext?
 
-    init(budget: Budget) {
+    init(budget: Budget = Budget(operations: 0, bytes: 0)) {
         operations = budget.operations
         bytes = budget.bytes
+    }
+
+    /// Begins anew with another budget, and with no data but the state. Scopes have been left, whatever the end was.
+    @inline(__always)
+    mutating func begin(_ budget: Budget, on state: UnsafePointer<JSONObject>) {
+        operations = budget.operations
+        bytes = budget.bytes
+        self.state = state
+        payload = nil
+        context = nil
+        held = .null
     }
 
     /// States and the values in them nest at most this deep.

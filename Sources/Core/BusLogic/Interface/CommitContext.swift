@@ -50,6 +50,9 @@ package final class CommitContext {
     /// What one action writes to one store, from when it is worked out until it is written.
     let values = Stack<JSON>()
 
+    /// What all expressions of a commit are evaluated in, one after the other, so that none has to set it up.
+    let evaluation: UnsafeMutablePointer<Evaluation>
+
     /// Answers questions about stores.
     package unowned let reader: any StoreReader
     /// Keeps the timers of stores; nil where nobody does, and actions set none.
@@ -60,9 +63,15 @@ package final class CommitContext {
         facts = .allocate(capacity: 1)
         facts.initialize(to: Facts(budget: budget))
         self.storeBudget = storeBudget
+        evaluation = .allocate(capacity: 1)
+        evaluation.initialize(to: Evaluation())
     }
 
-    deinit { facts.deallocate() }
+    deinit {
+        facts.deallocate()
+        evaluation.deinitialize(count: 1)
+        evaluation.deallocate()
+    }
 }
 
 /// How much work expressions may do: every evaluated operation counts one, every produced string or array

@@ -23,11 +23,25 @@ extension JSONObject {
     }
 
     /// The place that the keys from `start` on lead to; nil where they lead nowhere. There must be one.
-    @inline(__always)
-    func place(_ keys: [ReadKey], from start: Int = 0) -> UnsafePointer<JSON>? {
+    func place(_ keys: [ReadKey], from start: Int) -> UnsafePointer<JSON>? {
         guard let place = place(of: keys[start].name, hint: keys[start].hint) else { return nil }
         return start == keys.count - 1 ? place : place.pointee.place(keys, from: start + 1)
     }
+}
+
+extension UnsafePointer<JSONObject> {
+    /// The place that keys lead to; nil where they lead nowhere. There must be one. Mostly it is a member of the object
+    /// itself, and stands where the definition has it.
+    @inline(__always)
+    func place(_ keys: [ReadKey]) -> UnsafePointer<JSON>? {
+        if keys.count == 1, pointee.has(keys[0].name, at: keys[0].hint) {
+            return pointee.place(at: keys[0].hint)
+        }
+        return search(keys)
+    }
+
+    @inline(never)
+    private func search(_ keys: [ReadKey]) -> UnsafePointer<JSON>? { pointee.place(keys, from: 0) }
 }
 
 extension JSON {
@@ -79,11 +93,8 @@ final class StateReadNode: ReadNode, @unchecked Sendable {
 
     override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        if !keys.isEmpty {
-            if let place = evaluation.state.pointee.place(keys) { return evaluation.scalar(at: place) }
-        } else if let all = find(&evaluation) {
-            return evaluation.scalar(all)
-        }
+        if keys.isEmpty { return evaluation.scalar(.object(evaluation.state.pointee)) }
+        if let place = evaluation.state.place(keys) { return evaluation.scalar(at: place) }
         return try other(&evaluation)
     }
 }
@@ -94,23 +105,14 @@ final class PayloadReadNode: ReadNode, @unchecked Sendable {
     override var plainOperations: Int? { fallback == nil ? 1 : nil }
 
     override func plainValue(_ payload: UnsafePointer<JSONObject>) -> JSON {
-        // Mostly it is a member of the payload itself, and stands where the schema has it.
-        if keys.count == 1, payload.pointee.has(keys[0].name, at: keys[0].hint) {
-            return payload.pointee.members[keys[0].hint].value
-        }
-        return findPlain(payload.pointee)
+        if keys.isEmpty { return .object(payload.pointee) }
+        return payload.place(keys)?.pointee ?? .null
     }
-
-    @inline(never)
-    private func findPlain(_ payload: JSONObject) -> JSON { payload.find(keys) ?? .null }
 
     override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
-        if !keys.isEmpty {
-            if let place = evaluation.payload.pointee.place(keys) { return evaluation.scalar(at: place) }
-        } else if let all = find(&evaluation) {
-            return evaluation.scalar(all)
-        }
+        if keys.isEmpty { return evaluation.scalar(.object(evaluation.payload.pointee)) }
+        if let place = evaluation.payload.place(keys) { return evaluation.scalar(at: place) }
         return try other(&evaluation)
     }
 }

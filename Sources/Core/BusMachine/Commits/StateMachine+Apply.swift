@@ -162,10 +162,13 @@ extension StateMachine {
         let mark = undoLog.records.count
         context.facts.pointee.store = Int(index)
         if stores.pointer(index).pointee.timers >= 0 { renewLease(of: index) }
-        do throws(Rejection) {
-            _ = try step.pointee.type.type.commit(
-                step.pointee.action, payload: step.pointee.payload, to: &draft, in: context!)
-        } catch {
+        let result = Unmanaged.passUnretained(context)._withUnsafeGuaranteedRef { context in
+            Result { () throws(Rejection) in
+                try step.pointee.type.type.commit(
+                    step.pointee.action, payload: step.pointee.payload, to: &draft, in: context)
+            }
+        }
+        if case .failure(let error) = result {
             noteWrite(index, stores.pointer(index), mark..<undoLog.records.count)
             throw RequestError(.rejected, error.message).with("store", .string(error.store))
                 .with("action", .string(error.action)).with("path", error.path.map(JSON.string))
