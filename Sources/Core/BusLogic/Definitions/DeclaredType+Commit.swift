@@ -23,7 +23,7 @@ extension DeclaredType {
         defer { context.values.clear() }
         let isMeant = withUnsafePointer(to: payload) { payload in
             Result { () throws(Rejection) in
-                try self.findValues(of: action, payload, on: draft.place, in: context)
+                try self.findValues(of: action, payload, on: draft.state, in: context)
             }
         }
         guard try isMeant.get() else { return false }

@@ -41,7 +41,7 @@ struct Evaluation {
         self.state = state
         payload = nil
         context = nil
-        held = .null
+        if !held.isNull { held = .null }
     }
 
     /// States and the values in them nest at most this deep.
