@@ -142,9 +142,9 @@ extension DeclaredType {
     private func carryOut(
         _ write: DirectWrite, _ value: UnsafePointer<JSON>, to draft: inout Draft
     ) -> Bool {
-        switch value.pointee {
-        case .array, .object: false
-        default: write.kind != .remove && draft.carryOut(write.kind, write.path, value)
+        switch (write.kind, value.pointee) {
+        case (.remove, _), (_, .array), (_, .object): false
+        default: draft.carryOut(write.kind, write.path, value)
         }
     }
 
