@@ -32,6 +32,10 @@ extension Draft {
             case .set:
                 if case .int(let number) = place, case .int(let new) = value.pointee {
                     replace(&place, number, with: new, at: path)
+                } else if case .double(let number) = place, case .double(let new) = value.pointee {
+                    count(old: JSON.double(number).encodedSize, new: JSON.double(new).encodedSize)
+                    note(path, .value(.double(number)))
+                    withUnsafeMutablePointer(to: &place) { $0.initialize(to: .double(new)) }
                 } else {
                     replace(&place, with: value.pointee, at: path)
                 }

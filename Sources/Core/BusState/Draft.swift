@@ -5,6 +5,7 @@ import BusJSON
 /// A write costs what it touches, whatever the size of the state. A write that fails changes nothing itself; the driver
 /// rolls back the ones before it through the undo log. `size` follows the state's encoded size.
 package struct Draft: ~Copyable {
+    /// The state in its place.
     package let state: UnsafeMutablePointer<JSONObject>
     /// The caller that opened the draft holds it, so that no reference is counted for each store.
     let undoLog: Unmanaged<UndoLog>
@@ -29,10 +30,6 @@ package struct Draft: ~Copyable {
 
     /// The current state. Release it before the next write, or the write has to copy.
     package var current: JSONObject { state.pointee }
-
-    /// The current state in its place: valid until the next write.
-    @inlinable @inline(__always)
-    package var place: UnsafePointer<JSONObject> { UnsafePointer(state) }
 
     /// How many records the undo log has.
     package var noted: Int { undoLog._withUnsafeGuaranteedRef { $0.count } }

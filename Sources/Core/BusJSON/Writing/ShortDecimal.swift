@@ -56,53 +56,50 @@ struct ShortDecimal {
     /// How many bytes the text takes.
     var encodedSize: Int {
         let sign = isNegative ? 1 : 0
-        if isTiny {
-            let count = DecimalDigits.count(of: digits.magnitude)
-            return sign + (count == 1 ? 1 : count + 1) + 4
-        }
-        return sign + DecimalDigits.count(of: parts.whole.magnitude) + 1 + decimals
-    }
-
-    /// The digits before the point and those behind it, as integers.
-    private var parts: (whole: Int, fraction: Int) {
-        let (whole, fraction) = digits.quotientAndRemainder(dividingBy: Self.power(decimals))
-        return (whole, fraction)
-    }
-
-    private static func power(_ exponent: Int) -> Int {
-        var power = 1
-        for _ in 0..<exponent { power &*= 10 }
-        return power
+        let count = DecimalDigits.count(of: digits.magnitude)
+        if isTiny { return sign + (count == 1 ? 1 : count + 1) + 4 }
+        return sign + max(count - decimals, 1) + 1 + decimals
     }
 
     /// How many bytes the text takes at most: 15 digits, three zeros after `0.`, a sign and an exponent.
     static let longest = 28
 
-    /// Writes the text.
+    /// Writes the text. The digits are written at once, behind the place of the point.
     func write(with pen: inout BytePen) {
         if isNegative { pen.append(UInt8(ascii: "-")) }
         if isTiny { return writeTiny(with: &pen) }
-        let (whole, fraction) = parts
-        pen.append(decimal: whole)
-        pen.append(UInt8(ascii: "."))
-        for _ in DecimalDigits.count(of: fraction.magnitude)..<decimals { pen.append(UInt8(ascii: "0")) }
-        pen.append(decimal: fraction)
+        let count = DecimalDigits.count(of: digits.magnitude)
+        if count <= decimals {
+            pen.append(UInt8(ascii: "0"))
+            pen.append(UInt8(ascii: "."))
+            for _ in count..<decimals { pen.append(UInt8(ascii: "0")) }
+            return pen.append(decimal: digits)
+        }
+        writeDigits(pointAt: count - decimals, with: &pen)
     }
 
     private func writeTiny(with pen: inout BytePen) {
-        let count = DecimalDigits.count(of: digits.magnitude)
-        let (first, rest) = digits.quotientAndRemainder(dividingBy: Self.power(count - 1))
-        pen.append(decimal: first)
-        if count > 1 {
-            pen.append(UInt8(ascii: "."))
-            for _ in DecimalDigits.count(of: rest.magnitude)..<(count - 1) { pen.append(UInt8(ascii: "0")) }
-            pen.append(decimal: rest)
-        }
+        let count = writeDigits(pointAt: 1, with: &pen)
         // Two digits, since smaller numbers are no short decimals.
         let exponent = decimals + 1 - count
+        let tens = exponent / 10
         pen.append(UInt8(ascii: "e"))
         pen.append(UInt8(ascii: "-"))
-        pen.append(UInt8(truncatingIfNeeded: 48 + exponent / 10))
-        pen.append(UInt8(truncatingIfNeeded: 48 + exponent % 10))
+        pen.append(UInt8(truncatingIfNeeded: 48 + tens))
+        pen.append(UInt8(truncatingIfNeeded: 48 + exponent - 10 * tens))
+    }
+
+    /// Writes the digits with the point behind some of them, but not at their end; gives how many there are.
+    @inline(__always) @discardableResult
+    private func writeDigits(pointAt whole: Int, with pen: inout BytePen) -> Int {
+        let count = DecimalDigits.write(digits, at: pen.place + 1)
+        for index in 0..<whole {
+            pen.place.storeBytes(
+                of: pen.place.load(fromByteOffset: index + 1, as: UInt8.self), toByteOffset: index,
+                as: UInt8.self)
+        }
+        pen.place.storeBytes(of: UInt8(ascii: "."), toByteOffset: whole, as: UInt8.self)
+        pen.advance(count == whole ? count : count + 1)
+        return count
     }
 }

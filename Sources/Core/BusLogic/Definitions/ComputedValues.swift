@@ -129,12 +129,12 @@ struct ComputedValues: Sendable {
         _ available: inout Budget
     ) -> Bool {
         let allowance = Budget.smaller(.ofComputed, available)
-        evaluation.begin(allowance, on: draft.place)
+        evaluation.begin(allowance, on: draft.state)
         var value = Scalar.null
-        let isEvaluated = evaluate(entry, on: draft.place, &evaluation, into: &value)
+        let isEvaluated = evaluate(entry, on: draft.state, &evaluation, into: &value)
         available = evaluation.rest(of: available, after: allowance)
         if !isEvaluated, evaluation.overdrewLess(than: .ofComputed, allowance) { return false }
-        if entry.holds(value, evaluation, in: draft.place) { return true }
+        if entry.holds(value, evaluation, in: draft.state) { return true }
         let isSet = withUnsafePointer(to: evaluation.take(value)) {
             draft.carryOut(.set, entry.path.parts, $0)
         }

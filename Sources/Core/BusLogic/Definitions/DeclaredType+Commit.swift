@@ -23,7 +23,7 @@ extension DeclaredType {
         defer { context.values.clear() }
         let isMeant = withUnsafePointer(to: payload) { payload in
             Result { () throws(Rejection) in
-                try self.findValues(of: action, payload, on: draft.place, in: context)
+                try self.findValues(of: action, payload, on: draft.state, in: context)
             }
         }
         guard try isMeant.get() else { return false }
@@ -142,9 +142,9 @@ extension DeclaredType {
     private func carryOut(
         _ write: DirectWrite, _ value: UnsafePointer<JSON>, to draft: inout Draft
     ) -> Bool {
-        switch value.pointee {
-        case .array, .object: false
-        default: write.kind != .remove && draft.carryOut(write.kind, write.path, value)
+        switch (write.kind, value.pointee) {
+        case (.remove, _), (_, .array), (_, .object): false
+        default: draft.carryOut(write.kind, write.path, value)
         }
     }
 

@@ -2,9 +2,9 @@ import BusJSON
 
 /// What expressions see while they run, and what is left of their budget.
 ///
-/// It is one value on the stack of whoever evaluates, handed down by reference: evaluating allocates nothing
-/// but what the results themselves need, and no object that holds all data together is ever built unless an
-/// expression asks for just that.
+/// It is one value, on the stack of whoever evaluates or in the context of a commit, handed down by reference. State and
+/// payload are read where they stand, so evaluating allocates nothing but what the results themselves need, and no
+/// object that holds all data together is ever built unless an expression asks for just that.
 struct Evaluation {
     /// The state as it was before the action; for a computed value, the state it belongs to. Where an expression may read
     /// it, whoever evaluates keeps it in its place for as long as that takes.
@@ -41,7 +41,7 @@ struct Evaluation {
         self.state = state
         payload = nil
         context = nil
-        held = .null
+        if !held.isNull { held = .null }
     }
 
     /// States and the values in them nest at most this deep.

@@ -61,12 +61,24 @@ class PredicateNode: ExpressionNode, @unchecked Sendable {
 /// A value that does not depend on data.
 final class LiteralNode: ExpressionNode, @unchecked Sendable {
     let literal: JSON
+    /// The number that it is.
+    private let number: Scalar?
 
-    init(_ literal: JSON) { self.literal = literal }
+    init(_ literal: JSON) {
+        self.literal = literal
+        switch literal {
+        case .int(let number): self.number = .int(number)
+        case .double(let number): self.number = .double(number)
+        default: number = nil
+        }
+    }
 
     override func value(_ evaluation: inout Evaluation) -> JSON { literal }
 
-    override func scalar(_ evaluation: inout Evaluation) -> Scalar { evaluation.scalar(literal) }
+    override func scalar(_ evaluation: inout Evaluation) -> Scalar { number ?? other(&evaluation) }
+
+    @inline(never)
+    private func other(_ evaluation: inout Evaluation) -> Scalar { evaluation.scalar(literal) }
 
     override var constant: JSON? { literal }
 

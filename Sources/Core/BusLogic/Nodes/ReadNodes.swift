@@ -62,6 +62,26 @@ extension JSON {
     }
 }
 
+extension Evaluation {
+    /// Reads a number that is a member of the state or the payload itself, where the definition has it, and takes an
+    /// operation; nil, and nothing taken, for anything else. Nothing is called, so that this costs next to nothing.
+    @inline(__always)
+    mutating func number(at keys: [ReadKey], of object: UnsafePointer<JSONObject>!) -> Scalar? {
+        guard operations > 0, keys.count == 1, object.pointee.has(keys[0].name, at: keys[0].hint) else {
+            return nil
+        }
+        switch object.pointee.place(at: keys[0].hint).pointee {
+        case .int(let number):
+            operations &-= 1
+            return .int(number)
+        case .double(let number):
+            operations &-= 1
+            return .double(number)
+        default: return nil
+        }
+    }
+}
+
 /// Reads a place that is known when the definition is loaded; where nothing stands there, the fallback counts.
 class ReadNode: ScalarNode, @unchecked Sendable {
     let keys: [ReadKey]
@@ -92,6 +112,13 @@ final class StateReadNode: ReadNode, @unchecked Sendable {
     override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.state.pointee.find(keys) }
 
     override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
+        if let number = evaluation.number(at: keys, of: evaluation.state) { return number }
+        return try search(&evaluation)
+    }
+
+    /// What else may stand at the place.
+    @inline(never)
+    private func search(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
         if keys.isEmpty { return evaluation.scalar(.object(evaluation.state.pointee)) }
         if let place = evaluation.state.place(keys) { return evaluation.scalar(at: place) }
@@ -110,6 +137,13 @@ final class PayloadReadNode: ReadNode, @unchecked Sendable {
     }
 
     override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
+        if let number = evaluation.number(at: keys, of: evaluation.payload) { return number }
+        return try search(&evaluation)
+    }
+
+    /// What else may stand at the place.
+    @inline(never)
+    private func search(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
         try evaluation.spend()
         if keys.isEmpty { return evaluation.scalar(.object(evaluation.payload.pointee)) }
         if let place = evaluation.payload.place(keys) { return evaluation.scalar(at: place) }
