@@ -222,4 +222,31 @@ extension RequestReader {
     private func member(named name: Text) -> Member? {
         members.value(of: WordTable<Member>.word(name)).flatMap { $0.name.hasBytes(name) ? $0 : nil }
     }
+
+    /// Members whose names have at most seven bytes, by those.
+    static let shortMemberTable = WordTable(
+        Member.allCases.filter { $0.name.utf8.count <= 7 }.map {
+            (word: WordTable<Member>.word($0.name), value: $0)
+        })
+
+    /// All members, by the first eight bytes of their names.
+    static let memberTable = WordTable(
+        Member.allCases.map { (word: WordTable<Member>.word($0.name), value: $0) })
+
+    /// What may be asked, by the first bytes of its name.
+    static let operationTable = WordTable(
+        Operation.allCases.map {
+            (
+                word: WordTable<OperationEntry>.word($0.rawValue),
+                value: OperationEntry(
+                    operation: $0, name: SmallText(ascii: $0.rawValue), members: $0.members)
+            )
+        })
+
+    /// An operation, its name, and the members that it may have.
+    struct OperationEntry: Sendable {
+        let operation: Operation
+        let name: SmallText
+        let members: MemberSet
+    }
 }

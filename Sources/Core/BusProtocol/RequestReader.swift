@@ -90,21 +90,9 @@ public final class RequestReader {
     /// The payload's place in the line.
     var payloadText = Text(start: nil, count: 0)
     var depth: Int
-    /// Members whose names have at most seven bytes, by those; and all of them, by their first eight.
-    let shortMembers = WordTable(
-        Member.allCases.filter { $0.name.utf8.count <= 7 }.map {
-            (word: WordTable<Member>.word($0.name), value: $0)
-        })
-    let members = WordTable(
-        Member.allCases.map { (word: WordTable<Member>.word($0.name), value: $0) })
-    /// What may be asked, by the first bytes of its name, and the members that each may have.
-    private let operations = WordTable(
-        Operation.allCases.map {
-            (
-                word: WordTable<OperationEntry>.word($0.rawValue),
-                value: OperationEntry(operation: $0, name: SmallText(ascii: $0.rawValue), members: $0.members)
-            )
-        })
+    let shortMembers = RequestReader.shortMemberTable
+    let members = RequestReader.memberTable
+    let operations = RequestReader.operationTable
     /// Counts changes of limits: a template kept under earlier ones is invalid.
     @exclusivity(unchecked) var generation = 0
 
@@ -188,12 +176,6 @@ public final class RequestReader {
                 member.name, "`\(member.name)` is not a member of \(entry.operation.rawValue); leave it out.")
         }
         return entry.operation
-    }
-
-    private struct OperationEntry {
-        let operation: Operation
-        let name: SmallText
-        let members: MemberSet
     }
 
     /// Whether the request names one store and says no more of it.

@@ -2,7 +2,9 @@ import BusJSON
 
 /// Finds values by words that are known from the beginning, such as the first bytes of names: one multiplication tells where
 /// in a small table a word would stand.
-final class WordTable<Value> {
+///
+/// `@unchecked Sendable`: it is written while it is made, and only read from then on.
+final class WordTable<Value: Sendable>: @unchecked Sendable {
     private struct Slot {
         let word: UInt64
         let value: Value?
@@ -15,8 +17,11 @@ final class WordTable<Value> {
 
     /// Takes words, none of them 0 and all different, with their values.
     init(_ entries: [(word: UInt64, value: Value)]) {
+        precondition(
+            Set(entries.map(\.word)).count == entries.count, "Words of a table differ from each other.")
+        // With so much room, one factor in a few will do.
         var bits: UInt64 = 1
-        while 1 << bits < 3 * entries.count { bits += 1 }
+        while 1 << bits < 8 * entries.count { bits += 1 }
         let shift = 64 - bits
         // Of the odd factors tried one after the other, the first that gives each word a slot of its own.
         var factor: UInt64 = 0x9e37_79b9_7f4a_7c15

@@ -29,7 +29,8 @@ struct PrintedCodeTests {
                 "MainActor", "-Onone", "-o", "use",
                 "-module-cache-path", "\(workshop.path)/modules", "-I", "\(build)/Modules", "-Xcc",
                 "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "-Xcc",
-                "-fmodule-map-file=\(Repository.root.path)/Sources/System/COpenSSL/module.modulemap",
+                "-fmodule-map-file=\(Repository.root.path)/Sources/System/COpenSSL/module.modulemap", "-Xcc",
+                "-fmodule-map-file=\(Repository.root.path)/Sources/System/CScan/module.modulemap",
                 "main.swift", "articles.swift",
             ] + Workshop.files.map { "\($0).swift" } + ["@objects", "-lssl", "-lcrypto"])
         try #require(compiled.status == 0, "\(compiled.errors)")
