@@ -68,7 +68,7 @@ struct DeltaMemberTests {
         ]
         for _ in 0..<Int.random(in: 1...5, using: &generator) {
             let path = try #require(Self.paths.randomElement(using: &generator))
-            try withUnsafeMutablePointer(to: &state) { pointer in
+            withUnsafeMutablePointer(to: &state) { pointer in
                 var draft = Draft(pointer, size: pointer.pointee.encodedSize, undoLog: undoLog)
                 // What stood there may be gone by now.
                 guard path.count == 1 || pointer.pointee.value(at: path.dropLast()) != nil else { return }
