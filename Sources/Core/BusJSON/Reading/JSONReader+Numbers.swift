@@ -24,16 +24,22 @@ extension JSONReader {
     /// Takes one to seven digits that are an integer, without a look at which; false leaves the reader as it was.
     @inlinable @inline(__always)
     public mutating func takeDigits() -> Bool {
-        guard end - cursor >= 8 else { return false }
-        let word = UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self)
-        let marks = ByteScan.nonDigits(word)
-        let count = ByteScan.firstMarked(marks)
-        guard marks != 0, count > 0 else { return false }
-        if count > 1, cursor.pointee == UInt8(ascii: "0") { return false }
-        let next = cursor[count]
-        if next == UInt8(ascii: ".") || next | 0x20 == UInt8(ascii: "e") { return false }
+        let count = Self.digitCount(at: cursor, before: end)
         cursor += count
-        return true
+        return count > 0
+    }
+
+    /// How many bytes a whole number of one to seven digits has that stands at a place; 0 where another value does, and close
+    /// to the end.
+    @inlinable @inline(__always)
+    static func digitCount(at place: UnsafePointer<UInt8>, before end: UnsafePointer<UInt8>) -> Int {
+        guard end - place >= 8 else { return 0 }
+        let marks = ByteScan.nonDigits(UnsafeRawPointer(place).loadUnaligned(as: UInt64.self))
+        let count = ByteScan.firstMarked(marks)
+        guard marks != 0, count > 0 else { return 0 }
+        if count > 1, place.pointee == UInt8(ascii: "0") { return 0 }
+        let next = place[count]
+        return next == UInt8(ascii: ".") || next | 0x20 == UInt8(ascii: "e") ? 0 : count
     }
 
     /// Reads one number: an exact integer if the literal has neither fraction nor exponent, else a double.

@@ -76,16 +76,9 @@ public struct PlainScanner {
 
     @inlinable @inline(__always)
     mutating func takeDigits() -> Bool {
-        guard end - cursor >= 8 else { return false }
-        let word = UnsafeRawPointer(cursor).loadUnaligned(as: UInt64.self)
-        let marks = ByteScan.nonDigits(word)
-        let count = ByteScan.firstMarked(marks)
-        guard marks != 0, count > 0 else { return false }
-        if count > 1, cursor.pointee == UInt8(ascii: "0") { return false }
-        let next = cursor[count]
-        if next == UInt8(ascii: ".") || next | 0x20 == UInt8(ascii: "e") { return false }
+        let count = JSONReader.digitCount(at: cursor, before: end)
         cursor += count
-        return true
+        return count > 0
     }
 
     /// Where the string ends whose opening quote comes next. Nil for one that is not plain ASCII without escapes, for a long
