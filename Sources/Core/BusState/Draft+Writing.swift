@@ -5,51 +5,75 @@ import BusJSON
 extension Draft {
     typealias Path = UnsafePointer<StatePath.Parts>
 
-    /// Applies the most common writes, to a member that is where it was in the type's initial state: one value
-    /// replaces another, with no path to follow and, for numbers, nothing to hold. False, with nothing done, for any
-    /// other write and for one that fails.
+    /// Applies the most common writes, to a member that only objects lead to and that is where it was in the type's initial
+    /// state: one value replaces another, where it stands, and for numbers with nothing to hold. False, with nothing done,
+    /// for any other write and for one that fails.
     @inline(__always)
     mutating func writeInPlace(_ kind: WriteKind, _ path: Path, _ value: UnsafePointer<JSON>) -> Bool {
-        let hint = path.pointee.hint
-        guard path.pointee.segments.count == 1, state.pointee.has(path.pointee.segments[0], at: hint) else {
-            return false
-        }
+        let keys = path.pointee.keys
         let state = state
-        return state.pointee.update(at: hint) { place in
-            switch kind {
-            case .increment:
-                guard case .int(let number) = place, case .int(let step) = value.pointee else {
-                    return false
-                }
-                let (sum, overflow) = number.addingReportingOverflow(step)
-                if overflow { return false }
-                replace(&place, number, with: sum, at: path)
-            case .toggle:
-                guard case .bool(let flag) = place else { return false }
-                count(old: JSON.bool(flag).encodedSize, new: JSON.bool(!flag).encodedSize)
-                note(path, .value(.bool(flag)))
-                withUnsafeMutablePointer(to: &place) { $0.initialize(to: .bool(!flag)) }
-            case .set:
-                if case .int(let number) = place, case .int(let new) = value.pointee {
-                    replace(&place, number, with: new, at: path)
-                } else if case .double(let number) = place, case .double(let new) = value.pointee {
-                    count(old: JSON.double(number).encodedSize, new: JSON.double(new).encodedSize)
-                    note(path, .value(.double(number)))
-                    withUnsafeMutablePointer(to: &place) { $0.initialize(to: .double(new)) }
-                } else {
-                    replace(&place, with: value.pointee, at: path)
-                }
-            default: return false
-            }
-            return true
+        guard state.pointee.has(keys.pointee.name, at: keys.pointee.hint) else { return false }
+        return state.pointee.update(at: keys.pointee.hint) { place in
+            if path.pointee.count == 1 { return replaceInPlace(kind, &place, value, at: path) }
+            return withUnsafeMutablePointer(to: &place) { writeInside($0, 1, kind, value, at: path) }
         }
+    }
+
+    /// The same below a place, from segment `depth` on.
+    @inline(never)
+    private mutating func writeInside(
+        _ place: UnsafeMutablePointer<JSON>, _ depth: Int, _ kind: WriteKind, _ value: UnsafePointer<JSON>,
+        at path: Path
+    ) -> Bool {
+        guard place.pointee.isObject else { return false }
+        return place.lendObject { object in
+            let key = path.pointee.keys + depth
+            guard object.pointee.has(key.pointee.name, at: key.pointee.hint) else { return false }
+            return object.pointee.update(at: key.pointee.hint) { inner in
+                if depth == path.pointee.count - 1 { return replaceInPlace(kind, &inner, value, at: path) }
+                return withUnsafeMutablePointer(to: &inner) {
+                    writeInside($0, depth + 1, kind, value, at: path)
+                }
+            }
+        }
+    }
+
+    /// Replaces a value by another one. False, with nothing done, for a write that fails or does more.
+    @inline(__always)
+    private mutating func replaceInPlace(
+        _ kind: WriteKind, _ place: inout JSON, _ value: UnsafePointer<JSON>, at path: Path
+    ) -> Bool {
+        switch kind {
+        case .increment:
+            guard case .int(let number) = place, case .int(let step) = value.pointee else { return false }
+            let (sum, overflow) = number.addingReportingOverflow(step)
+            if overflow { return false }
+            replace(&place, number, with: sum, at: path)
+        case .toggle:
+            guard case .bool(let flag) = place else { return false }
+            count(old: JSON.bool(flag).encodedSize, new: JSON.bool(!flag).encodedSize)
+            note(path, .bool(flag))
+            withUnsafeMutablePointer(to: &place) { $0.initialize(to: .bool(!flag)) }
+        case .set:
+            if case .int(let number) = place, case .int(let new) = value.pointee {
+                replace(&place, number, with: new, at: path)
+            } else if case .double(let number) = place, case .double(let new) = value.pointee {
+                count(old: JSON.double(number).encodedSize, new: JSON.double(new).encodedSize)
+                note(path, .double(number))
+                withUnsafeMutablePointer(to: &place) { $0.initialize(to: .double(new)) }
+            } else {
+                replace(&place, with: value.pointee, at: path)
+            }
+        default: return false
+        }
+        return true
     }
 
     /// Replaces an integer by another one, neither of which needs to be held or released.
     @inline(__always)
     private mutating func replace(_ place: inout JSON, _ number: Int, with new: Int, at path: Path) {
         count(old: JSON.encodedSize(of: number), new: JSON.encodedSize(of: new))
-        note(path, .value(.int(number)))
+        note(path, .int(number))
         withUnsafeMutablePointer(to: &place) { $0.initialize(to: .int(new)) }
     }
 
@@ -57,11 +81,11 @@ extension Draft {
     mutating func descend(
         _ kind: WriteKind, _ value: JSON, _ depth: Int, _ object: inout JSONObject, at path: Path
     ) throws(WriteFailure) {
-        if depth == path.pointee.segments.count - 1 {
+        if depth == path.pointee.count - 1 {
             return try write(kind, value, toMember: depth, of: &object, at: path)
         }
-        let key = path.pointee.segments[depth]
-        guard let index = object.index(of: key, hint: depth == 0 ? path.pointee.hint : 0) else {
+        let key = path.pointee.keys + depth
+        guard let index = object.index(of: key.pointee.name, hint: key.pointee.hint) else {
             throw failure(.missing, path, depth)
         }
         try object.update(at: index) { place throws(WriteFailure) in
@@ -84,7 +108,7 @@ extension Draft {
         }
         var elements = place.takeArray()
         defer { place = .array(elements) }
-        if depth == path.pointee.segments.count - 1 {
+        if depth == path.pointee.count - 1 {
             return try write(kind, value, toElement: index, of: &elements, at: path)
         }
         guard index < elements.count else { throw failure(.missing, path, depth) }
@@ -96,12 +120,12 @@ extension Draft {
     mutating func write(
         _ kind: WriteKind, _ value: JSON, toMember depth: Int, of object: inout JSONObject, at path: Path
     ) throws(WriteFailure) {
-        let key = path.pointee.segments[depth]
-        if let index = object.index(of: key, hint: depth == 0 ? path.pointee.hint : 0) {
+        let key = path.pointee.keys[depth].name
+        if let index = object.index(of: key, hint: path.pointee.keys[depth].hint) {
             if kind == .unset {
                 let old = object.remove(at: index)
                 size -= JSON.encodedSize(of: key) + old.encodedSize + (object.isEmpty ? 1 : 2)
-                return note(path, .value(old))
+                return note(path, old)
             }
             return try object.update(at: index) { place throws(WriteFailure) in
                 try write(kind, value, to: &place, at: path)
@@ -110,7 +134,7 @@ extension Draft {
         guard kind == .set else { throw failure(.missing, path, depth) }
         size += JSON.encodedSize(of: key) + value.encodedSize + (object.isEmpty ? 1 : 2)
         object.insert(.init(key: key, value: value), at: object.position(of: key).index)
-        note(path, .absent)
+        undoLog._withUnsafeGuaranteedRef { $0.noteAbsence(path) }
     }
 
     /// Writes to an element of the array the path ends in.
@@ -124,7 +148,7 @@ extension Draft {
         let array = StatePath(path.pointee.segments.dropLast(), hint: path.pointee.hint)
         if index < elements.count {
             undoLog._withUnsafeGuaranteedRef { $0.hold(array) }
-            note(array.parts, .value(.array(elements)))
+            note(array.parts, .array(elements))
             size -= elements[index].encodedSize + (elements.count > 1 ? 1 : 0)
             work &+= elements.count
             copied &+= elements.count
@@ -132,10 +156,12 @@ extension Draft {
             return
         }
         guard index == elements.count, kind == .set else {
-            throw failure(.missing, path, path.pointee.segments.count - 1)
+            throw failure(.missing, path, path.pointee.count - 1)
         }
-        undoLog._withUnsafeGuaranteedRef { $0.hold(array) }
-        note(array.parts, .elements(elements.count))
+        undoLog._withUnsafeGuaranteedRef {
+            $0.hold(array)
+            $0.noteElements(array.parts, elements.count)
+        }
         size += value.encodedSize + (elements.isEmpty ? 0 : 1)
         elements.append(value)
     }
@@ -162,7 +188,7 @@ extension Draft {
     @inline(__always)
     private mutating func replace(_ place: inout JSON, with value: JSON, at path: Path) {
         count(old: place.encodedSize, new: value.encodedSize)
-        note(path, .value(exchange(&place, with: value)))
+        note(path, exchange(&place, with: value))
     }
 
     /// Counts a value of `new` bytes that replaces one of `old` bytes.
@@ -193,7 +219,7 @@ extension Draft {
         guard place.isArray else { throw failure(.notArray, path) }
         var elements = place.takeArray()
         size += value.encodedSize + (elements.isEmpty ? 0 : 1)
-        note(path, .elements(elements.count))
+        undoLog._withUnsafeGuaranteedRef { $0.noteElements(path, elements.count) }
         elements.append(value)
         place = .array(elements)
     }
@@ -208,8 +234,8 @@ extension Draft {
     }
 
     @inline(__always)
-    private func note(_ path: Path, _ before: UndoLog.Before) {
-        undoLog._withUnsafeGuaranteedRef { $0.note(path, before) }
+    private func note(_ path: Path, _ old: JSON) {
+        undoLog._withUnsafeGuaranteedRef { $0.note(path, old) }
     }
 
     @inline(never)
@@ -218,6 +244,6 @@ extension Draft {
     }
 
     private func failure(_ reason: WriteFailure.Reason, _ path: Path) -> WriteFailure {
-        failure(reason, path, path.pointee.segments.count - 1)
+        failure(reason, path, path.pointee.count - 1)
     }
 }

@@ -122,7 +122,7 @@ package struct Draft: ~Copyable {
     ) throws(WriteFailure) {
         if kind == .merge { return try merge(value, at: path) }
         let state = state
-        if path.pointee.segments.count == 1 {
+        if path.pointee.count == 1 {
             try write(kind, value, toMember: 0, of: &state.pointee, at: path)
         } else {
             try descend(kind, value, 0, &state.pointee, at: path)

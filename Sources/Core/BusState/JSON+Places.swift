@@ -34,18 +34,48 @@ extension UnsafePointer<JSONObject> {
 }
 
 extension UnsafePointer<JSON> {
-    /// The place of a member's value; nil when it is absent and for anything that is no object. Where the key stands
-    /// first, nothing is called.
+    /// The place of a member's value; nil when it is absent and for anything that is no object. Where the key stands at
+    /// `hint`, nothing is called.
     @inline(__always)
-    func place(of key: String) -> UnsafePointer<JSON>? {
-        if case .object(let object) = pointee, object.has(key, at: 0) { return object.place(at: 0) }
+    func place(of key: UnsafePointer<StatePath.Key>) -> UnsafePointer<JSON>? {
+        if case .object(let object) = pointee, object.has(key.pointee.name, at: key.pointee.hint) {
+            return object.place(at: key.pointee.hint)
+        }
         return search(for: key)
     }
 
     @inline(never)
-    private func search(for key: String) -> UnsafePointer<JSON>? {
+    private func search(for key: UnsafePointer<StatePath.Key>) -> UnsafePointer<JSON>? {
         guard case .object(let object) = pointee else { return nil }
-        return object.place(of: key)
+        return object.place(of: key.pointee.name, hint: key.pointee.hint)
+    }
+
+    /// Whether the value has to be released.
+    @inline(__always)
+    var holdsMemory: Bool {
+        switch pointee {
+        case .null, .bool, .int, .double: false
+        default: true
+        }
+    }
+}
+
+extension UnsafeMutablePointer<JSON> {
+    /// Lends the object that stands here, so that nothing else holds it and it changes without being copied: it is moved out
+    /// of its place and put back. There must be one.
+    @inline(__always)
+    func lendObject<Result>(_ body: (UnsafeMutablePointer<JSONObject>) -> Result) -> Result {
+        var object = moveObject()
+        let result = withUnsafeMutablePointer(to: &object, body)
+        initialize(to: .object(object))
+        return result
+    }
+
+    /// Leaves the place without a value.
+    @inline(__always)
+    private func moveObject() -> JSONObject {
+        guard case .object(let object) = move() else { preconditionFailure("There is no object to lend.") }
+        return object
     }
 }
 

@@ -6,6 +6,8 @@ import BusJSON
 /// The undo log and the state are read in place, until one of them changes: copying paths and values would cost as much
 /// as encoding them. Its storage is reused by all commits.
 package final class MemberChanges {
+    private typealias Path = UnsafePointer<StatePath.Parts>
+
     /// One write and what came of it.
     private struct Change {
         let record: UnsafePointer<UndoLog.Record>
@@ -13,6 +15,8 @@ package final class MemberChanges {
         let index: Int
         /// The value now; nil: it was removed.
         let after: UnsafePointer<JSON>?
+        /// Whether the value is what it was before.
+        let isNothing: Bool
     }
 
     /// The most writes that are considered: they are put in order by moving each to its place,
@@ -35,27 +39,44 @@ package final class MemberChanges {
     ) -> Bool {
         changes.clear()
         if records.count > Self.most { return false }
+        var isAnyNothing = false
         for place in records.indices {
             let record = records.baseAddress! + place
-            let index = state.pointee.index(of: record.pointee.path[0], hint: record.pointee.hint)
-            var after = index.map { state.pointee.place(at: $0) }
-            if record.pointee.path.count > 1, !Self.follow(record, to: &after) { return false }
-            let change = Change(record: record, index: index ?? -1, after: after)
-            if records.count == 1, Self.cameToNothing(change) { return true }
+            let path = record.pointee.parts
+            let index = Self.index(of: path.pointee.keys, in: state)
+            var after = index >= 0 ? state.pointee.place(at: index) : nil
+            if path.pointee.count > 1, !Self.follow(path, to: &after) { return false }
+            let isNothing = Self.cameToNothing(record, after)
+            isAnyNothing = isAnyNothing || isNothing
+            let change = Change(record: record, index: index, after: after, isNothing: isNothing)
             guard insert(change) else { return false }
         }
-        if records.count > 1 { leaveOutWhatCameToNothing() }
+        if isAnyNothing { leaveOutWhatCameToNothing() }
         return true
     }
 
-    /// Follows a record's path from the member of the state that it begins with. False where it does not lead through
-    /// objects alone.
-    private static func follow(
-        _ record: UnsafePointer<UndoLog.Record>, to place: inout UnsafePointer<JSON>?
-    ) -> Bool {
-        for depth in 1..<record.pointee.path.count {
+    /// The index of the state's member with a key; -1 where there is none.
+    @inline(__always)
+    private static func index(
+        of key: UnsafePointer<StatePath.Key>, in state: UnsafePointer<JSONObject>
+    ) -> Int {
+        if state.pointee.has(key.pointee.name, at: key.pointee.hint) { return key.pointee.hint }
+        return search(for: key, in: state)
+    }
+
+    @inline(never)
+    private static func search(
+        for key: UnsafePointer<StatePath.Key>, in state: UnsafePointer<JSONObject>
+    ) -> Int {
+        state.pointee.index(of: key.pointee.name, hint: key.pointee.hint) ?? -1
+    }
+
+    /// Follows a path from the member of the state that it begins with. False where it does not lead through objects alone.
+    @inline(__always)
+    private static func follow(_ path: Path, to place: inout UnsafePointer<JSON>?) -> Bool {
+        for depth in 1..<path.pointee.count {
             guard let here = place, here.pointee.isObject else { return false }
-            place = here.place(of: record.pointee.path[depth])
+            place = here.place(of: path.pointee.keys + depth)
         }
         return true
     }
@@ -81,23 +102,31 @@ package final class MemberChanges {
         if change.index != other.index, change.index >= 0, other.index >= 0 {
             return change.index < other.index
         }
-        return precedes(change.record, other.record)
+        return precedes(change.record.pointee.parts, other.record.pointee.parts)
     }
 
     @inline(never)
-    private static func precedes(
-        _ left: UnsafePointer<UndoLog.Record>, _ right: UnsafePointer<UndoLog.Record>
-    ) -> Bool? {
-        for depth in 0..<min(left.pointee.path.count, right.pointee.path.count)
-        where !UTF8Order.equal(left.pointee.path[depth], right.pointee.path[depth]) {
-            return UTF8Order.precedes(left.pointee.path[depth], right.pointee.path[depth])
+    private static func precedes(_ left: Path, _ right: Path) -> Bool? {
+        let depth = shared(left, right)
+        if depth == min(left.pointee.count, right.pointee.count) { return nil }
+        return UTF8Order.precedes(left.pointee.keys[depth].name, right.pointee.keys[depth].name)
+    }
+
+    /// How many segments two paths have in common.
+    private static func shared(_ left: Path, _ right: Path) -> Int {
+        let most = min(left.pointee.count, right.pointee.count)
+        var depth = 0
+        while depth < most,
+            UTF8Order.equal(left.pointee.keys[depth].name, right.pointee.keys[depth].name)
+        {
+            depth += 1
         }
-        return nil
+        return depth
     }
 
     private func leaveOutWhatCameToNothing() {
         var kept = 0
-        for place in changes.indices where !Self.cameToNothing(changes[place]) {
+        for place in changes.indices where !changes[place].isNothing {
             if kept < place { changes[kept] = changes[place] }
             kept += 1
         }
@@ -105,69 +134,97 @@ package final class MemberChanges {
     }
 
     @inline(__always)
-    private static func cameToNothing(_ change: Change) -> Bool {
-        guard let after = change.after else { return false }
-        switch change.record.pointee.before {
-        case .value(.int(let before)):
-            if case .int(let now) = after.pointee { return now == before }
+    private static func cameToNothing(
+        _ record: UnsafePointer<UndoLog.Record>, _ after: UnsafePointer<JSON>?
+    ) -> Bool {
+        guard let after, record.pointee.kind == .value else { return false }
+        let before = record.pointer(to: \.old)!
+        switch before.pointee {
+        case .int(let number):
+            if case .int(let now) = after.pointee { return now == number }
             return false
-        case .value(.double(let before)):
-            if case .double(let now) = after.pointee { return now.bitPattern == before.bitPattern }
+        case .double(let number):
+            if case .double(let now) = after.pointee { return now.bitPattern == number.bitPattern }
             return false
-        case .value(let before): return after.pointee == before
-        case .absent, .elements: return false
+        default: return isEqual(before, after)
         }
+    }
+
+    @inline(never)
+    private static func isEqual(_ before: UnsafePointer<JSON>, _ after: UnsafePointer<JSON>) -> Bool {
+        before.pointee == after.pointee
     }
 
     /// Writes a merge patch. False, with nothing written, when a merge patch can't express it exactly.
     package func appendMerge(to writer: ByteWriter) -> Bool {
-        if changes.count == 1, changes[0].record.pointee.path.count == 1,
-            case .int(let number)? = changes[0].after?.pointee
-        {
-            writer.append(onlyMember: changes[0].record.pointee.path[0], number)
-            return true
-        }
         let mark = writer.count
-        if append(changes.indices, depth: 0, to: writer) { return true }
-        writer.truncate(to: mark)
-        return false
-    }
-
-    /// Writes the patch object for changes whose paths have their first `depth` segments in common.
-    private func append(_ range: Range<Int>, depth: Int, to writer: ByteWriter) -> Bool {
-        var place = range.lowerBound
-        if range.isEmpty { writer.append(UInt8(ascii: "{")) }
-        while place < range.upperBound {
-            let record = changes[place].record
-            let mark = place == range.lowerBound ? UInt8(ascii: "{") : UInt8(ascii: ",")
-            var next = place + 1
-            if record.pointee.path.count == depth + 1, case .int(let number)? = changes[place].after?.pointee
-            {
-                writer.append(mark, member: record.pointee.path[depth], number)
-                place = next
-                continue
+        var previous: Path?
+        for place in changes.indices {
+            let path = changes[place].record.pointee.parts
+            if !append(place, at: path, after: previous, to: writer) {
+                writer.truncate(to: mark)
+                return false
             }
-            writer.append(mark, member: record.pointee.path[depth])
-            if record.pointee.path.count == depth + 1 {
-                guard Self.appendValue(changes[place], to: writer) else { return false }
-            } else {
-                while next < range.upperBound, isSame(place, next, at: depth) { next += 1 }
-                guard append(place..<next, depth: depth + 1, to: writer) else { return false }
-            }
-            place = next
+            previous = path
         }
-        writer.append(UInt8(ascii: "}"))
+        if previous == nil { writer.append(UInt8(ascii: "{")) }
+        for _ in 0..<(previous?.pointee.count ?? 1) { writer.append(UInt8(ascii: "}")) }
         return true
     }
 
-    /// Whether the paths of two changes, the same up to a depth, go on alike.
-    private func isSame(_ place: Int, _ other: Int, at depth: Int) -> Bool {
-        UTF8Order.equal(changes[place].record.pointee.path[depth], changes[other].record.pointee.path[depth])
+    /// Writes a change whose path comes after another one: the objects that it does not lie in are ended, those that it lies
+    /// in begun. False when a merge patch can't express it.
+    @inline(__always)
+    private func append(_ place: Int, at path: Path, after previous: Path?, to writer: ByteWriter) -> Bool {
+        var shared = 0
+        var ended = 0
+        if let previous {
+            if previous.pointee.count > 1 {
+                if path.pointee.count > 1 { shared = Self.shared(previous, path) }
+                ended = previous.pointee.count &- 1 &- shared
+            }
+        }
+        let after = changes[place].after
+        let mark = previous == nil ? UInt8(ascii: "{") : UInt8(ascii: ",")
+        guard let last = path.pointee.keys[path.pointee.count &- 1].encoded, path.pointee.count == shared &+ 1
+        else {
+            appendKeys(of: path, from: shared, ended: ended, mark, to: writer)
+            return Self.appendValue(changes[place], to: writer)
+        }
+        if case .int(let number)? = after?.pointee {
+            writer.write(atMost: ended &+ 1 &+ EncodedKey.longest &+ 20) { pen in
+                for _ in 0..<ended { pen.append(UInt8(ascii: "}")) }
+                pen.append(mark)
+                pen.append(key: last)
+                pen.append(decimal: number)
+            }
+            return true
+        }
+        appendKeys(of: path, from: shared, ended: ended, mark, to: writer)
+        return Self.appendValue(changes[place], to: writer)
     }
 
-    @inline(__always)
+    /// Ends objects, and writes the keys of a path from a depth on, each but the last followed by the object it leads into.
+    @inline(never)
+    private func appendKeys(
+        of path: Path, from shared: Int, ended: Int, _ mark: UInt8, to writer: ByteWriter
+    ) {
+        for _ in 0..<ended { writer.append(UInt8(ascii: "}")) }
+        writer.append(mark)
+        for depth in shared..<path.pointee.count {
+            if depth > shared { writer.append(UInt8(ascii: "{")) }
+            if let key = path.pointee.keys[depth].encoded {
+                writer.write(atMost: EncodedKey.longest) { $0.append(key: key) }
+            } else {
+                writer.append(quoted: path.pointee.keys[depth].name)
+                writer.append(UInt8(ascii: ":"))
+            }
+        }
+    }
+
     private static func appendValue(_ change: Change, to writer: ByteWriter) -> Bool {
         switch change.after?.pointee {
+        case .int(let number)?: writer.append(decimal: number)
         case .double(let number)?: writer.append(double: number)
         case .bool(let flag)?: if flag { writer.append("true") } else { writer.append("false") }
         case let after:

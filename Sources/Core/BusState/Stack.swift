@@ -94,6 +94,16 @@ public struct Stack<Element>: ~Copyable {
     @inlinable @inline(__always)
     public func clear() { cut(to: 0) }
 
+    /// Empties it and keeps the storage, where an element that holds no memory needs no look but the question.
+    @inlinable @inline(__always)
+    public func clear(_ holdsMemory: (UnsafePointer<Element>) -> Bool) {
+        let (base, count) = (storage.pointee.base, storage.pointee.count)
+        storage.pointee.count = 0
+        for index in 0..<count where holdsMemory(UnsafePointer(base + index)) {
+            (base + index).deinitialize(count: 1)
+        }
+    }
+
     /// Empties it and releases the storage, if that is for more than `bound` elements.
     public func relax(beyond bound: Int = 4096) {
         clear()

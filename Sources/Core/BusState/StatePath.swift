@@ -11,10 +11,23 @@ package final class StatePath: @unchecked Sendable {
     /// reference is counted for it.
     package struct Parts {
         package let segments: [String]
-        /// The index of the first segment in the type's initial state; only a guess, checked at every use.
-        package let hint: Int
+        /// The same segments where they are read in place; they lie behind these parts and live as long.
+        let keys: UnsafePointer<Key>
+        let count: Int
         /// Whether the path belongs to a type, which outlives the commits that use it.
         let isOfType: Bool
+
+        /// The index of the first segment in the type's initial state; only a guess, checked at every use.
+        package var hint: Int { keys.pointee.hint }
+    }
+
+    /// One segment.
+    struct Key {
+        let name: String
+        /// Its index in the type's initial state; only a guess, checked at every use.
+        let hint: Int
+        /// As a merge patch has it; nil for a long one and for one that needs escapes.
+        let encoded: EncodedKey?
     }
 
     package let parts: UnsafePointer<Parts>
@@ -22,18 +35,38 @@ package final class StatePath: @unchecked Sendable {
     package var segments: [String] { parts.pointee.segments }
     package var hint: Int { parts.pointee.hint }
 
-    /// - Parameter isOfType: Whether it belongs to a type. Any other path is held by the undo log that records it.
-    package init(_ segments: [String], hint: Int = 0, isOfType: Bool = false) {
+    /// - Parameters:
+    ///   - hints: The indices of the first segments in the type's initial state, as far as they are known.
+    ///   - isOfType: Whether it belongs to a type. Any other path is held by the undo log that records it.
+    package init(_ segments: [String], hints: [Int] = [], isOfType: Bool = false) {
         precondition(!segments.isEmpty, "A write needs a path of at least one segment.")
-        let parts = UnsafeMutablePointer<Parts>.allocate(capacity: 1)
-        parts.initialize(to: Parts(segments: segments, hint: hint, isOfType: isOfType))
+        let count = segments.count
+        let start = MemoryLayout<Parts>.stride
+        let memory = UnsafeMutableRawPointer.allocate(
+            byteCount: start + count * MemoryLayout<Key>.stride,
+            alignment: max(MemoryLayout<Parts>.alignment, MemoryLayout<Key>.alignment))
+        let keys = (memory + start).bindMemory(to: Key.self, capacity: count)
+        for (depth, name) in segments.enumerated() {
+            (keys + depth).initialize(
+                to: Key(
+                    name: name, hint: depth < hints.count ? hints[depth] : 0, encoded: EncodedKey(name)))
+        }
+        let parts = memory.bindMemory(to: Parts.self, capacity: 1)
+        parts.initialize(
+            to: Parts(segments: segments, keys: UnsafePointer(keys), count: count, isOfType: isOfType))
         self.parts = UnsafePointer(parts)
+    }
+
+    /// - Parameter hint: The index of the first segment in the type's initial state.
+    package convenience init(_ segments: [String], hint: Int, isOfType: Bool = false) {
+        self.init(segments, hints: [hint], isOfType: isOfType)
     }
 
     deinit {
         let parts = UnsafeMutablePointer(mutating: parts)
+        UnsafeMutablePointer(mutating: parts.pointee.keys).deinitialize(count: parts.pointee.count)
         parts.deinitialize(count: 1)
-        parts.deallocate()
+        UnsafeMutableRawPointer(parts).deallocate()
     }
 }
 

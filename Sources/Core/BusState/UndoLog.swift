@@ -9,13 +9,25 @@ package final class UndoLog {
     package struct Record {
         /// The parts of a path that lives as long as the record.
         let parts: UnsafePointer<StatePath.Parts>
-        package let before: Before
+        /// What stood at the path; the number of elements for an array that was appended to, and null for nothing.
+        let old: JSON
+        let kind: Kind
+
+        enum Kind { case value, absent, elements }
 
         package var path: [String] {
             @inline(__always) _read { yield parts.pointee.segments }
         }
         /// The index of the path's first segment at the write; only a guess by now.
         package var hint: Int { parts.pointee.hint }
+
+        package var before: Before {
+            switch kind {
+            case .value: .value(old)
+            case .absent: .absent
+            case .elements: .elements(old.int ?? 0)
+            }
+        }
     }
 
     /// The value at a record's path before its write.
@@ -41,9 +53,22 @@ package final class UndoLog {
         return records.elements.baseAddress! + index
     }
 
+    /// Records a write and what stood at its place before.
     @inline(__always)
-    func note(_ path: UnsafePointer<StatePath.Parts>, _ before: consuming Before) {
-        records.append(Record(parts: path, before: before))
+    func note(_ path: UnsafePointer<StatePath.Parts>, _ old: consuming JSON) {
+        records.append(Record(parts: path, old: old, kind: .value))
+    }
+
+    /// Records that a member was added.
+    @inline(__always)
+    func noteAbsence(_ path: UnsafePointer<StatePath.Parts>) {
+        records.append(Record(parts: path, old: .null, kind: .absent))
+    }
+
+    /// Records that elements are appended to an array of `count`.
+    @inline(__always)
+    func noteElements(_ path: UnsafePointer<StatePath.Parts>, _ count: Int) {
+        records.append(Record(parts: path, old: .int(count), kind: .elements))
     }
 
     /// Holds a path until everything is forgotten, unless its type does.
@@ -55,7 +80,7 @@ package final class UndoLog {
     /// Forgets everything; the writes stay.
     @inline(__always)
     package func clear() {
-        records.clear()
+        records.clear { $0.pointer(to: \.old)!.holdsMemory }
         if !paths.isEmpty { paths.clear() }
     }
 

@@ -65,6 +65,27 @@ import Testing
         #expect(taken < Cost.perDispatch)
     }
 
+    /// What a turn of rules takes is for the turn, not for its dispatches: long turns take what those of one dispatch take, but
+    /// for buffers that grow a few times. The containers of a state are taken before, when a store is first written to: until
+    /// then it shares them with the type's initial state.
+    @Test func rulesTakeNoMoreInLongTurnsThanInShortOnes() throws {
+        func taken(_ requestsPerTurn: Int) throws -> Double {
+            var setting = MemoryLoad.Setting()
+            setting.request = .kind(.rules)
+            setting.stores = 100
+            setting.subscribers = 1
+            let load = try MemoryLoad(setting)
+            for round in 0..<2 * Self.turns { load.turn(load.requests(Self.requestsPerTurn, round: round)) }
+            let requests = (0..<2 * Self.turns).map { load.requests(requestsPerTurn, round: $0) }
+            for request in requests.prefix(Self.turns) { load.turn(request) }
+            let before = malloc_count()
+            for request in requests.suffix(Self.turns) { load.turn(request) }
+            return Double(malloc_count() - before)
+        }
+        let further = Double(Self.turns * (Self.requestsPerTurn - 1))
+        #expect((try taken(Self.requestsPerTurn) - taken(1)) / further < Cost.perFurtherDispatch)
+    }
+
     /// What 100 subscribers take belongs to the turn, not to each of its 64 commits.
     @Test func subscribersTakeMemoryPerTurnOnly() throws {
         var setting = MemoryLoad.Setting()
@@ -112,9 +133,12 @@ enum Cost {
         static let perDispatch = 250.0
         static let perStore = 100.0
         static let perLargeCommit = 10_000 * perStore
+        static let perFurtherDispatch = perDispatch
     #else
         static let perDispatch = 0.25
         static let perStore = 0.0
         static let perLargeCommit = 16.0
+        // One in 250 dispatches, which is twice what buffers take that grow; a rule that allocates takes 1 or more.
+        static let perFurtherDispatch = 0.004
     #endif
 }

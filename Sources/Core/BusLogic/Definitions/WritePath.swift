@@ -63,7 +63,17 @@ enum WritePath: Sendable {
         }
         let keys = segments.compactMap { if case .key(let key) = $0 { key } else { nil } }
         if keys.count < segments.count { return .template(PathTemplate(segments, text: text)) }
-        return .fixed(StatePath(keys, hint: shape.position(of: keys[0]).index, isOfType: true))
+        return .fixed(StatePath(keys, hints: hints(keys, in: shape), isOfType: true))
+    }
+
+    /// Where the keys stand in the initial state, as far as objects lead there.
+    private static func hints(_ keys: [String], in shape: JSONObject) -> [Int] {
+        var here: JSON? = .object(shape)
+        return keys.map { key in
+            guard case .object(let object)? = here else { return 0 }
+            here = object[key]
+            return object.position(of: key).index
+        }
     }
 
     /// States nest no deeper than `Evaluation.deepestValue`, and a path can't lead deeper than they nest.
