@@ -42,8 +42,9 @@ let package = Package(
         .target(name: "Systemd", dependencies: ["CSystemd"]),
         // SQLite, in which the action log is.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        // The action log's file: groups of commits and snapshots, durable. Nothing of what they mean.
-        .target(name: "BusLog", dependencies: ["CSQLite"]),
+        // The action log's file: groups of commits and snapshots, durable. Nothing of what they mean. CLinux tells which
+        // file has its name.
+        .target(name: "BusLog", dependencies: ["CLinux", "CSQLite"]),
         // OpenSSL, which encrypts connections beyond this machine.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // One end of a TLS connection, over memory: for the daemon's loop and for the client library. No sockets.

@@ -36,6 +36,9 @@ final class Checkpoints {
         pages.deallocate()
     }
 
+    /// Whether the next `runIfDue` has something to do, about.
+    var isDue: Bool { pages.pointee >= due }
+
     /// A failure here costs nothing yet, since all is in the write-ahead log; it is thrown
     /// when that has grown too long.
     func runIfDue() throws(LogFailure) {

@@ -121,6 +121,9 @@ package final class LogFile {
         try append(group) { insertion throws(LogFailure) in try group.insert(with: insertion) }
     }
 
+    /// Whether the next group waits for pages to be moved from the write-ahead log into the file, which takes long.
+    package var isCheckpointDue: Bool { checkpoints.isDue }
+
     /// The group that comes next.
     func nextGroup(_ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int) -> Group {
         precondition(first == lastRevision + 1 && last >= lastRevision, "A group follows the one before.")
@@ -273,7 +276,7 @@ package enum SyncMode: String, Sendable {
 }
 
 /// The name of a log's write-ahead log. SQLite holds the file open and never checks whether it still has its name; this
-/// must be checked after each group, or commits go where no start finds them. It costs a call of `stat`, 0.6 µs.
+/// must be checked after each group, or commits go where no start finds them. It costs a system call, 0.6 µs.
 struct WriteAheadName {
     private let path: [CChar]
     private let identity: FileIdentity?

@@ -92,6 +92,7 @@ extension BusServer {
             for listener in listeners { try add(listener, to: loop) }
         } catch {
             loop.performOutputs()
+            loop.standIn?.end()
             loop.coordinator?.close(leavingSnapshot: false)
             loop.cluster?.close()
             self.loop = nil
@@ -184,6 +185,8 @@ extension BusServer {
         }
         coordinator.giveUp = { [unowned self] in giveUp($0) }
         loop.coordinator = coordinator
+        // What several machines share is agreed on first, and one batch holds what many have sent.
+        if setup.configuration.cluster == nil { loop.standIn = StandIn(for: loop) }
     }
 
     /// Commits can't be guaranteed any more: the daemon ends, and the manager starts another

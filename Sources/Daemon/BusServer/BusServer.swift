@@ -154,6 +154,8 @@ package final class BusServer: @unchecked Sendable {
         loop.timer = nil
         loop.wallTimer?.cancel()
         loop.wallTimer = nil
+        loop.standIn?.end()
+        loop.standIn = nil
         loop.coordinator?.close(leavingSnapshot: true)
         loop.coordinator = nil
         loop.cluster?.close()

@@ -11,7 +11,9 @@
 #include <sys/prctl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
@@ -89,6 +91,14 @@ int linux_set_nonblocking(int fd, int on) {
 int linux_try_lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
 
 void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
+
+int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode) {
+    struct statx status;
+    if (statx(AT_FDCWD, path, 0, STATX_INO, &status) != 0) return -1;
+    *device = makedev(status.stx_dev_major, status.stx_dev_minor);
+    *inode = status.stx_ino;
+    return 0;
+}
 
 int linux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 

@@ -53,7 +53,7 @@ import Testing
             "BusMachine", "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "EtcdLog", "FluxBus",
             "Systemd",
         ],
-        "Systemd": ["CSystemd"], "BusLog": ["CSQLite"], "BusTLS": ["COpenSSL"],
+        "Systemd": ["CSystemd"], "BusLog": ["CLinux", "CSQLite"], "BusTLS": ["COpenSSL"],
         "EtcdLog": ["BusCluster", "BusJSON", "CCurl", "CLinux"],
         "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
         "FluxBus": ["BusJSON", "BusTLS", "BusTypes", "CLinux", "Flux"],

@@ -76,13 +76,26 @@ final class LogCoordinator {
     // MARK: - Turns
 
     /// Called after a turn: its commits go to the disk, if that is free.
-    func turnEnded() {
-        guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return }
+    ///
+    /// - Parameter standIn: Runs the loop if a small batch, which is then written at once, takes longer than expected.
+    /// - Returns: Whether a batch has been written.
+    @discardableResult
+    func turnEnded(atOnce standIn: StandIn? = nil) -> Bool {
+        guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return false }
         isWriting = true
         engine.timings.group.record(group.last - group.first + 1)
         bytesSince += group.entries.count
         sharedInFlight = group.shared
+        if let standIn, group.entries.count <= LoopLimits.writtenAtOnce {
+            var outcome: LogFileEvent?
+            standIn.perform { outcome = writer.writeAtOnce(group) }
+            if let outcome {
+                handle(outcome)
+                return true
+            }
+        }
         writer.write(group)
+        return false
     }
 
     /// The engine sends a query.
@@ -108,37 +121,39 @@ final class LogCoordinator {
 
     /// Handles the events in the mailbox.
     func hear() {
-        for news in mailbox.take() {
-            switch news {
-            case .synced(let took): engine.timings.fsync.record(took)
-            case .written(let took):
-                isWriting = false
-                engine.timings.logWrite.record(took)
-                engine.confirmBatch()
-                if let shared = sharedInFlight { noteStored?(shared.place, shared.bytes.count) }
-                askWaiting()
-                considerSnapshot()
-            case .notWritten(let failure):
-                isWriting = false
-                beginRewinding(failure)
-            case .made(let past): finishRewinding(past)
-            case .roomAgain:
-                hasRoomAgain = true
-                resumeIfPossible()
-            case .answered(let question, let answer):
-                engine.answer(question, with: answer)
-            case .snapshotTaken(let revision, let bytes):
-                isTakingSnapshot = false
-                lastSnapshot = (revision, bytes)
-                logger.debug("snapshot of revision \(revision) taken, \(bytes) bytes")
-            case .snapshotFailed(let message):
-                isTakingSnapshot = false
-                // The next one is tried when as much has been committed again.
-                lastSnapshot.revision = engine.durableRevision
-                logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
-            case .unsynced(let failure):
-                end(failure.message)
-            }
+        for news in mailbox.take() { handle(news) }
+    }
+
+    private func handle(_ news: LogFileEvent) {
+        switch news {
+        case .synced(let took): engine.timings.fsync.record(took)
+        case .written(let took):
+            isWriting = false
+            engine.timings.logWrite.record(took)
+            engine.confirmBatch()
+            if let shared = sharedInFlight { noteStored?(shared.place, shared.bytes.count) }
+            askWaiting()
+            considerSnapshot()
+        case .notWritten(let failure):
+            isWriting = false
+            beginRewinding(failure)
+        case .made(let past): finishRewinding(past)
+        case .roomAgain:
+            hasRoomAgain = true
+            resumeIfPossible()
+        case .answered(let question, let answer):
+            engine.answer(question, with: answer)
+        case .snapshotTaken(let revision, let bytes):
+            isTakingSnapshot = false
+            lastSnapshot = (revision, bytes)
+            logger.debug("snapshot of revision \(revision) taken, \(bytes) bytes")
+        case .snapshotFailed(let message):
+            isTakingSnapshot = false
+            // The next one is tried when as much has been committed again.
+            lastSnapshot.revision = engine.durableRevision
+            logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
+        case .unsynced(let failure):
+            end(failure.message)
         }
     }
 

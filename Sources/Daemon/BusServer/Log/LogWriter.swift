@@ -18,6 +18,8 @@ final class LogWriter: @unchecked Sendable {
     private var isWriting = false
     private var isEnding = false
     private var hasEnded = false
+    /// Whether there is periodic work although nothing comes. Changed under both locks.
+    private var hasBeat = false
 
     // Under `fileLock`.
     private var isUnsynced = false
@@ -41,6 +43,15 @@ final class LogWriter: @unchecked Sendable {
             waiting = group
             lock.signal()
         }
+    }
+
+    /// Writes a batch before it returns, if nothing else is done with the file and this takes no longer than usual; nil otherwise.
+    /// Not while another is being written.
+    func writeAtOnce(_ group: SealedBatch) -> LogFileEvent? {
+        guard group.shared == nil, fileLock.acquireIfFree() else { return nil }
+        defer { fileLock.release() }
+        guard !isInTrouble, !file.isCheckpointDue else { return nil }
+        return append(group)
     }
 
     /// Waits until no batch is being written.
@@ -109,17 +120,44 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
-    /// Whether there is periodic work although nothing comes. Only this thread changes it.
-    private var hasBeat: Bool { isInTrouble || (isUnsynced && mode == .interval) }
-
     private func write(now group: SealedBatch) {
+        fileLock.acquire()
+        let result = append(group)
+        fileLock.release()
+        mailbox.put(result)
+    }
+
+    private func takeBeat() {
+        fileLock.acquire()
+        defer { fileLock.release() }
+        if isInTrouble {
+            do throws(LogFailure) {
+                try file.probe()
+                isInTrouble = false
+                mailbox.put(.roomAgain)
+            } catch {
+                return
+            }
+        }
+        if isUnsynced, mode == .interval {
+            let began = MonotonicClock.nanoseconds()
+            do throws(LogFailure) {
+                try file.sync()
+                isUnsynced = false
+                mailbox.note(.synced(took: MonotonicClock.nanoseconds() - began))
+            } catch {
+                mailbox.put(.unsynced(error))
+            }
+        }
+        changeBeat()
+    }
+
+    // MARK: - With the file
+
+    private func append(_ group: SealedBatch) -> LogFileEvent {
         let began = MonotonicClock.nanoseconds()
         do throws(LogFailure) {
-            try withFile { (file) throws(LogFailure) in
-                guard let shared = group.shared else {
-                    return try file.append(
-                        group.entries.bytes, first: group.first, last: group.last, time: group.time)
-                }
+            if let shared = group.shared {
                 try shared.bytes.withUnsafeBytes { bytes in
                     Result { () throws(LogFailure) in
                         try file.append(
@@ -127,33 +165,28 @@ final class LogWriter: @unchecked Sendable {
                             shared: (shared.place, bytes))
                     }
                 }.get()
+            } else {
+                try file.append(
+                    group.entries.bytes, first: group.first, last: group.last, time: group.time)
             }
-            isUnsynced = true
-            mailbox.put(.written(took: MonotonicClock.nanoseconds() - began))
+            if !isUnsynced {
+                isUnsynced = true
+                changeBeat()
+            }
+            return .written(took: MonotonicClock.nanoseconds() - began)
         } catch {
             isInTrouble = true
-            mailbox.put(.notWritten(error))
+            changeBeat()
+            return .notWritten(error)
         }
     }
 
-    private func takeBeat() {
-        if isInTrouble {
-            do throws(LogFailure) {
-                try withFile { (file) throws(LogFailure) in try file.probe() }
-                isInTrouble = false
-                mailbox.put(.roomAgain)
-            } catch {
-                return
-            }
-        }
-        guard isUnsynced, mode == .interval else { return }
-        let began = MonotonicClock.nanoseconds()
-        do throws(LogFailure) {
-            try withFile { (file) throws(LogFailure) in try file.sync() }
-            isUnsynced = false
-            mailbox.note(.synced(took: MonotonicClock.nanoseconds() - began))
-        } catch {
-            mailbox.put(.unsynced(error))
+    /// The thread sleeps without end, or for a beat.
+    private func changeBeat() {
+        let beats = isInTrouble || (isUnsynced && mode == .interval)
+        lock.locked {
+            if beats, !hasBeat { lock.signal() }
+            hasBeat = beats
         }
     }
 }

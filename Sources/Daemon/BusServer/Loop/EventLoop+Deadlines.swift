@@ -27,6 +27,13 @@ extension EventLoop {
         return due
     }
 
+    /// Does what is due, where Dispatch can't call for it.
+    func checkDeadlines() {
+        let isDue = nextDue().map { $0 <= MonotonicClock.read() } ?? false
+        let isTimerDue = engine.nextTimer.map { $0 <= WallClock.now } ?? false
+        if isDue || isTimerDue { deadlinesPassed() }
+    }
+
     /// The timer fired.
     func deadlinesPassed() {
         beginTurn()

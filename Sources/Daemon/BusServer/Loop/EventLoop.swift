@@ -46,6 +46,8 @@ final class EventLoop {
     var reload: (ReloadRequest) -> Void = { _ in }
     /// The coordinator of the action log, where there is one.
     @exclusivity(unchecked) var coordinator: LogCoordinator?
+    /// Runs the loop while the log holds up the queue.
+    var standIn: StandIn?
 
     /// The coordinator of a bus over several machines, where this is one of its members.
     @exclusivity(unchecked) var cluster: ClusterCoordinator?
@@ -112,8 +114,9 @@ final class EventLoop {
         while turns < LoopLimits.turnsPerWakeUp, !givesBack {
             var count = poller.poll(&calls)
             if count == 0, !hasWork {
-                coordinator?.turnEnded()
+                let isWritten = writeLog()
                 groupBegan = MonotonicClock.nanoseconds()
+                if isWritten { continue }
                 if busyPoll.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
                 // Being woken here takes one thread switch less than being woken by Dispatch.
                 count = poller.poll(milliseconds: timeToStay(), &calls)
@@ -139,6 +142,18 @@ final class EventLoop {
         callWhenEmpty()
         // The queue has been released once; if work is left, the loop continues.
         if hasWork { bell.ring() }
+    }
+
+    /// Passes what was committed to the log; true if it has been written already, and replies that waited for it are sent.
+    private func writeLog() -> Bool {
+        guard let coordinator else { return false }
+        // While the loop stops, the log is closed as soon as the last client has gone.
+        let standIn = whenEmpty == nil ? standIn : nil
+        guard coordinator.turnEnded(atOnce: standIn) else { return false }
+        // Other turns may have been taken meanwhile.
+        gathersTurns = true
+        flush()
+        return true
     }
 
     /// Whether there is work to do although no socket is ready.

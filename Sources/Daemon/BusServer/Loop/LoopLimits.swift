@@ -34,7 +34,12 @@ enum LoopLimits {
     /// Turns in one wake-up: timers and signals share the queue and need their time.
     static let turnsPerWakeUp = 256
     /// Nanoseconds for which the loop polls for more before it sleeps: waking a core costs more than this.
-    static let busyPoll = 20_000
+    static let busyPoll = 50_000
+    /// Milliseconds between two looks whether a write to the log holds up the bus queue: so long, or twice, all may wait for a
+    /// disk that hangs.
+    static let standInLooks = 5
+    /// Bytes of a batch that is written on the bus queue: in little more time than waking another thread for it takes.
+    static let writtenAtOnce = 8 << 10
     /// Nanoseconds after which the log gets a batch although more is ready: its clients have waited long enough.
     static let groupNanoseconds = 500_000
     /// Milliseconds for which the loop waits for sockets itself after something came; then Dispatch watches for it.
@@ -42,7 +47,7 @@ enum LoopLimits {
     /// Times in a row that it polled in vain, after which it sleeps at once…
     static let timesInVain = 8
     /// …until it is woken within this many nanoseconds: about what a wake-up takes, so polling would have paid.
-    static let soonAgain = 40_000
+    static let soonAgain = 60_000
     /// Bytes discarded from a connection that is being closed, so that its peer sees an end and no reset.
     static let drained = 1 << 20
 

@@ -28,6 +28,9 @@ final class ThreadLock: @unchecked Sendable {
     func acquire() { pthread_mutex_lock(mutex) }
     func release() { pthread_mutex_unlock(mutex) }
 
+    /// Acquires it if nobody has it.
+    func acquireIfFree() -> Bool { pthread_mutex_trylock(mutex) == 0 }
+
     func locked(_ body: () -> Void) {
         acquire()
         body()

@@ -77,6 +77,10 @@ int linux_set_nonblocking(int fd, int on);
 /* A lock on an open file that nobody else can have meanwhile; EWOULDBLOCK where somebody has it. */
 int linux_try_lock(int fd);
 
+/* Which file has a name, and nothing else of it: asking for its times, too, makes the next write to it note a time of its own,
+   which fdatasync then waits for. */
+int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode);
+
 /* A counter to wait for with poll: closed on exec, never blocking. */
 int linux_event_descriptor(void);
 
