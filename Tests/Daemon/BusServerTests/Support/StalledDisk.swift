@@ -1,0 +1,100 @@
+import CSQLite
+import Foundation
+import Synchronization
+import Testing
+
+/// A disk that hangs: whoever writes to a database in a directory waits until the disk is well again.
+///
+/// SQLite writes by a system call that a test may put another one in the place of; that of this process asks here first.
+final class StalledDisk: Sendable {
+    private struct Gate {
+        var isShut = false
+        var waiting = 0
+        var isOver = false
+    }
+
+    private static let disks = Mutex<[String: StalledDisk]>([:])
+    private static let count = Atomic(0)
+    private static let original = Mutex<sqlite3_syscall_ptr?>(nil)
+
+    private let directory: String
+    private let condition = NSCondition()
+    private nonisolated(unsafe) var gate = Gate()
+
+    /// Databases below this directory are on it.
+    init(_ directory: String) throws {
+        self.directory = directory
+        try Self.install()
+        Self.disks.withLock { $0[directory] = self }
+        Self.count.add(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// From now on writes wait.
+    func stall() { change { $0.isShut = true } }
+
+    /// Waits until somebody waits; false if nobody does within twenty seconds.
+    func holdsSomebody() -> Bool {
+        let end = Date(timeIntervalSinceNow: 20)
+        condition.lock()
+        defer { condition.unlock() }
+        while gate.waiting == 0 { if !condition.wait(until: end) { return false } }
+        return true
+    }
+
+    /// Writes go on.
+    func recover() { change { $0.isShut = false } }
+
+    /// It is no disk any more.
+    func remove() {
+        recover()
+        Self.count.subtract(1, ordering: .sequentiallyConsistent)
+        _ = Self.disks.withLock { $0.removeValue(forKey: directory) }
+    }
+
+    private func change(_ body: (inout Gate) -> Void) {
+        condition.lock()
+        body(&gate)
+        condition.broadcast()
+        condition.unlock()
+    }
+
+    private func pass() {
+        condition.lock()
+        gate.waiting += 1
+        condition.broadcast()
+        while gate.isShut { condition.wait() }
+        gate.waiting -= 1
+        condition.unlock()
+    }
+
+    // MARK: In SQLite's place
+
+    private typealias Write = @convention(c) (Int32, UnsafeRawPointer?, Int, off_t) -> Int
+
+    private static func install() throws {
+        let vfs = try #require(sqlite3_vfs_find(nil))
+        try original.withLock { original in
+            if original != nil { return }
+            original = try #require(vfs.pointee.xGetSystemCall(vfs, name))
+            let write: Write = { descriptor, bytes, count, offset in
+                StalledDisk.passGate(descriptor)
+                return pwrite(descriptor, bytes, count, offset)
+            }
+            let code = vfs.pointee.xSetSystemCall(
+                vfs, name, unsafeBitCast(write, to: sqlite3_syscall_ptr.self))
+            #expect(code == SQLITE_OK)
+        }
+    }
+
+    /// As SQLite names the call, which takes large offsets on every machine that this runs on.
+    private static let name = "pwrite64"
+
+    private static func passGate(_ descriptor: Int32) {
+        if count.load(ordering: .sequentiallyConsistent) == 0 { return }
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1) > 0 else { return }
+        let file = String(cString: path)
+        let disk = disks.withLock { disks in disks.first { file.hasPrefix($0.key + "/") }?.value }
+        disk?.pass()
+    }
+}
