@@ -71,9 +71,10 @@ public final class StateMachine {
     // The log.
     /// Types that need not be compiled from their definitions.
     @exclusivity(unchecked) package var knownTypes: [any StateType] = []
-    @exclusivity(unchecked) var entryReader = EntryReader()
-    /// How many entries were applied without reading again what they share with the one before.
-    @exclusivity(unchecked) package internal(set) var entriesReadAlike = 0
+    let entryReader = EntryReader()
+    @exclusivity(unchecked) var knownPrincipals = KnownPrincipals()
+    /// How many entries were applied without making values of them.
+    @exclusivity(unchecked) package internal(set) var entriesReadInPlace = 0
     @exclusivity(unchecked) var timeText = (milliseconds: -1, text: ByteWriter(capacity: 64))
     /// Where a keyed request is written for its digest.
     let keyScratch = ByteWriter(capacity: 1024)

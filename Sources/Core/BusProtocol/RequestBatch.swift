@@ -26,7 +26,7 @@ package final class RequestBatch {
     /// All of it as it stands in the line.
     @exclusivity(unchecked) private var text = RequestReader.Text(start: nil, count: 0)
 
-    init() {
+    package init() {
         elements = .allocate(capacity: capacity)
         elements.initialize(repeating: Element(), count: capacity)
     }
@@ -45,7 +45,7 @@ package final class RequestBatch {
 
     /// Forgets the batch before.
     @inline(__always)
-    func clear() {
+    package func clear() {
         if count == 0 { return }
         if count > Self.kept || text.count > Self.keptBytes { shrink() }
         count = 0
@@ -67,6 +67,16 @@ package final class RequestBatch {
         do throws(JSONError) { return try reader.value() } catch {
             preconditionFailure("The batch was read before: \(error).")
         }
+    }
+
+    /// Reads an array of actions that comes next. False for whatever is not a batch without mistakes, and then the reader stands
+    /// anywhere.
+    package func read(_ reader: inout JSONReader) -> Bool {
+        clear()
+        var scanner = PlainScanner(at: reader)
+        guard read(&scanner, reader, RequestReader.shortMemberTable) else { return false }
+        reader.go(to: scanner)
+        return true
     }
 
     /// Reads an array of actions. False for whatever is not a batch without mistakes, and then the scanner stands anywhere.

@@ -69,6 +69,40 @@ import Testing
         #expect(carriedOut < 150)
     }
 
+    /// What becomes of entries: the bus that they make, or why they don't, and how many were read in place.
+    private func outcome(_ entries: [UInt8], of log: MemoryLog, by bus: MemoryBus) throws -> (String, Int) {
+        let machine = try bus.replay().restored(0, from: log)
+        var end = ""
+        do {
+            try entries.withUnsafeBytes { try machine.replay($0) }
+        } catch let failure as ReplayFailure {
+            end = "\(failure.revision) \(failure.message)"
+        }
+        let snapshot = machine.snapshot()
+        return withExtendedLifetime(snapshot) {
+            (end + String(decoding: snapshot.bytes, as: UTF8.self), machine.entriesReadInPlace)
+        }
+    }
+
+    /// An entry that is read in place does what the same one does that is read as a value, for which a space before it is enough.
+    @Test(arguments: 0..<5) func entriesInPlaceDoWhatValuesDo(seed: Int) throws {
+        var random = SeededGenerator(seed: UInt64(seed))
+        let (bus, log) = try log()
+        let entries = Array(log.groups.map(\.entries).joined(separator: [10]))
+        var inPlace = 0
+        for round in 0..<60 {
+            let entries = round == 0 ? entries : altered(entries, &random)
+            let lines = entries.split(separator: 10, omittingEmptySubsequences: false)
+            let spaced = Array(lines.map { [32] + $0 }.joined(separator: [10]))
+            let (one, read) = try outcome(entries, of: log, by: bus)
+            let (other, none) = try outcome(spaced, of: log, by: bus)
+            #expect(one == other, "\(String(decoding: entries, as: UTF8.self))")
+            #expect(none == 0)
+            inPlace += read
+        }
+        #expect(inPlace > 100)
+    }
+
     private static let head = #""time":1795000000.0,"by":{"uid":1},"actions":["#
 
     /// What no daemon writes, and an altered one might hold.

@@ -27,7 +27,7 @@ final class LogLedger {
     /// How many entries of the log stand for several commits.
     private(set) var sharedEntries = 0
     /// How many entries were replayed as one like that before.
-    private(set) var entriesReadAlike = 0
+    private(set) var entriesReadInPlace = 0
     /// Wills that must have been carried out, as nothing came between.
     var dueWills: Set<Int> = []
     /// Mirrors as clients saw them.
@@ -165,7 +165,7 @@ final class LogLedger {
                 throw Violation("The log makes other states at \(revision) than the model: \(states)")
             }
         }
-        entriesReadAlike += whole.entriesReadAlike
+        entriesReadInPlace += whole.entriesReadInPlace
         for snapshot in log.snapshotBytes.keys.sorted() {
             let engine = try replayer.restored(snapshot, from: log)
             for revision in digests.keys.sorted().filter({ $0 >= snapshot }).suffix(40) {

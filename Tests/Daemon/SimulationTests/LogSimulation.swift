@@ -16,7 +16,7 @@ final class LogSimulation {
     /// What the states were when the bus stood at a revision that has not been taken back since.
     private var digests: [Int: String] = [:]
     private(set) var sharedEntries = 0
-    private(set) var entriesReadAlike = 0
+    private(set) var entriesReadInPlace = 0
     private(set) var crashes = 0
     private(set) var failures = 0
     private(set) var restarts = 0
@@ -126,7 +126,7 @@ final class LogSimulation {
         guard let log = bus.written?.whole() else { return }
         try ledger.compare(with: log, hadTrouble: failures > 0)
         try ledger.compareViews(with: log, by: &model, digests: digests, from: bus)
-        (sharedEntries, entriesReadAlike) = (ledger.sharedEntries, ledger.entriesReadAlike)
+        (sharedEntries, entriesReadInPlace) = (ledger.sharedEntries, ledger.entriesReadInPlace)
         let last = try bus.crash()
         guard last.engine.stateDigest == bus.engine.stateDigest, last.engine.revision == bus.engine.revision
         else {

@@ -15,7 +15,7 @@ import Testing
 
     @Test func simulationReachesCrashesFailuresAndRestarts() throws {
         var (crashes, failures, restarts, snapshots) = (0, 0, 0, 0)
-        var (sharedTurns, sharedEntries, entriesReadAlike) = (0, 0, 0)
+        var (sharedTurns, sharedEntries, entriesReadInPlace) = (0, 0, 0)
         for seed in 40..<48 {
             let simulation = try LogSimulation(seed: UInt64(seed))
             try simulation.run(steps: Self.steps)
@@ -25,7 +25,7 @@ import Testing
             snapshots += simulation.snapshots
             sharedTurns += simulation.sharedTurns
             sharedEntries += simulation.sharedEntries
-            entriesReadAlike += simulation.entriesReadAlike
+            entriesReadInPlace += simulation.entriesReadInPlace
         }
         #expect(crashes > 10)
         #expect(failures > 10)
@@ -33,6 +33,6 @@ import Testing
         #expect(snapshots > 10)
         #expect(sharedTurns > 300)
         #expect(sharedEntries > 60)
-        #expect(entriesReadAlike > 120)
+        #expect(entriesReadInPlace > 120)
     }
 }

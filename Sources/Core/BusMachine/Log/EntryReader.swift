@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 
 #if canImport(Glibc)
     import Glibc
@@ -6,79 +7,38 @@ import BusJSON
     import Darwin
 #endif
 
-/// A fast path for log entries that are like the previous one but for their revision, time, payload and key: most of
-/// them are. What lies between the time and the payload is compared and not parsed again; the type, the action and the
-/// principal it names are known.
+/// Reads log entries in place that are actions and nothing more, perhaps with a key: most of them are. Any other is read as a
+/// value.
 struct EntryReader {
-    /// What the names of an entry stand for.
-    struct Meaning {
-        unowned(unsafe) let type: TypeEntry
-        let action: Int
-        /// -1 for all stores of the type.
-        let store: Int32
-        let principal: Principal
-    }
-
-    /// An entry in place.
+    /// An entry in place; its actions are in the batch.
     struct Entry {
         let first: Int
         let times: Int
         /// Milliseconds since 1970.
         let time: Int
-        /// What lies between the time and the payload.
-        let head: UnsafeRawBufferPointer
-        let payload: JSONObject
+        /// The principal, as an object.
+        let by: UnsafeRawBufferPointer
         /// As in the log; empty without one.
         let key: UnsafeRawBufferPointer
         let digest: UnsafeRawBufferPointer
     }
 
-    private var head: [UInt8] = []
-    private(set) var meaning: Meaning?
-    private var payload = JSONObject()
+    /// The actions of the entry read last.
+    let batch = RequestBatch()
 
-    /// Remembers the meaning of entries that begin so.
-    mutating func remember(_ head: UnsafeRawBufferPointer, _ meaning: Meaning) {
-        self.head = Array(head)
-        self.meaning = meaning
-    }
-
-    /// Definitions or stores may have changed.
-    mutating func forget() {
-        meaning = nil
-        head = []
-    }
-
-    /// The entry, if it is like the previous one.
-    mutating func readAlike(_ line: UnsafeRawBufferPointer) -> Entry? {
-        guard meaning != nil, let counts = Self.counts(of: line) else { return nil }
-        let start = counts.end
-        let end = start + head.count
-        guard line.count > end,
-            head.withUnsafeBytes({ memcmp(line.baseAddress! + start, $0.baseAddress!, $0.count) }) == 0
+    /// The entry; nil if it is more than actions, or not written as this bus writes it.
+    func read(_ line: UnsafeRawBufferPointer) -> Entry? {
+        guard let counts = Self.counts(of: line), 1...LogLines.highest ~= counts.first,
+            1...LogLines.highest ~= counts.times,
+            let by = Self.find(",\"by\":", in: line, from: counts.end, exactly: true),
+            // A quote in a string stands behind a backslash, so this is in none.
+            let actions = Self.find("},\"actions\":", in: line, from: by)
         else { return nil }
-        return read(line, counts, start..<end)
-    }
-
-    /// The entry, if it has the form of those that can be alike: one action with a payload, and perhaps a key.
-    mutating func read(_ line: UnsafeRawBufferPointer) -> Entry? {
-        guard let counts = Self.counts(of: line),
-            let actions = Self.find(",\"actions\":[{", in: line, from: counts.end),
-            let payload = Self.find(",\"payload\":", in: line, from: actions)
-        else { return nil }
-        return read(line, counts, counts.end..<payload)
-    }
-
-    private mutating func read(
-        _ line: UnsafeRawBufferPointer, _ counts: Counts, _ head: Range<Int>
-    ) -> Entry? {
-        let rest = UnsafeRawBufferPointer(rebasing: line[head.upperBound...])
-        var reader = JSONReader(rest, depthLimit: 1000)
         var (key, digest) = (Self.nothing, Self.nothing)
+        let rest = UnsafeRawBufferPointer(rebasing: line[actions...])
+        var reader = JSONReader(rest, depthLimit: 1000)
+        guard batch.read(&reader) else { return nil }
         do throws(JSONError) {
-            guard reader.peek() == UInt8(ascii: "{") else { return nil }
-            try reader.object(replacing: &payload)
-            guard reader.take(UInt8(ascii: "}")), reader.take(UInt8(ascii: "]")) else { return nil }
             if reader.take(UInt8(ascii: ",")) {
                 guard Self.take("\"key\":", &reader, rest) else { return nil }
                 let text = try reader.scanString()
@@ -92,10 +52,10 @@ struct EntryReader {
         } catch {
             return nil
         }
+        let end = actions - 11
         return Entry(
             first: counts.first, times: counts.times, time: counts.time,
-            head: UnsafeRawBufferPointer(rebasing: line[head]), payload: payload,
-            key: key, digest: digest)
+            by: UnsafeRawBufferPointer(rebasing: line[by..<end]), key: key, digest: digest)
     }
 
     // MARK: - Places in a line
@@ -121,7 +81,7 @@ struct EntryReader {
             (counts.times, counts.end) = times
         }
         guard let place = find(",\"time\":", in: line, from: counts.end, exactly: true),
-            let seconds = number(in: line, from: place), seconds.value < 1 << 40
+            let seconds = number(in: line, from: place), seconds.value < 1_000_000_000_000
         else { return nil }
         (counts.time, counts.end) = (seconds.value * 1000, seconds.end)
         guard counts.end < line.count, line[counts.end] == UInt8(ascii: ".") else { return counts }

@@ -28,13 +28,13 @@ extension StateMachine {
         var place: Int?
         var early: [JSONObject] = []
         try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
-            if let alike = entryReader.readAlike(line), let meaning = entryReader.meaning {
-                if place == nil, alike.first == revision + 1 { for note in early { try replay(note: note) } }
+            if let entry = entryReader.read(line), let by = named(by: entry.by) {
+                if place == nil, entry.first == revision + 1 { for note in early { try replay(note: note) } }
                 early = []
-                let count = try due(alike.first, alike.first + alike.times - 1, behind: &place, through: last)
+                let count = try due(entry.first, entry.first + entry.times - 1, behind: &place, through: last)
                 if count > 0 {
-                    entriesReadAlike &+= 1
-                    try replay(alike, meaning, count: count)
+                    entriesReadInPlace &+= 1
+                    try replay(entry, by: try requirePrincipal(by, entry.by), count: count)
                 }
                 return
             }
@@ -50,10 +50,7 @@ extension StateMachine {
             if place == nil, first == revision + 1 { for note in early { try replay(note: note) } }
             early = []
             let count = try due(first, end, behind: &place, through: last)
-            if count > 0 {
-                try replay(entry, count: count)
-                learn(from: line, entry)
-            }
+            if count > 0 { try replay(entry, count: count) }
         }
         for note in early { try replay(note: note) }
     }
@@ -69,43 +66,50 @@ extension StateMachine {
         return max(0, min(end, last) - revision)
     }
 
-    /// Remembers an entry, so that those like it are parsed faster.
-    private func learn(from line: UnsafeRawBufferPointer, _ entry: JSONObject) {
-        entryReader.forget()
-        // An entry that is more than an action may have changed what names mean.
-        guard plan.actions.count == 1, plan.steps.count == 1, plan.actions[0].payloadForEveryType == nil,
-            let by = entry["by"]?.object, let principal = principal(by: by),
-            let alike = entryReader.read(line)
-        else { return }
-        let step = plan.steps[0]
-        entryReader.remember(
-            alike.head, .init(type: step.type, action: step.action, store: step.store, principal: principal))
-    }
-
-    /// Replays an entry that is like the previous one, `count` times.
+    /// Replays an entry that was read in place, `count` times.
     private func replay(
-        _ entry: EntryReader.Entry, _ meaning: EntryReader.Meaning, count: Int
+        _ entry: EntryReader.Entry, by principal: Principal, count: Int
     ) throws(ReplayFailure) {
         // The time of that commit, also where a later history began at an earlier time.
         time = entry.time
         do throws(RequestError) {
-            let payload = try accept(entry.payload, for: meaning.action, of: meaning.type)
             plan.clear()
-            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
-            plan.steps.append(
-                .init(
-                    type: meaning.type, action: meaning.action, payload: payload, store: meaning.store))
+            defer { end(entryReader.batch) }
+            try plan(entryReader.batch)
             for _ in 0..<count {
-                let matched = try apply(by: meaning.principal)
+                let matched = try apply(by: principal)
                 commit()
                 if !entry.key.isEmpty {
                     try rememberKey(
-                        entry.key, entry.digest, of: meaning.principal, matched: matched,
-                        changed: changed)
+                        entry.key, entry.digest, of: principal, matched: matched, changed: changed)
                 }
             }
         } catch {
             throw failure("can't be carried out: \(error.message)")
+        }
+    }
+
+    /// Whom an entry names: one who is known, or an object that says who it is.
+    private enum Named {
+        case known(Principal)
+        case other(JSONObject)
+    }
+
+    /// Nil if it is no object.
+    private func named(by text: UnsafeRawBufferPointer) -> Named? {
+        if let known = knownPrincipals[text] { return .known(known) }
+        return (try? JSON(parsing: text, depthLimit: 1000))?.object.map(Named.other)
+    }
+
+    private func requirePrincipal(
+        _ named: Named, _ text: UnsafeRawBufferPointer
+    ) throws(ReplayFailure) -> Principal {
+        switch named {
+        case .known(let principal): return principal
+        case .other(let by):
+            let principal = try requirePrincipal(by)
+            knownPrincipals[text] = principal
+            return principal
         }
     }
 

@@ -18,10 +18,18 @@ extension StateMachine {
     package func endPlain(_ request: RequestReader) {
         if !request.hasBatch {
             if let step = plan.steps.popLast() { request.returnPayload(step.payload) }
-        } else if plan.steps.count == request.batch.count {
-            for place in (0..<request.batch.count).reversed() {
+            plan.clear()
+        } else {
+            end(request.batch)
+        }
+    }
+
+    /// The same for a batch.
+    func end(_ batch: RequestBatch) {
+        if plan.steps.count == batch.count {
+            for place in (0..<batch.count).reversed() {
                 guard let step = plan.steps.popLast() else { break }
-                request.batch.element(place).pointee.payload = step.payload
+                batch.element(place).pointee.payload = step.payload
             }
         }
         plan.clear()
@@ -114,7 +122,7 @@ extension StateMachine {
     }
 
     /// Plans a batch as it stands in the line.
-    private func plan(_ batch: RequestBatch) throws(RequestError) {
+    func plan(_ batch: RequestBatch) throws(RequestError) {
         try requireRoom(for: batch.count)
         for place in 0..<batch.count {
             let element = batch.element(place)
