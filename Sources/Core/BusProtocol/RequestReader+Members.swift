@@ -156,6 +156,7 @@ extension RequestReader {
                 payloadText = reader.bytes(from: first, to: reader.offset)
             } else {
                 _ = try reader.value()
+                parts.pointee.payload = JSONObject()
                 complain(.invalid("payload", "`payload` must be an object."))
             }
         case .key:

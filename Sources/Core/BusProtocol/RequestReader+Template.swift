@@ -9,48 +9,73 @@ extension RequestReader {
     ) -> Bool {
         guard familiar.pointee.isKept, familiar.pointee.generation == generation else { return false }
         // The request itself is one level.
-        var reader = JSONReader(line, depthLimit: depth - 1)
+        let reader = JSONReader(line, depthLimit: depth - 1)
+        var scanner = PlainScanner(at: reader)
         parts.pointee.id = Text(start: nil, count: 0)
-        guard reader.take(familiar.pointee.before), fill(familiar.pointee.first, &reader),
-            reader.take(familiar.pointee.between), fill(familiar.pointee.second, &reader),
-            reader.take(familiar.pointee.behind), reader.isAtEnd
-        else { return false }
         parts.pointee.names = familiar.pointee.names
-        return true
+        var text = familiar.pointee.text
+        for number in 0..<familiar.pointee.pieceCount {
+            let piece = familiar.pointee.pieces[number]
+            guard scanner.take(Text(start: text, count: Int(piece.length))),
+                fill(piece.gap, &scanner, reader, familiar)
+            else { return false }
+            text += Int(piece.length)
+        }
+        return scanner.isAtEnd
     }
 
     /// Parses a gap of a template; false where its contents are not of the usual kind.
     @inline(__always)
-    private func fill(_ gap: RequestTemplate.Gap, _ reader: inout JSONReader) -> Bool {
+    private func fill(
+        _ gap: RequestTemplate.Gap, _ scanner: inout PlainScanner, _ line: JSONReader,
+        _ familiar: UnsafeMutablePointer<RequestTemplate>
+    ) -> Bool {
         switch gap {
         case .none: return true
         case .id:
-            let first = reader.offset
-            guard reader.takeDigits() || reader.takeShortInteger() != nil || takeText(&reader)
-            else { return false }
-            parts.pointee.id = reader.bytes(from: first, to: reader.offset)
+            if let id = scanner.takeNumberOrText() {
+                parts.pointee.id = id
+                return true
+            }
+            return fillLongNumber(&scanner, line)
+        case .key:
+            guard let key = scanner.takeText() else { return false }
+            parts.pointee.key = key
+            return true
+        case .store:
+            if scanner.take(familiar.pointee.quotedStore) { return true }
+            guard let store = scanner.takeText() else { return false }
+            familiar.pointee.keep(store: store)
+            parts.pointee.names.store = store
             return true
         case .payload:
-            guard reader.peek() == UInt8(ascii: "{") else { return false }
-            do throws(JSONError) {
-                try reader.object(replacing: &parts.pointee.payload)
-                return true
-            } catch {
+            guard scanner.isAt(UInt8(ascii: "{")) else { return false }
+            var reader = line
+            reader.go(to: scanner)
+            do throws(JSONError) { try reader.object(replacing: &parts.pointee.payload) } catch {
                 return false
             }
+            scanner.go(to: reader)
+            return true
         }
     }
 
-    private func takeText(_ reader: inout JSONReader) -> Bool {
-        var scanner = PlainScanner(at: reader)
-        guard scanner.takeText() != nil else { return false }
+    @inline(never)
+    private func fillLongNumber(_ scanner: inout PlainScanner, _ line: JSONReader) -> Bool {
+        var reader = line
         reader.go(to: scanner)
+        let first = reader.offset
+        guard reader.takeShortInteger() != nil else { return false }
+        parts.pointee.id = reader.bytes(from: first, to: reader.offset)
+        scanner.go(to: reader)
         return true
     }
 
-    /// Whether the line that was read is a dispatch in which all the names stand as they are, without escapes.
+    /// Whether the line that was read is a dispatch of one action, perhaps with a key, in which all the texts stand as they
+    /// are, without escapes.
     var isPlainDispatch: Bool {
-        complaint == nil && copies.isEmpty && present.contains(.op) && !hasMembersBeyondPlainDispatch
+        complaint == nil && copies.isEmpty && present.contains(.op) && !hasMembersBeyondKeyedDispatch
             && Self.matches(op, "dispatch")
+            && (!present.contains(.key) || parts.pointee.key.baseAddress != nil)
     }
 }

@@ -146,7 +146,10 @@ public final class RequestReader {
         try readAny(line)
         guard isPlainDispatch else { return }
         let familiar = sender.makeTemplate()
-        if familiar.pointee.meet(line, parts.pointee.names, id: id, payload: payloadText) {
+        if familiar.pointee.meet(
+            line, parts.pointee.names, id: id, key: present.contains(.key) ? parts.pointee.key : nil,
+            payload: payloadText)
+        {
             familiar.pointee.generation = generation
             parts.pointee.familiar = familiar
         }

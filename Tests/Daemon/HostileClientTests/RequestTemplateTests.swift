@@ -59,6 +59,7 @@ import Testing
         case .store: "\(Array(reader.store))"
         case .action: "\(Array(reader.action))"
         case .id, .payload: ""
+        case .key: "\(String(describing: (try? reader.key).map { $0.map(Array.init) }))"
         default: "\(String(describing: reader.value(member)))"
         }
     }
@@ -91,13 +92,16 @@ import Testing
         #" { "op" : "dispatch" , "id" : 9 , "type" : "counter" , "action" : "increment" , "payload" : { "by" : 2 } } "#,
         #"{"op":"dispatch","id":1,"type":"counter","store":"","action":"","payload":{}}"#,
         #"{"op":"dispatch","id":1,"type":"counter","payload":{"by":-3.5e2,"a-longer-name-than-most":true}}"#,
+        #"{"op":"dispatch","id":7,"store":"counter/a","action":"increment","payload":{"by":1},"key":"k-1"}"#,
+        #"{"key":"","payload":{"by":1},"store":"","op":"dispatch","action":"increment","id":7}"#,
+        #"{"store":"counter/a","key":"k\u002d1","op":"dispatch","action":"increment"}"#,
         #"{"op":"dispatch","id":3,"type":"counter","action":"increment","payload":{"by":1},"ack":false}"#,
         #"{"op":"ping","id":4}"#, #"{"op":"d\u0069spatch","id":5,"type":"counter","action":"increment"}"#,
     ]
 
     @Test func whatIsTheSameIsKnownAgain() throws {
         let reader = Senders(depth: Self.depth)
-        for (sender, kind) in Self.kinds.dropLast(3).enumerated() {
+        for (sender, kind) in Self.kinds.dropLast(4).enumerated() {
             #expect(try !matchesTemplate(kind, reader, from: sender))
             #expect(try matchesTemplate(kind, reader, from: sender), "\(kind)")
         }
@@ -112,16 +116,46 @@ import Testing
     @Test func whatIsNoPlainDispatchIsNotKnownAgain() throws {
         let reader = Senders(depth: Self.depth)
         let long = String(repeating: "n", count: 300)
-        for line in Self.kinds.suffix(3) + [#"{"op":"dispatch","type":"\#(long)","action":"a"}"#] {
+        for line in Self.kinds.suffix(4) + [#"{"op":"dispatch","type":"\#(long)","action":"a"}"#] {
             for _ in 0..<10 { #expect(try !matchesTemplate(line, reader), "\(line)") }
         }
+    }
+
+    /// A line to another store, or with another key, is known again, and what it names is found out for it; the same store again
+    /// is the store of the line before.
+    @Test func otherStoresAndKeysAreKnownAgain() throws {
+        let reader = Senders(depth: Self.depth)
+        func line(_ store: String, _ key: String) -> String {
+            #"{"op":"dispatch","store":"\#(store)","action":"increment","key":"\#(key)","payload":{"by":1}}"#
+        }
+        #expect(try !matchesTemplate(line("counter/a", "1"), reader))
+        var before = "counter/a"
+        for store in ["counter/a", "counter/b", "counter/b", "", "", "counter/a", "a"] {
+            for key in ["1", "", String(repeating: "k", count: 40)] {
+                let bytes = Array(line(store, key).utf8)
+                try bytes.withUnsafeBytes { bytes in
+                    try reader.read(bytes, from: 0)
+                    let request = reader.reader
+                    #expect(request.matchesTemplate)
+                    #expect(Array(request.store) == Array(store.utf8))
+                    #expect(try request.key.map(Array.init) == Array(key.utf8))
+                    let isKnown = request.resolved?.pointee.store != ResolvedDispatch.unknownStore
+                    #expect(isKnown == (store == before), "\(store) after \(before)")
+                    request.resolved?.pointee = Self.resolved
+                }
+                before = store
+            }
+        }
+        let long = String(repeating: "s", count: 200)
+        #expect(try !matchesTemplate(line("counter/\(long)", "1"), reader))
+        #expect(try !matchesTemplate(line("counter/a", long), reader))
     }
 
     /// Who sends another kind each time is not remembered each time; who stays with one is known soon.
     @Test func senderThatChangesIsKnownSoon() throws {
         let reader = Senders(depth: Self.depth)
         for number in 0..<100 {
-            let line = #"{"op":"dispatch","store":"counter/s\#(number)","action":"increment"}"#
+            let line = #"{"op":"dispatch","store":"counter/s","action":"increment\#(number)"}"#
             #expect(try !matchesTemplate(line, reader))
         }
         var strange = 0
@@ -187,6 +221,18 @@ import Testing
                 let number = randomJSON(using: &random).encoded
                 let text = String(decoding: line, as: UTF8.self)
                 line = Array(text.replacing(#""by":1"#, with: #""by":\#(number)"#).utf8)
+            case 5 where random.oneIn(2):
+                // Other stores and keys where they may stand.
+                let names = [
+                    "counter/a", "counter/b", "", #"a\"b"#, "ü", "\u{1}", String(repeating: "x", count: 140),
+                ]
+                let (store, key) = (
+                    names.randomElement(using: &random)!, names.randomElement(using: &random)!
+                )
+                let text = String(decoding: line, as: UTF8.self)
+                line = Array(
+                    text.replacing(#""store":"counter/a""#, with: #""store":"\#(store)""#)
+                        .replacing(#""key":"k-1""#, with: #""key":"\#(key)""#).utf8)
             case 4:
                 let text = String(decoding: line, as: UTF8.self)
                 let id = ["0", "07", "1e3", "-0", "2.5", #""x\n""#, "null", "99999999999999999999"]

@@ -70,6 +70,40 @@ public struct PlainScanner {
         return true
     }
 
+    /// Takes these bytes if they come next, as they are.
+    @inlinable @inline(__always)
+    public mutating func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let count = bytes.count
+        guard end - cursor >= count, let wanted = bytes.baseAddress else { return false }
+        let found = UnsafeRawPointer(cursor)
+        var place = 0
+        while place &+ 8 <= count {
+            guard Self.word(found + place) == Self.word(wanted + place) else { return false }
+            place &+= 8
+        }
+        if place < count {
+            if count >= 8 {
+                guard Self.word(found + (count &- 8)) == Self.word(wanted + (count &- 8)) else {
+                    return false
+                }
+            } else {
+                while place < count {
+                    guard cursor[place] == bytes[place] else { return false }
+                    place &+= 1
+                }
+            }
+        }
+        cursor += count
+        return true
+    }
+
+    @inlinable @inline(__always)
+    static func word(_ place: UnsafeRawPointer) -> UInt64 { place.loadUnaligned(as: UInt64.self) }
+
+    /// Whether nothing is left.
+    @inlinable @inline(__always)
+    public var isAtEnd: Bool { cursor == end }
+
     /// Whether `byte` comes next, without any white space before it.
     @inlinable @inline(__always)
     public func isAt(_ byte: UInt8) -> Bool { cursor < end && cursor.pointee == byte }

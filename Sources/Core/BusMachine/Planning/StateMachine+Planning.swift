@@ -44,6 +44,12 @@ extension StateMachine {
         return Unmanaged.passUnretained(types[Int(known.pointee.type)])._withUnsafeGuaranteedRef { entry in
             let action = Int(known.pointee.action)
             guard known.pointee.definition == entry.definitions else { return false }
+            if known.pointee.store == ResolvedDispatch.unknownStore {
+                guard let found = locate(request.store), found.type == known.pointee.type else {
+                    return false
+                }
+                known.pointee.store = found.store
+            }
             let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
             guard entry.takes(payload, for: action) else {
                 request.returnPayload(payload)
