@@ -17,22 +17,45 @@ struct MemberList {
     }
 
     /// Adds a member; false if its key is seen to stand there already. Others show at the end.
-    mutating func add(_ key: String, _ value: consuming JSON) -> Bool {
-        let member = JSONObject.Member(key: key, value: value)
-        guard many.isEmpty, count < Self.fewest else {
-            addToMany(member)
+    @inline(__always)
+    mutating func add(_ key: consuming String, _ value: consuming JSON) -> Bool {
+        guard count < Self.fewest, many.isEmpty else {
+            addToMany(JSONObject.Member(key: key, value: value))
             return true
         }
-        var index = count
+        // Compared where they stand: a copy of a key would count references.
+        let new = lent + count
+        new.initialize(to: JSONObject.Member(key: key, value: value))
+        count &+= 1
+        if count == 1 { return true }
+        let order = Self.order(new - 1, new)
+        return order < 0 || (order > 0 && insertLast())
+    }
+
+    /// The order of two members' keys.
+    @inline(__always)
+    private static func order(
+        _ one: UnsafeMutablePointer<JSONObject.Member>, _ other: UnsafeMutablePointer<JSONObject.Member>
+    ) -> Int {
+        let (a, b) = (SmallText(of: one.pointer(to: \.key)!), SmallText(of: other.pointer(to: \.key)!))
+        if let a, let b { return a.order(b) }
+        return UTF8Order.compare(one.pointee.key, other.pointee.key)
+    }
+
+    /// The last member belongs before others; false if its key stands there already.
+    @inline(never)
+    private func insertLast() -> Bool {
+        let last = lent + (count - 1)
+        var index = count - 2
         while index > 0 {
-            let order = UTF8Order.compare(lent[index - 1].key, key)
+            let order = Self.order(lent + (index - 1), last)
             if order == 0 { return false }
             if order < 0 { break }
             index -= 1
         }
-        if index < count { (lent + index + 1).moveInitialize(from: lent + index, count: count - index) }
+        let member = last.move()
+        (lent + index + 1).moveInitialize(from: lent + index, count: count - 1 - index)
         (lent + index).initialize(to: member)
-        count += 1
         return true
     }
 

@@ -23,6 +23,19 @@ public struct SmallText: Equatable, Sendable {
         high = words.1
     }
 
+    /// The same of a string in memory, which is looked at where it stands.
+    @inlinable @inline(__always)
+    init?(of text: UnsafePointer<String>) {
+        #if _pointerBitWidth(_64)
+            let words = UnsafeRawPointer(text).load(as: (UInt64, UInt64).self)
+            guard Self.isKnown, words.1 & Self.smallBit != 0 else { return nil }
+            low = words.0
+            high = words.1
+        #else
+            return nil
+        #endif
+    }
+
     /// Takes `count` bytes of ASCII that stand in two words, with zeros behind them.
     @inlinable @inline(__always)
     init(ascii low: UInt64, _ rest: UInt64, count: Int) {
