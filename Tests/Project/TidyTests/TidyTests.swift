@@ -256,6 +256,7 @@ import Testing
         ],
         "BusJSON": [
             "ByteWriter", "ElementList", "JSONReader", "JSONReader+Numbers", "MemberList", "PlainScanner",
+            "SmallText",
         ],
         "BusLogic": [
             "CommitContext", "ComputedValues", "DeclaredType", "DeclaredType+Commit", "Evaluation",
@@ -263,10 +264,8 @@ import Testing
             "WriteStep",
         ],
         "BusMachine": [
-            "DeduplicationTable", "DispatchPlan", "EntryReader", "SlotIndex", "StateMachine",
-            "StateMachine+Apply",
-            "StateMachine+Commit", "StateMachine+Place", "StateMachine+Planning",
-            "StoreTable", "TypeEntry",
+            "DeduplicationTable", "DispatchPlan", "SlotIndex", "StateMachine", "StateMachine+Apply",
+            "StateMachine+Commit", "StateMachine+Place", "StateMachine+Planning", "StoreTable", "TypeEntry",
         ],
         "BusProtocol": [
             "RequestBatch", "RequestReader", "RequestReader+Template", "RequestTemplate", "WordTable",

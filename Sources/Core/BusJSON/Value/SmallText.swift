@@ -23,7 +23,7 @@ public struct SmallText: Equatable, Sendable {
         high = words.1
     }
 
-    /// The same of a string in memory, which is looked at where it stands.
+    /// The same of a string in memory, which is looked at where it stands; the pointer is not kept.
     @inlinable @inline(__always)
     init?(of text: UnsafePointer<String>) {
         #if _pointerBitWidth(_64)
