@@ -86,7 +86,9 @@ final class LogCoordinator {
         engine.timings.group.record(group.last - group.first + 1)
         bytesSince += group.entries.count
         sharedInFlight = group.shared
-        if let standIn, group.entries.count <= LoopLimits.writtenAtOnce {
+        if let standIn, group.entries.count <= LoopLimits.writtenAtOnce,
+            group.last - group.first < LoopLimits.commitsAtOnce
+        {
             var outcome: LogFileEvent?
             standIn.perform { outcome = writer.writeAtOnce(group) }
             if let outcome {

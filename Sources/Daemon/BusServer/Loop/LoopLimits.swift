@@ -37,9 +37,11 @@ enum LoopLimits {
     static let busyPoll = 50_000
     /// Milliseconds between two looks whether a write to the log holds up the bus queue: so long, or twice, all may wait for a
     /// disk that hangs.
-    static let standInLooks = 5
+    static let standInLooks = 20
     /// Bytes of a batch that is written on the bus queue: in little more time than waking another thread for it takes.
     static let writtenAtOnce = 8 << 10
+    /// Commits of such a batch: while more are written, the queue can make the next ones.
+    static let commitsAtOnce = 64
     /// Nanoseconds after which the log gets a batch although more is ready: its clients have waited long enough.
     static let groupNanoseconds = 500_000
     /// Milliseconds for which the loop waits for sockets itself after something came; then Dispatch watches for it.
