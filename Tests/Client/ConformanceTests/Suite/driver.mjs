@@ -7,7 +7,9 @@ let bus;
 
 const shown = ({revision, duplicate = false}) => ({revision, duplicate});
 const tuples = list => list.map(({target, action, payload = {}}) => [target, action, payload]);
-const text = value => JSON.stringify(value, (_, part) => typeof part === "bigint" ? Number(part) : part);
+/** JSON has integers of any size; only JavaScript's own writer does not. */
+const text = value => JSON.stringify(value, (_, part) => typeof part === "bigint" ? `\u0000${part}` : part)
+	.replaceAll(/"\\u0000(-?\d+)"/g, "$1");
 
 const commands = {
 	async connect({address, options}) { bus = await connect(address, {...options, backOff: [1, 10]}); },
