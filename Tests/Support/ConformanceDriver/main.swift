@@ -28,7 +28,9 @@ actor Watched {
     }
 
     var states: JSON {
-        .object(JSONObject(uniqueKeysWithValues: mirror.states.map { ($0.key, $0.value) }))
+        var object: JSONObject = [:]
+        for (address, state) in mirror.states { object[address] = state }
+        return .object(object)
     }
 
     func reach(_ revision: Int?) async -> JSON {
