@@ -338,30 +338,33 @@ export class Bus {
 	get connected() { return this.#isOpen; }
 
 	/** Any request of the protocol, and its reply: `bus.request("history", {since: 4})`. */
-	request(op, body = {}, {signal} = {}) {
+	request(op, body, {signal} = {}) {
+		return this.#request({op, ...body}, signal);
+	}
+	#request(body, signal) {
 		const full = this.#unanswered.length - this.#head + this.#waiting.length >= windowSize;
-		return full && !this.#error ? this.#requestWhenThereIsRoom(op, body, signal) : this.#submit(op, body, signal);
+		return full && !this.#error ? this.#submitWhenThereIsRoom(body, signal) : this.#submit(body, signal);
 	}
-	async #requestWhenThereIsRoom(op, body, signal) {
+	async #submitWhenThereIsRoom(body, signal) {
 		await new Promise(resolve => this.#room.push(resolve));
-		return this.#submit(op, body, signal);
+		return this.#submit(body, signal);
 	}
-	#submit(op, body, signal) {
+	#submit(body, signal) {
 		return new Promise((resolve, reject) => {
 			if (this.#error || this.#closing) throw this.#error ?? new BusError("closed", "The bus is being closed by this program.");
 			if (signal) signal.throwIfAborted();
-			const request = this.#send(op, body, resolve, reject, false);
+			const request = this.#send(body, resolve, reject, false);
 			signal?.addEventListener("abort", () => {
 				request.givenUp = true;
 				reject(signal.reason);
 			}, {once: true});
 		});
 	}
-	#send(op, body, resolve, reject, own) {
-		const text = encode({op, ...body}).slice(0, -1);
+	#send(body, resolve, reject, own) {
+		const {op} = body;
 		const key = !keyed.has(op) || body.dryRun ? 0 : body.key !== undefined ? 2 : 1;
 		const repeats = key > 0 || op === "dispatch" || repeatable.has(op);
-		const request = {text, key, repeats, own, resolve, reject, line: "", id: 0, givenUp: false};
+		const request = {id: 0, text: encode(body), line: "", key, repeats, own, givenUp: false, resolve, reject};
 		if (op === "will") this.#will = body;
 		if (this.#isOpen || own) this.#write(request);
 		else this.#waiting.push(request);
@@ -370,9 +373,10 @@ export class Bus {
 	#write(request) {
 		if (!request.line) {
 			const id = request.id = ++this.#count;
-			request.line = `${request.text},"id":${id}`
+			request.line = `{"id":${id},${request.text.slice(1, -1)}`
 				+ (request.key ? `,"after":${this.#revision},"epoch":"${this.#epoch}"` : "")
 				+ (request.key === 1 ? `,"key":"${this.#prefix}-${id}"}\n` : "}\n");
+			request.text = "";
 		}
 		this.#unanswered.push(request);
 		if (this.#lines.push(request.line) === 1) queueMicrotask(() => this.#flush());
@@ -382,8 +386,8 @@ export class Bus {
 		this.#lines = [];
 		if (lines.length) this.#connection?.write(lines);
 	}
-	#own(op, body, done = ignore) {
-		this.#send(op, body, done, ignore, true);
+	#own(body) {
+		this.#send(body, ignore, ignore, true);
 	}
 	#answered(reply) {
 		const request = this.#unanswered[this.#head], isOK = reply.ok === true;
@@ -407,8 +411,12 @@ export class Bus {
 	}
 
 	/** Commits an action now, or later with `in` or `at`, exactly once; resolves to the reply. */
-	dispatch(target, action, payload, {signal, ...options} = {}) {
-		return this.request("dispatch", {...targetOf(target), action, payload, ...options}, {signal});
+	dispatch(target, action, payload, options) {
+		const isStore = target.includes("/");
+		const body = {op: "dispatch", store: isStore ? target : undefined, type: isStore ? undefined : target, action, payload};
+		if (!options) return this.#request(body);
+		const {signal, ...others} = options;
+		return this.#request(Object.assign(body, others), signal);
 	}
 	/** Several actions as one commit: `bus.batch([["counter/a", "increment", {by: 2}], ["counter/b", "reset"]])`. */
 	batch(actions, {signal, ...options} = {}) {
@@ -455,9 +463,9 @@ export class Bus {
 	}
 	#askFor(subscription) {
 		const point = subscription._resumePoint();
-		const body = {...subscription.body, ...(point && {since: point.revision, epoch: point.epoch})};
-		this.#send("subscribe", body, ({sub, revision, epoch}) => {
-			if (!this.#subscriptions.has(subscription)) return this.#own("unsubscribe", {sub});
+		const body = {op: "subscribe", ...subscription.body, ...(point && {since: point.revision, epoch: point.epoch})};
+		this.#send(body, ({sub, revision, epoch}) => {
+			if (!this.#subscriptions.has(subscription)) return this.#own({op: "unsubscribe", sub});
 			subscription._granted(revision, epoch);
 			subscription.sub = sub;
 			this.#numbers.set(sub, subscription);
@@ -467,7 +475,7 @@ export class Bus {
 		if (!this.#subscriptions.delete(subscription)) return;
 		if (this.#numbers.get(subscription.sub) === subscription) {
 			this.#numbers.delete(subscription.sub);
-			this.#own("unsubscribe", {sub: subscription.sub});
+			this.#own({op: "unsubscribe", sub: subscription.sub});
 		}
 		subscription._end();
 	}
@@ -510,8 +518,8 @@ export class Bus {
 	}
 	#greet(resolve, reject) {
 		const {client, token, address, session, linger} = this.#options;
-		const body = {protocol: 1, client, token: address.startsWith("unix:") ? undefined : token, session, linger};
-		this.#send("hello", body, greeting => {
+		const body = {op: "hello", protocol: 1, client, token: address.startsWith("unix:") ? undefined : token, session, linger};
+		this.#send(body, greeting => {
 			if (greeting.epoch !== this.#epoch) {
 				this.#epoch = greeting.epoch;
 				this.#revision = greeting.revision;
@@ -520,7 +528,7 @@ export class Bus {
 			this.#isOpen = true;
 			this.#attempt = 0;
 			this.greeted();
-			if (this.#will && !greeting.resumed) this.#own("will", this.#will);
+			if (this.#will && !greeting.resumed) this.#own(this.#will);
 			for (const subscription of this.#subscriptions) this.#askFor(subscription);
 			for (const request of this.#waiting.splice(0)) if (!request.givenUp) this.#write(request);
 			this.#watch(this.#connection, false);
@@ -538,7 +546,7 @@ export class Bus {
 			if (!this.#heard && wasAsked) return this.#giveUp("the bus has said nothing for a long time");
 			const asks = !this.#heard;
 			this.#heard = false;
-			if (asks) this.#own("ping", {});
+			if (asks) this.#own({op: "ping"});
 			this.#watch(connection, asks);
 		});
 		this.watching.unref?.();
@@ -631,14 +639,14 @@ export class Bus {
 		return this.#closing ??= this.#close(timeout);
 	}
 	async #close(timeout) {
-		const answer = (op, body, own) => Promise.race([
-			new Promise(resolve => this.#send(op, body, resolve, resolve, own)),
+		const answer = (body, own) => Promise.race([
+			new Promise(resolve => this.#send(body, resolve, resolve, own)),
 			new Promise(resolve => this.#after(timeout, resolve)),
 		]);
 		if (this.#error) return;
-		if (this.#unanswered.length > this.#head || this.#waiting.length) await answer("ping", {}, false);
+		if (this.#unanswered.length > this.#head || this.#waiting.length) await answer({op: "ping"}, false);
 		const {session} = this.#options;
-		if (this.#isOpen && session) await answer("hello", {session, linger: 0}, true);
+		if (this.#isOpen && session) await answer({op: "hello", session, linger: 0}, true);
 		const lost = new Promise(resolve => this.#connection ? this.#onLost = resolve : resolve());
 		this.#finish(new BusError("closed", "The bus was closed by this program."), true);
 		await lost;

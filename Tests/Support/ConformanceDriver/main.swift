@@ -41,25 +41,22 @@ actor Watched {
     }
 }
 
-/// Actions, taken one after the other.
-actor Taken {
-    private var iterator: Subscription.Iterator
+/// Actions, taken one after the other; a command that takes some is answered before the next one comes.
+final class Taken: Sendable {
+    private let subscription: Subscription
 
-    init(_ subscription: Subscription) { iterator = subscription.makeAsyncIterator() }
+    init(_ subscription: Subscription) { self.subscription = subscription }
 
     func take(_ count: Int) async throws -> JSON {
         var taken: [JSON] = []
-        while taken.count < count {
-            var current = iterator
-            let event = try await current.next()
-            iterator = current
+        var iterator = subscription.makeAsyncIterator()
+        while taken.count < count, let event = try await iterator.next() {
             switch event {
             case .action(let event):
                 taken.append([
                     "target": .string(event.store ?? event.type ?? ""), "action": .string(event.action),
                 ])
             case .gap(let revision): taken.append(["gap": .int(revision)])
-            case nil: return .array(taken)
             default: break
             }
         }

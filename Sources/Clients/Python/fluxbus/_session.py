@@ -9,7 +9,6 @@ Everything here runs in one event loop. The clients for threads and for asyncio 
 """
 
 import asyncio
-import json
 import os
 import random
 import secrets
@@ -19,7 +18,7 @@ from collections import deque
 from typing import Any, Callable, Coroutine, Deque, Dict, Generic, List, Mapping, Optional, Set, Tuple, TypeVar, Union
 from weakref import WeakSet
 
-from ._wire import BusError, JSONObject, encode, error_of, merged, resolve
+from ._wire import BusError, JSONObject, decode, encode, error_of, merged, resolve
 
 #: A line from the bus may have this many bytes; a longer one ends the connection.
 LONGEST_LINE = 64 << 20
@@ -258,14 +257,19 @@ class Actions(Subscription):
         self.feed.end(error)
 
 
+def always() -> bool:
+    return True
+
+
 class Request:
     """A request that is not answered yet."""
 
-    __slots__ = ("text", "done", "keyed", "repeats", "own", "line", "id", "given_up")
+    __slots__ = ("text", "done", "keyed", "repeats", "own", "line", "id", "is_wanted")
 
     def __init__(self, text: bytes, done: Done, keyed: int, repeats: bool, own: bool) -> None:
         self.text, self.done, self.keyed, self.repeats, self.own = text, done, keyed, repeats, own
-        self.line, self.id, self.given_up = b"", 0, False
+        self.line, self.id = b"", 0
+        self.is_wanted: Callable[[], bool] = always
 
 
 class Session(asyncio.Protocol):
@@ -285,7 +289,7 @@ class Session(asyncio.Protocol):
         self._back_off, self._connect_timeout, self._keep_alive = back_off, connect_timeout, keep_alive
         self.loop = asyncio.get_running_loop()
         self.greeting: JSONObject = {}
-        self.epoch, self.revision = "", 0
+        self.epoch, self._epoch, self.revision = "", b"", 0
         self.open, self.error = False, None  # type: bool, Optional[BusError]
         self._transport: Optional[asyncio.Transport] = None
         self._greeted: asyncio.Future[None] = self.loop.create_future()
@@ -302,7 +306,7 @@ class Session(asyncio.Protocol):
         self._subscriptions: List[Subscription] = []
         self._numbers: Dict[int, Subscription] = {}
         self._room: Deque[asyncio.Future[None]] = deque()
-        self._random, self._prefix, self._count = random.SystemRandom(), secrets.token_hex(8), 0
+        self._random, self._prefix, self._count = random.SystemRandom(), secrets.token_hex(8).encode(), 0
 
     # Requests
 
@@ -326,8 +330,21 @@ class Session(asyncio.Protocol):
             self._waiting.append(request)
         return request
 
-    async def call(self, body: JSONObject) -> JSONObject:
-        while len(self._unanswered) + len(self._waiting) >= WINDOW and not self.error:
+    def call(self, body: JSONObject) -> "asyncio.Future[JSONObject]":
+        """The same for a task: where 10,000 requests are unanswered it waits for room. Who is cancelled does not ask again."""
+        if self._is_full() and not self.error:
+            return asyncio.ensure_future(self._call_when_there_is_room(body))
+        answer: asyncio.Future[JSONObject] = self.loop.create_future()
+
+        def done(reply: JSONObject, error: Optional[BusError]) -> None:
+            if not answer.done():
+                answer.set_exception(error) if error else answer.set_result(reply)
+
+        self.request(body, done).is_wanted = lambda: not answer.done()
+        return answer
+
+    async def _call_when_there_is_room(self, body: JSONObject) -> JSONObject:
+        while self._is_full() and not self.error:
             room: asyncio.Future[None] = self.loop.create_future()
             self._room.append(room)
             try:
@@ -335,35 +352,24 @@ class Session(asyncio.Protocol):
             except asyncio.CancelledError:
                 self._make_room()
                 raise
-        answer: asyncio.Future[JSONObject] = self.loop.create_future()
+        return await self.call(body)
 
-        def done(reply: JSONObject, error: Optional[BusError]) -> None:
-            if not answer.done():
-                answer.set_exception(error) if error else answer.set_result(reply)
-
-        request = self.request(body, done)
-        try:
-            return await answer
-        finally:
-            self.give_up(request)
-
-    def give_up(self, request: Request) -> None:
-        """Nobody waits for it any more: if it is to be sent again, it is not."""
-        request.given_up = True
-        if not self.open and request in self._waiting:
-            self._waiting.remove(request)
-            self._make_room()
+    def _is_full(self) -> bool:
+        if len(self._unanswered) + len(self._waiting) >= WINDOW and not self.open:
+            self._waiting = deque(request for request in self._waiting if request.is_wanted())
+        return len(self._unanswered) + len(self._waiting) >= WINDOW
 
     def _write(self, request: Request) -> None:
         if not request.line:
-            self._count += 1
-            request.id = self._count
-            line = b'%b,"id":%d' % (request.text, self._count)
-            if request.keyed:
-                line += b',"after":%d,"epoch":"%b"' % (self.revision, self.epoch.encode())
+            self._count = number = self._count + 1
             if request.keyed == 1:
-                line += b',"key":"%b-%d"' % (self._prefix.encode(), self._count)
-            request.line = line + b"}\n"
+                mark = b'%b,"id":%d,"after":%d,"epoch":"%b","key":"%b-%d"}\n'
+                request.line = mark % (request.text, number, self.revision, self._epoch, self._prefix, number)
+            elif request.keyed:
+                request.line = b'%b,"id":%d,"after":%d,"epoch":"%b"}\n' % (request.text, number, self.revision, self._epoch)
+            else:
+                request.line = b'%b,"id":%d}\n' % (request.text, number)
+            request.id = number
         self._unanswered.append(request)
         if not self._lines:
             self.loop.call_soon(self._flush)
@@ -492,7 +498,7 @@ class Session(asyncio.Protocol):
         if error:
             return self._greeted.set_exception(error) if not self._greeted.done() else None
         if reply["epoch"] != self.epoch:
-            self.epoch, self.revision = reply["epoch"], reply["revision"]
+            self.epoch, self._epoch, self.revision = reply["epoch"], reply["epoch"].encode(), reply["revision"]
         self.greeting, self.open = reply, True
         if self._will and not reply.get("resumed"):
             self._write(Request(self._will, lambda _reply, _error: None, 0, True, True))
@@ -500,7 +506,7 @@ class Session(asyncio.Protocol):
             self._ask_for(subscription)
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
-            if not request.given_up:
+            if request.is_wanted():
                 self._write(request)
         self._make_room()
         self._watch(self._transport)
@@ -532,7 +538,7 @@ class Session(asyncio.Protocol):
         try:
             for line in lines:
                 if line and not self._fault:
-                    self._take(json.loads(line.decode()))
+                    self._take(decode(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self._abort(f"what came does not follow the protocol: {error}")
 

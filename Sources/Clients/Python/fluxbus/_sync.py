@@ -31,7 +31,6 @@ from ._session import (
     Change,
     Feed,
     Gap,
-    Request,
     Session,
     States,
     combine_changes,
@@ -46,14 +45,13 @@ T = TypeVar("T")
 class Pending:
     """A request under way. `result()` waits for its reply."""
 
-    __slots__ = ("_bus", "_reply", "_error", "_event", "_done", "_request")
+    __slots__ = ("_bus", "_reply", "_error", "_event", "_done", "_wanted")
 
     def __init__(self, bus: "Bus") -> None:
-        self._bus, self._done = bus, False
+        self._bus, self._done, self._wanted = bus, False, True
         self._reply: JSONObject = {}
         self._error: Optional[BusError] = None
         self._event: Optional[threading.Event] = None
-        self._request: Optional[Request] = None
 
     def done(self) -> bool:
         return self._done
@@ -61,7 +59,7 @@ class Pending:
     def result(self, timeout: Optional[float] = None) -> JSONObject:
         """The reply, or the `BusError`. After `timeout` seconds, those of the bus without one, it is `timed_out`."""
         if not self._wait(self._bus.timeout if timeout is None else timeout):
-            self._bus._loop.call_soon_threadsafe(self._give_up)
+            self._wanted = False
             raise BusError(
                 "timed_out",
                 "The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide.",
@@ -79,13 +77,12 @@ class Pending:
         return self._done or event.wait(timeout)
 
     def _settle(self, reply: JSONObject, error: Optional[BusError]) -> None:
-        self._reply, self._error, self._request, self._done = reply, error, None, True
+        self._reply, self._error, self._done = reply, error, True
         if self._event:
             self._event.set()
 
-    def _give_up(self) -> None:
-        if self._request:
-            self._bus._session.give_up(self._request)
+    def _is_wanted(self) -> bool:
+        return self._wanted
 
 
 class Feeding(Generic[T]):
@@ -191,7 +188,7 @@ class Bus:
         while self._submitted:
             body, pending = self._submitted.popleft()
             try:
-                pending._request = self._session.request(body, pending._settle)
+                self._session.request(body, pending._settle).is_wanted = pending._is_wanted
             except BusError as error:
                 pending._settle({}, error)
             except (ValueError, TypeError, RecursionError) as error:

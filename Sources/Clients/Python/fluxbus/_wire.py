@@ -63,6 +63,17 @@ def encode(body: JSONObject) -> bytes:
     return _encoder.encode(body)[:-1].encode()
 
 
+_scan = json.JSONDecoder().raw_decode
+
+
+def decode(line: bytes) -> JSONObject:
+    text = line.decode().strip()
+    value, end = _scan(text)
+    if end != len(text) or not isinstance(value, dict):
+        raise ValueError("a line is no JSON object")
+    return value
+
+
 def target_of(target: str) -> JSONObject:
     """One store where a name stands behind the type, else every store of the type."""
     return {"store" if "/" in target else "type": target}

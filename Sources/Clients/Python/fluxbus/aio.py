@@ -1,5 +1,6 @@
 """The client for asyncio: the same names as those of the one for threads, awaited."""
 
+import asyncio
 import ssl
 from types import TracebackType
 from typing import (
@@ -99,7 +100,7 @@ class Bus:
         """Any request of the protocol, and its reply: `await bus.request("history", since=4)`."""
         return await self._session.call({"op": op, **renamed(body)})
 
-    async def dispatch(
+    def dispatch(
         self,
         target: str,
         action: str,
@@ -111,8 +112,8 @@ class Bus:
         at: Optional[float] = None,
         timer: Optional[str] = None,
         dry_run: bool = False,
-    ) -> JSONObject:
-        """Commits an action now, or `delay` from now or `at` a time, and gives the reply."""
+    ) -> "asyncio.Future[JSONObject]":
+        """Commits an action now, or `delay` from now or `at` a time, and gives the reply. Not awaited, it is sent all the same."""
         given = {"payload": payload, "ifRevision": if_revision, "key": key, "in": delay, "at": at, "timer": timer}
         body: JSONObject = {"op": "dispatch", **target_of(target), "action": action}
         for name, value in given.items():
@@ -120,7 +121,7 @@ class Bus:
                 body[name] = value
         if dry_run:
             body["dryRun"] = True
-        return await self._session.call(body)
+        return self._session.call(body)
 
     async def batch(
         self, actions: Iterable[ActionOf], *, key: Optional[str] = None, dry_run: bool = False
