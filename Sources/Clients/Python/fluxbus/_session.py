@@ -114,12 +114,16 @@ class Feed(Generic[T]):
             if not waiter.done():
                 waiter.set_result(None)
 
+    def is_over(self) -> bool:
+        """Whether nothing more is pushed; raises what it ended with."""
+        if self._error and not self._queue:
+            raise self._error
+        return self._ended
+
     async def ready(self) -> bool:
         """Waits until there is something to take; `False` after the end."""
         while not self._queue:
-            if self._error:
-                raise self._error
-            if self._ended:
+            if self.is_over():
                 return False
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)

@@ -2,7 +2,6 @@
 
 import asyncio
 import concurrent.futures
-import contextlib
 import ssl
 import threading
 from collections import deque
@@ -99,7 +98,7 @@ class Feeding(Generic[T]):
             item = self._feed.take()
             if item is not None:
                 return item
-            if not self._bus._run(self._feed.ready(), self._timeout):
+            if self._feed.is_over() or not self._bus._run(self._feed.ready(), self._timeout):
                 raise StopIteration
 
 
@@ -146,7 +145,9 @@ class Mirror(Mapping[str, JSONObject]):
         return True
 
     def close(self) -> None:
-        self._bus._loop.call_soon_threadsafe(self._bus._session.unsubscribe, self._states)
+        with self._bus._lock:
+            if not self._bus._stopped:
+                self._bus._loop.call_soon_threadsafe(self._bus._session.unsubscribe, self._states)
 
 
 class Bus:
@@ -162,22 +163,32 @@ class Bus:
         self._loop, self._lock = asyncio.new_event_loop(), threading.Lock()
         self._submitted: Deque[Tuple[JSONObject, Pending]] = deque()
         self._window: Deque[Pending] = deque()
+        self._stopped = False
         self._thread = threading.Thread(target=self._serve, name="fluxbus", daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
+        self._loop.run_forever()
+        # Whoever waits has been told that it is over, and gets to hear it.
+        for _ in range(2):
+            tasks = asyncio.all_tasks(self._loop)
+            if tasks:
+                self._loop.run_until_complete(asyncio.wait(tasks, timeout=1))
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
+            self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
 
     def _run(self, work: "Coroutine[Any, Any, T]", timeout: Optional[float] = None) -> T:
-        if self._loop.is_closed() or not self._thread.is_alive():
-            work.close()
-            raise BusError("closed", "The bus was closed by this program.")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._lock:
+            if self._stopped:
+                work.close()
+                raise BusError("closed", "The bus was closed by this program.")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(timeout)
+        except concurrent.futures.CancelledError:
+            raise BusError("closed", "The bus was closed by this program.") from None
         except concurrent.futures.TimeoutError:
             raise BusError("timed_out", "Nothing came in the time allowed.") from None
         finally:
@@ -195,14 +206,17 @@ class Bus:
                 pending._settle({}, BusError("invalid_request", f"This can't be written as JSON: {error}."))
 
     def _wake(self) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._hand_over)
-        except RuntimeError:
-            self._refuse_submitted()
+        with self._lock:
+            if not self._stopped:
+                self._loop.call_soon_threadsafe(self._hand_over)
+                return
+        self._refuse_submitted()
 
     def _refuse_submitted(self) -> None:
-        while self._submitted:
-            self._submitted.popleft()[1]._settle({}, BusError("closed", "The bus was closed by this program."))
+        with self._lock:
+            submitted, self._submitted = self._submitted, deque()
+        for _, pending in submitted:
+            pending._settle({}, BusError("closed", "The bus was closed by this program."))
 
     def _send(self, body: JSONObject) -> Pending:
         pending = Pending(self)
@@ -321,7 +335,7 @@ class Bus:
 
     def close(self, timeout: float = 5) -> None:
         """Leaves when everything submitted is answered, or after the timeout; then whoever waits hears `closed`."""
-        if self._thread is threading.current_thread() or not self._thread.is_alive():
+        if self._stopped:
             return
         try:
             self._run(self._session.close(timeout))
@@ -329,8 +343,10 @@ class Bus:
             self._stop()
 
     def _stop(self) -> None:
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._lock:
+            if not self._stopped:
+                self._stopped = True
+                self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._refuse_submitted()
 
