@@ -36,6 +36,11 @@ function errorOf({error}) {
 	return new BusError(code, message, details);
 }
 
+function outcomeUnknown(original) {
+	return new BusError("outcome_unknown",
+		"The connection was lost, and whether this was committed is unknown: look, then decide.", {original});
+}
+
 // Integers beyond 2^53 are BigInts: they pass through JSON as texts that nobody else can have written.
 const mark = `${Array.from({length: 4}, () => Math.random().toString(36).slice(2)).join("")}:`;
 const bigOrText = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g;
@@ -364,7 +369,7 @@ export class Bus {
 		const {op} = body;
 		const key = !keyed.has(op) || body.dryRun ? 0 : body.key !== undefined ? 2 : 1;
 		const repeats = key > 0 || op === "dispatch" || repeatable.has(op);
-		const request = {id: 0, text: encode(body), line: "", key, repeats, own, givenUp: false, resolve, reject};
+		const request = {id: 0, text: encode(body), line: "", key, repeats, own, givenUp: false, isRepeated: false, resolve, reject};
 		if (op === "will") this.#will = body;
 		if (this.#isOpen || own) this.#write(request);
 		else this.#waiting.push(request);
@@ -400,7 +405,12 @@ export class Bus {
 		}
 		if (isOK && reply.revision > this.#revision) this.#revision = reply.revision;
 		if (isOK) request.resolve(reply);
-		else request.reject(errorOf(reply));
+		else {
+			const error = errorOf(reply);
+			// A conflict over `ifRevision` names the store's revision; the other kind can't say whether it was committed before.
+			const isUnknown = error.code === "conflict" && request.isRepeated && request.key && error.details.revision === undefined;
+			request.reject(isUnknown ? outcomeUnknown(error) : error);
+		}
 		this.#makeRoom();
 	}
 	#makeRoom() {
@@ -588,9 +598,9 @@ export class Bus {
 		const again = [];
 		for (const request of unanswered) {
 			if (request.own) continue;
+			request.isRepeated = true;
 			if (request.repeats) again.push(request);
-			else request.reject(new BusError("outcome_unknown",
-				"The connection was lost, and whether this was committed is unknown: look, then decide."));
+			else request.reject(outcomeUnknown(error));
 		}
 		this.#waiting = again.concat(this.#waiting);
 		if (this.#goodbye?.code === "protocol") this.#finish(error);
@@ -626,7 +636,10 @@ export class Bus {
 		if (this.#error) return;
 		this.#error = error;
 		for (const timer of this.#timers) this.#cancel(timer);
-		for (const request of [...this.#unanswered.slice(this.#head), ...this.#waiting]) request.reject(error);
+		for (const {line, repeats, key, reject} of [...this.#unanswered.slice(this.#head), ...this.#waiting]) {
+			// What was written once may have been committed.
+			reject(!line || repeats && !key ? error : outcomeUnknown(error));
+		}
 		this.#unanswered = [];
 		this.#head = 0;
 		this.#waiting = [];

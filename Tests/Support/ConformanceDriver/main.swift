@@ -151,5 +151,6 @@ actor Driver {
 
 let driver = Driver()
 while let line = readLine() {
-    if let command = try JSON(parsing: line).object { Task { await driver.answer(command) } }
+    // Detached, because this thread does nothing but read.
+    if let command = try JSON(parsing: line).object { Task.detached { await driver.answer(command) } }
 }

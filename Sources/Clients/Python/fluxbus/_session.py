@@ -261,6 +261,11 @@ class Actions(Subscription):
         self.feed.end(error)
 
 
+def outcome_unknown(original: BusError) -> BusError:
+    sentence = "The connection was lost, and whether this was committed is unknown: look, then decide."
+    return BusError("outcome_unknown", sentence, {"original": original})
+
+
 def always() -> bool:
     return True
 
@@ -268,11 +273,11 @@ def always() -> bool:
 class Request:
     """A request that is not answered yet."""
 
-    __slots__ = ("text", "done", "keyed", "repeats", "own", "line", "id", "is_wanted")
+    __slots__ = ("text", "done", "keyed", "repeats", "own", "line", "id", "is_repeated", "is_wanted")
 
     def __init__(self, text: bytes, done: Done, keyed: int, repeats: bool, own: bool) -> None:
         self.text, self.done, self.keyed, self.repeats, self.own = text, done, keyed, repeats, own
-        self.line, self.id = b"", 0
+        self.line, self.id, self.is_repeated = b"", 0, False
         self.is_wanted: Callable[[], bool] = always
 
 
@@ -395,7 +400,11 @@ class Session(asyncio.Protocol):
         revision = reply.get("revision")
         if ok and isinstance(revision, int) and revision > self.revision:
             self.revision = revision
-        request.done(reply, None if ok else error_of(reply))
+        error = None if ok else error_of(reply)
+        # A conflict over `if_revision` names the store's revision; the other kind can't say whether it was committed before.
+        if error and error.code == "conflict" and request.is_repeated and request.keyed and "revision" not in error.details:
+            error = outcome_unknown(error)
+        request.done(reply, error)
         self._make_room()
 
     def _make_room(self) -> None:
@@ -573,11 +582,11 @@ class Session(asyncio.Protocol):
         lost = BusError("closed", f"The connection to the bus has ended: {why}", {"reason": self._goodbye.get("code")})
         again: Deque[Request] = deque()
         for request in unanswered:
+            request.is_repeated = True
             if not request.own and request.repeats:
                 again.append(request)
             elif not request.own:
-                sentence = "The connection was lost, and whether this was committed is unknown: look, then decide."
-                request.done({}, BusError("outcome_unknown", sentence))
+                request.done({}, outcome_unknown(lost))
         self._waiting = again + self._waiting
         if self._goodbye.get("code") == "protocol":
             self.end(lost)
@@ -593,7 +602,9 @@ class Session(asyncio.Protocol):
             return
         self.error = error
         for request in list(self._unanswered) + list(self._waiting):
-            request.done({}, error)
+            # What was written once may have been committed.
+            is_known = not request.line or request.repeats and not request.keyed
+            request.done({}, error if is_known else outcome_unknown(error))
         self._unanswered.clear()
         self._waiting.clear()
         for subscription in self._subscriptions:

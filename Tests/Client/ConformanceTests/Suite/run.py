@@ -81,6 +81,7 @@ class Driver:
         for result in self.results.values():
             if not result.done():
                 result.set_exception(Failure("the driver has ended before its answer"))
+                result.exception()
 
     def ask(self, command):
         self.count += 1
@@ -227,7 +228,7 @@ class Daemon:
         self.path = os.path.join(place, "daemon")
         self.command = [
             os.environ.get("FLUXBUSD", "fluxbusd"), "--listen", f"unix:{self.path}", "--types",
-            os.environ["FLUXBUS_TYPES"], "--store", "counter/main", "--store", "counter/other",
+            os.environ.get("FLUXBUS_TYPES", os.path.join(HERE, "../../../../config/types")), "--store", "counter/main", "--store", "counter/other",
         ] + (["--log", os.path.join(place, "log")] if log else [])
 
     async def start(self):
@@ -422,9 +423,9 @@ def main():
         try:
             asyncio.run(run(every[name], options.driver, options.seed))
             print(f"ok {name}")
-        except Failure as error:
+        except (Failure, asyncio.TimeoutError) as error:
             status = 1
-            print(f"not ok {name} (seed {options.seed}): {error}")
+            print(f"not ok {name} (seed {options.seed}): {error or 'nothing came in time'}")
     return status
 
 
