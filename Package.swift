@@ -306,6 +306,14 @@ let package = Package(
             name: "InspectorTests",
             dependencies: ["TestFiles", "TestServer", "fluxbus", "fluxbus-web", "fluxbusd"],
             exclude: ["Browser"]),
+        // Scenarios that every client passes, in whatever language; this is the driver of the one in Swift.
+        .executableTarget(
+            name: "conformance-driver", dependencies: ["BusJSON", "FluxBus"],
+            path: "Tests/Support/ConformanceDriver"),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["TestFiles", "TestServer", "conformance-driver", "fluxbusd"],
+            exclude: ["Scenarios", "Suite"]),
         // A small service that the tests run under a real systemd.
         .executableTarget(
             name: "systemd-probe", dependencies: ["CSystemd", "Systemd"],
@@ -356,7 +364,7 @@ let floors = [
         "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
-    "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests"],
+    "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests", "ConformanceTests"],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
     "Tests/System": ["BusTLSTests"],

@@ -1,0 +1,27 @@
+// Checked by the tests, not run: what the declarations promise, used as a program would.
+import {connect, BusError, type Change, type Mirror} from "../fluxbus.js";
+
+interface Counter { readonly count: number; readonly isEven: boolean }
+
+export async function run(): Promise<number> {
+	const bus = await connect("unix:/run/fluxbus/bus.sock", {client: "example", linger: 10, backOff: [50, 1000]});
+	const reply = await bus.dispatch("counter/a", "increment", {by: 2n ** 60n}, {signal: new AbortController().signal});
+	await bus.batch([["counter/a", "increment", {by: 1}], ["counter", "reset"]]);
+	const mirror: Mirror<Counter> = await bus.mirror<Counter>("counter");
+	for await (const change of mirror) {
+		const latest: Change<Counter> = change;
+		for (const [address, {count}] of latest.states) console.log(address, count.toFixed());
+		break;
+	}
+	for await (const event of await bus.actions("door")) {
+		if (event.gap) continue;
+		console.log(event.target, event.action);
+	}
+	try {
+		await bus.get<Counter>("counter/a");
+	} catch (error) {
+		if (error instanceof BusError) console.log(error.code, error.details.path);
+	}
+	await bus.close({timeout: 0});
+	return reply.revision;
+}

@@ -1,0 +1,149 @@
+/** Any JSON value. Integers beyond 2^53 are `bigint`, both ways. */
+export type JSONValue = null | boolean | number | bigint | string | JSONValue[] | {[name: string]: JSONValue};
+export type State = {readonly [name: string]: any};
+export type Payload = {readonly [name: string]: unknown};
+
+/** Target, action and perhaps a payload; a target is a store such as `counter/kitchen`, or a type: every store of it. */
+export type ActionOf = readonly [target: string, action: string, payload?: Payload];
+
+/**
+ * A refusal of the bus, or a failure on the way to it. Besides the codes of the protocol `code` may be `invalid_address`,
+ * `unreachable`, `untrusted`, `timed_out`, `closed`, `outcome_unknown` or `unexpected_reply`.
+ */
+export class BusError extends Error {
+	constructor(code: string, message: string, details?: {[name: string]: any});
+	readonly code: string;
+	/** The further members of the bus's error. */
+	readonly details: {readonly [name: string]: any};
+}
+
+export interface Reply {
+	readonly revision: number;
+	readonly matched?: number;
+	readonly changed?: number;
+	readonly duplicate?: boolean;
+	readonly [name: string]: any;
+}
+
+/** What a mirror has become. After a `reset` it stands for everything: what is not in `states` is gone. */
+export interface Change<S = State> {
+	readonly revision: number;
+	/** States that are new or different, by address. */
+	readonly states: ReadonlyMap<string, S>;
+	readonly dropped: ReadonlySet<string>;
+	readonly reset: boolean;
+	/** How many commits are merged in it. */
+	readonly coalesced: number;
+}
+
+export interface Action {
+	readonly gap: false;
+	readonly revision: number;
+	/** A store's address, or a type. */
+	readonly target: string;
+	readonly action: string;
+	readonly payload: {readonly [name: string]: any};
+	readonly by: {readonly [name: string]: any};
+	/** In seconds since 1970. */
+	readonly time: number;
+}
+
+/** Actions up to and with this revision may be missing. */
+export interface Gap {
+	readonly gap: true;
+	readonly revision: number;
+}
+
+/** The states of all stores that match, kept as they are on the bus; what it gives is never changed later. */
+export interface Mirror<S = State> extends AsyncIterable<Change<S>>, Iterable<[string, S]> {
+	get(address: string): S | undefined;
+	has(address: string): boolean;
+	readonly size: number;
+	keys(): IterableIterator<string>;
+	values(): IterableIterator<S>;
+	entries(): IterableIterator<[string, S]>;
+	/** That of the last event. */
+	readonly revision: number;
+	/** Why nothing more comes, if the bus has ended it. */
+	readonly error: BusError | undefined;
+	/** Every change from now on; several as one for a consumer that falls far behind. `for await (… of mirror)` is the same. */
+	changes(): AsyncIterableIterator<Change<S>>;
+	close(): void;
+}
+
+export interface RequestOptions {
+	/** Gives up waiting; whether the request was committed is unknown then. */
+	signal?: AbortSignal;
+}
+
+export interface DispatchOptions extends RequestOptions {
+	ifRevision?: number;
+	/** A key of one's own, at most 128 bytes; without it every dispatch has a fresh one. */
+	key?: string;
+	/** Later: seconds, or a text such as `"5m"`. */
+	in?: number | string;
+	/** Later: seconds since 1970. */
+	at?: number;
+	timer?: string;
+	dryRun?: boolean;
+}
+
+export interface CreateOptions {
+	ephemeral?: boolean;
+	ifMissing?: boolean;
+	ttl?: number | string | null;
+}
+
+export interface ReadOptions {
+	/** JSON Pointers: all else is left out. */
+	select?: readonly string[];
+}
+
+export class Bus {
+	private constructor();
+	readonly connected: boolean;
+	/** What the bus said of itself at the last connection. */
+	readonly greeting: {readonly [name: string]: any};
+	/** Commits an action now or later, exactly once. */
+	dispatch(target: string, action: string, payload?: Payload, options?: DispatchOptions): Promise<Reply>;
+	/** Several actions as one commit. */
+	batch(actions: Iterable<ActionOf>, options?: {key?: string, dryRun?: boolean} & RequestOptions): Promise<Reply>;
+	create(address: string, state?: Payload, options?: CreateOptions): Promise<Reply>;
+	drop(address: string): Promise<Reply>;
+	/** The state of one store. */
+	get<S = State>(address: string, options?: ReadOptions): Promise<S>;
+	/** All states that match, by address. */
+	states<S = State>(target: string, options?: ReadOptions): Promise<Map<string, S>>;
+	/** Leaves actions for the end of this client: the bus dispatches them, however it ends. */
+	will(actions: Iterable<ActionOf>): Promise<void>;
+	/** Any request of the protocol. */
+	request(op: string, body?: {readonly [name: string]: unknown}, options?: RequestOptions): Promise<any>;
+	/** A mirror of all stores that match, once it has their states. */
+	mirror<S = State>(target: string, options?: ReadOptions): Promise<Mirror<S>>;
+	/** Actions as they are committed, for `for await`. */
+	actions(target: string): Promise<AsyncIterableIterator<Action | Gap>>;
+	/** Leaves when everything asked for is answered, or after the timeout (5,000 ms). */
+	close(options?: {timeout?: number}): Promise<void>;
+}
+
+export interface ConnectOptions {
+	/** What this program calls itself. */
+	client?: string;
+	/** Who this is, beyond this machine; `$FLUXBUS_TOKEN` without it. */
+	token?: string;
+	/** Options of Node's `tls.connect`: `ca`, `cert`, `key`. */
+	tls?: {readonly [name: string]: unknown};
+	/** How many seconds the bus keeps will and ephemeral stores of a lost connection. */
+	linger?: number | string;
+	/** The session's name; a random one without it. */
+	session?: string;
+	/** In milliseconds (5,000). */
+	connectTimeout?: number;
+	/** After so many milliseconds of silence the connection is asked whether it is one (30,000). */
+	keepAlive?: number;
+	/** The first and the longest wait before reconnecting, in milliseconds (50, 10,000). */
+	backOff?: readonly [first: number, longest: number];
+}
+
+/** Connects to `unix:/path`, `tcp:HOST:PORT`, `tls:HOST:PORT` (Node), or `wss://HOST/bus` (browsers). One attempt. */
+export function connect(address?: string | URL, options?: ConnectOptions): Promise<Bus>;

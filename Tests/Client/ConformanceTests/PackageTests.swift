@@ -1,0 +1,117 @@
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+
+private func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPath: tool) }
+
+/// The packages in other languages as their users find them: typed, and with examples that run.
+@Suite("Client packages", .timeLimit(.minutes(3))) struct PackageTests {
+    private static let clients = Repository.root.appendingPathComponent("Sources/Clients").path
+    private let place = TemporaryDirectory()
+
+    private var environment: [String: String] {
+        [
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
+            "HOME": place.path, "TMPDIR": place.path, "MYPYPATH": "\(Self.clients)/Python",
+            "PYTHONPATH": "\(Self.clients)/Python", "FLUXBUS_ADDRESS": "unix:\(place.path)/s",
+        ]
+    }
+
+    private func check(_ words: [String]) throws {
+        let outcome = try RunningProgram(words, environment: environment).wait(atMost: 120)
+        #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
+    }
+
+    @Test(.enabled(if: isThere("/usr/bin/mypy"), "mypy is missing; deploy/prepare mypy installs it."))
+    func pythonIsTypedStrictly() throws {
+        let python = "\(Self.clients)/Python"
+        let mypy = ["/usr/bin/mypy", "--strict", "--cache-dir", "/dev/null"]
+        #expect(FileManager.default.fileExists(atPath: "\(python)/fluxbus/py.typed"))
+        try check(mypy + ["\(python)/fluxbus", "\(python)/examples/counter.py"])
+        try check(mypy + ["\(python)/examples/presence.py"])
+    }
+
+    @Test(
+        .enabled(
+            if: isThere("/usr/bin/tsc"), "TypeScript is missing; deploy/prepare node-typescript installs it.")
+    )
+    func declarationsFitTheirUse() throws {
+        try check([
+            "/usr/bin/tsc", "--noEmit", "--strict", "--target", "es2021", "--lib", "es2021,dom", "--module",
+            "esnext", "--moduleResolution", "node", "\(Self.clients)/JavaScript/examples/types.ts",
+        ])
+    }
+
+    /// What is declared is exported, and the methods that are declared are there.
+    @Test(
+        .enabled(if: isThere("/usr/bin/node"), "Node is missing; deploy/prepare node-typescript installs it.")
+    )
+    func declarationsNameWhatIsThere() throws {
+        try check([
+            "/usr/bin/node", "--input-type=module", "--eval",
+            """
+            import {readFileSync} from "node:fs";
+            const folder = "\(Self.clients)/JavaScript/";
+            const module = await import(folder + "fluxbus.js");
+            const text = readFileSync(folder + "fluxbus.d.ts", "utf8");
+            const body = /export class Bus \\{([^]*?)\\n\\}/.exec(text)[1];
+            const declared = [...body.matchAll(/^\\t(?:readonly )?([a-z]\\w*)/gm)].map(found => found[1]);
+            const names = declared.filter(name => !["private", "constructor"].includes(name));
+            const there = Object.getOwnPropertyNames(module.Bus.prototype).filter(name => !/^_|^constructor$/.test(name));
+            const bus = new module.Bus({});
+            const missing = names.filter(name => !(name in bus)).concat(there.filter(name => !names.includes(name)));
+            if (missing.length || names.length < 10) throw new Error(`these differ: ${missing}`);
+            for (const name of ["connect", "Bus", "BusError"]) if (!module[name]) throw new Error(name);
+            """,
+        ])
+    }
+
+    private func startDaemon() throws -> RunningProgram {
+        let daemon = try RunningProgram(
+            "fluxbusd", ["--listen", "unix:\(place.path)/s", "--types", Repository.sampleTypes])
+        let message = try #require(daemon.nextMessage())
+        try #require(message.contains("listening"), "\(message)")
+        return daemon
+    }
+
+    private func counts(_ first: [String], _ second: [String]) throws {
+        let daemon = try startDaemon()
+        defer { daemon.kill() }
+        let one = try RunningProgram(first, environment: environment, hasInput: true)
+        #expect(one.nextLine() == "0")
+        let two = try RunningProgram(second, environment: environment, hasInput: true)
+        #expect(two.nextLine() == "0")
+        try one.send("3")
+        #expect(one.nextLine() == "3")
+        #expect(two.nextLine() == "3")
+        try two.send("reset")
+        #expect(one.nextLine() == "0")
+        for program in [one, two] {
+            try program.endInput()
+            #expect(try program.wait().status == 0)
+        }
+    }
+
+    @Test(.enabled(if: isThere("/usr/bin/python3") && isThere("/usr/bin/node"), "Python or Node is missing."))
+    func counterIsSeenAcrossLanguages() throws {
+        try counts(
+            ["/usr/bin/python3", "\(Self.clients)/Python/examples/counter.py"],
+            ["/usr/bin/node", "\(Self.clients)/JavaScript/examples/counter.mjs"])
+    }
+
+    @Test(.enabled(if: isThere("/usr/bin/python3"), "Python is missing."))
+    func presenceListEmptiesItselfWhenAProgramIsKilled() throws {
+        let daemon = try startDaemon()
+        defer { daemon.kill() }
+        let example = ["/usr/bin/python3", "\(Self.clients)/Python/examples/presence.py"]
+        let ada = try RunningProgram(example + ["ada"], environment: environment, hasInput: true)
+        #expect(ada.reads("ada"))
+        let bert = try RunningProgram(example + ["bert"], environment: environment, hasInput: true)
+        #expect(ada.reads("ada bert"))
+        bert.kill()
+        #expect(ada.reads("ada"))
+        try ada.endInput()
+        #expect(try ada.wait().status == 0)
+    }
+}
