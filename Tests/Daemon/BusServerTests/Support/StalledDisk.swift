@@ -75,7 +75,8 @@ final class StalledDisk: Sendable {
         let vfs = try #require(sqlite3_vfs_find(nil))
         try original.withLock { original in
             if original != nil { return }
-            original = try #require(vfs.pointee.xGetSystemCall(vfs, name))
+            original = vfs.pointee.xGetSystemCall(vfs, name)
+            try #require(original != nil)
             let write: Write = { descriptor, bytes, count, offset in
                 StalledDisk.passGate(descriptor)
                 return pwrite(descriptor, bytes, count, offset)
@@ -92,8 +93,9 @@ final class StalledDisk: Sendable {
     private static func passGate(_ descriptor: Int32) {
         if count.load(ordering: .sequentiallyConsistent) == 0 { return }
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
-        guard readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1) > 0 else { return }
-        let file = String(cString: path)
+        let length = readlink("/proc/self/fd/\(descriptor)", &path, path.count)
+        guard length > 0 else { return }
+        let file = String(decoding: path[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
         let disk = disks.withLock { disks in disks.first { file.hasPrefix($0.key + "/") }?.value }
         disk?.pass()
     }
