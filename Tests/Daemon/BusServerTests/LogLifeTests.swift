@@ -1,3 +1,4 @@
+import BusJSON
 import BusLog
 import CLinux
 import Foundation
@@ -48,6 +49,23 @@ struct LogLifeTests {
         let third = try bus.start(["--sync", sync])
         #expect(try bus.client().ask(#"{"op":"sync"}"#) == #"{"ok":true,"revision":6}"#)
         #expect(try bus.stop(third) == 0)
+    }
+
+    /// What a lone client commits is synced although no other thread writes it, and counted although it commits nothing more.
+    @Test func intervalSyncsWhatALoneClientCommits() throws {
+        let daemon = try bus.start(["--sync", "interval"])
+        let client = try bus.client()
+        func syncs() throws -> Int? {
+            let reply = try JSON(parsing: try client.ask(#"{"op":"stats"}"#))
+            return reply["stats"]?["histograms"]?["fsync"]?["count"]?.int
+        }
+        for expected in 1...2 {
+            _ = try client.ask(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
+            let end = Date(timeIntervalSinceNow: 10)
+            while try syncs() ?? 0 < expected, Date() < end {}
+            #expect(try syncs() ?? 0 >= expected)
+        }
+        #expect(try bus.stop(daemon) == 0)
     }
 
     @Test func aSecondDaemonOnTheLogIsRefused() throws {

@@ -78,7 +78,7 @@ final class LogCoordinator {
     /// Called after a turn: its commits go to the disk, if that is free.
     ///
     /// - Parameter standIn: Runs the loop if a small batch, which is then written at once, takes longer than expected.
-    /// - Returns: Whether a batch has been written.
+    /// - Returns: Whether a batch has been written, or found to be impossible to write.
     @discardableResult
     func turnEnded(atOnce standIn: StandIn? = nil) -> Bool {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return false }

@@ -34,9 +34,6 @@ final class LogMailbox: Sendable {
         bell.ring()
     }
 
-    /// The same for what can wait until the queue is awake anyway.
-    func note(_ item: LogFileEvent) { news.withLock { $0.append(item) } }
-
     /// Takes all events since the last time.
     func take() -> [LogFileEvent] {
         news.withLock { news in

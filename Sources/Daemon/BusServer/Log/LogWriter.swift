@@ -2,7 +2,8 @@ import BusEngine
 import BusLog
 import Glibc
 
-/// The thread that waits for the disk, so that the bus queue never does.
+/// Writes batches to the log: small ones on the bus queue, which passes its place on if that takes long (`StandIn`), all others
+/// on a thread that waits for the disk, so that the queue does not. Syncs and attempts after a failure are the thread's, too.
 ///
 /// A thread and not a queue: it is woken once per batch, and that is most of what a small batch costs beside the disk.
 ///
@@ -144,7 +145,7 @@ final class LogWriter: @unchecked Sendable {
             do throws(LogFailure) {
                 try file.sync()
                 isUnsynced = false
-                mailbox.note(.synced(took: MonotonicClock.nanoseconds() - began))
+                mailbox.put(.synced(took: MonotonicClock.nanoseconds() - began))
             } catch {
                 mailbox.put(.unsynced(error))
             }
