@@ -26,16 +26,5 @@ struct KnownPrincipals {
         set { slots[Self.place(of: by)] = Slot(by: Array(by), principal: newValue) }
     }
 
-    private static func place(of by: UnsafeRawBufferPointer) -> Int {
-        var state = UInt64(truncatingIfNeeded: by.count)
-        var place = 0
-        while place &+ 8 <= by.count {
-            state = ByteHash.mix(
-                state ^ by.loadUnaligned(fromByteOffset: place, as: UInt64.self), 0x9e37_79b9_7f4a_7c15)
-            place &+= 8
-        }
-        return Int(
-            truncatingIfNeeded: ByteHash.mix(
-                state ^ ByteHash.tail(of: by, from: place), 0x9e37_79b9_7f4a_7c15) & 63)
-    }
+    private static func place(of by: UnsafeRawBufferPointer) -> Int { ByteHash.hash(by) & 63 }
 }

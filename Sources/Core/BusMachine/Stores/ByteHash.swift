@@ -7,6 +7,18 @@ enum ByteHash {
         return product.high ^ product.low
     }
 
+    /// A hash of bytes that no client can choose to collide, or where that does no harm: it has no seed.
+    static func hash(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let factor: UInt64 = 0x9e37_79b9_7f4a_7c15
+        var state = UInt64(truncatingIfNeeded: bytes.count)
+        var place = 0
+        while place &+ 8 <= bytes.count {
+            state = mix(state ^ bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self), factor)
+            place &+= 8
+        }
+        return Int(truncatingIfNeeded: mix(state ^ tail(of: bytes, from: place), factor))
+    }
+
     /// The bytes from `place` on, of which there are at most seven, as a word: the first lowest, zeros behind the last.
     @inline(__always)
     static func tail(of bytes: UnsafeRawBufferPointer, from place: Int) -> UInt64 {

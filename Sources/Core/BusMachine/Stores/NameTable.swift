@@ -73,16 +73,5 @@ struct NameTable: ~Copyable {
                 name.low ^ 0x9e37_79b9_7f4a_7c15, name.high ^ 0xd134_2543_de82_ef95))
     }
 
-    private static func hash(_ name: UnsafeRawBufferPointer) -> Int {
-        var state = UInt64(truncatingIfNeeded: name.count)
-        var place = 0
-        while place &+ 8 <= name.count {
-            state = ByteHash.mix(
-                state ^ name.loadUnaligned(fromByteOffset: place, as: UInt64.self), 0x9e37_79b9_7f4a_7c15)
-            place &+= 8
-        }
-        return Int(
-            truncatingIfNeeded: ByteHash.mix(
-                state ^ ByteHash.tail(of: name, from: place), 0x9e37_79b9_7f4a_7c15))
-    }
+    private static func hash(_ name: UnsafeRawBufferPointer) -> Int { ByteHash.hash(name) }
 }
