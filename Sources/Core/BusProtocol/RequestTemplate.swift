@@ -82,7 +82,6 @@ struct RequestTemplate {
     ) -> Bool {
         misses &+= 1
         guard misses % Self.missesPerTemplate == 1, let start = line.baseAddress else { return false }
-        forget()
         var gaps = Gaps(in: start)
         gaps.add(.id, id)
         gaps.add(.payload, payload)
@@ -91,6 +90,7 @@ struct RequestTemplate {
         guard line.count - gaps.length(before: line.count) <= Self.longest,
             names.store.count <= Self.longestStore
         else { return false }
+        forget()
         var (place, kept) = (0, text)
         for number in 0...gaps.count {
             let gap = number < gaps.count ? gaps[number] : (.none, line.count, line.count)
