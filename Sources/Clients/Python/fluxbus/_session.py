@@ -15,7 +15,7 @@ import secrets
 import ssl
 import threading
 from collections import deque
-from typing import Any, Callable, Coroutine, Deque, Dict, Generic, List, Mapping, Optional, Set, Tuple, TypeVar, Union
+from typing import Any, Callable, Coroutine, Deque, Dict, Generic, Iterator, List, Mapping, Optional, Set, Tuple, TypeVar, Union
 from weakref import WeakSet
 
 from ._wire import BusError, JSONObject, decode, encode, error_of, merged, resolve
@@ -218,6 +218,32 @@ class States(Subscription):
         super().end(error)
         for feed in list(self.feeds):
             feed.end(error)
+
+
+class StatesView(Mapping[str, JSONObject]):
+    """The states of a mirror by address, for reading: what both kinds of mirrors are."""
+
+    def __init__(self, states: States) -> None:
+        self._states = states
+
+    def __getitem__(self, address: str) -> JSONObject:
+        return self._states.states[address]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._states.states)
+
+    def __len__(self) -> int:
+        return len(self._states.states)
+
+    @property
+    def revision(self) -> int:
+        """That of the last event: the states are those of this revision, in the bus's `epoch`."""
+        return self._states.position[0] if self._states.position else 0
+
+    @property
+    def error(self) -> Optional[BusError]:
+        """Why nothing more comes, if the bus has ended it."""
+        return self._states.error
 
 
 class Actions(Subscription):

@@ -32,11 +32,12 @@ from ._session import (
     Gap,
     Session,
     States,
+    StatesView,
     combine_changes,
     started,
     subscribed,
 )
-from ._wire import ActionOf, BusError, JSONObject, actions_of, batch_of, create_of, get_of, pattern_of, renamed, subscribe_to, target_of
+from ._wire import ActionOf, BusError, JSONObject, actions_of, batch_of, create_of, dispatch_of, get_of, pattern_of, renamed, subscribe_to
 
 T = TypeVar("T")
 
@@ -102,33 +103,15 @@ class Feeding(Generic[T]):
                 raise StopIteration
 
 
-class Mirror(Mapping[str, JSONObject]):
+class Mirror(StatesView):
     """The states of all stores that match, by address, kept as they are on the bus.
 
     What it gives is never changed later: a change makes new states. It is read from any thread without waiting.
     """
 
     def __init__(self, bus: "Bus", states: States) -> None:
-        self._bus, self._states = bus, states
-
-    def __getitem__(self, address: str) -> JSONObject:
-        return self._states.states[address]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._states.states)
-
-    def __len__(self) -> int:
-        return len(self._states.states)
-
-    @property
-    def revision(self) -> int:
-        """That of the last event: the states are those of this revision, in the bus's `epoch`."""
-        return self._states.position[0] if self._states.position else 0
-
-    @property
-    def error(self) -> Optional[BusError]:
-        """Why nothing more comes, if the bus has ended it."""
-        return self._states.error
+        super().__init__(states)
+        self._bus = bus
 
     def changes(self, timeout: Optional[float] = None) -> Iterator[Change]:
         """Every change from now on. A consumer that falls far behind gets several as one. With a `timeout`, waiting longer
@@ -249,10 +232,7 @@ class Bus:
     ) -> Pending:
         """Dispatches without waiting for the reply, with the options of `dispatch`. Where 10,000 requests are unanswered it
         waits for room."""
-        given = {name: value for name, value in options.items() if value is not None and value is not False}
-        if payload is not None:
-            given["payload"] = payload
-        return self._send({"op": "dispatch", **target_of(target), "action": action, **renamed(given)})
+        return self._send(dispatch_of(target, action, payload, options))
 
     def dispatch(
         self,

@@ -99,6 +99,15 @@ def renamed(given: Mapping[str, Any]) -> JSONObject:
     return {_NAMES.get(name, name): value for name, value in given.items()}
 
 
+def dispatch_of(
+    target: str, action: str, payload: Optional[Mapping[str, Any]], options: Mapping[str, Any]
+) -> JSONObject:
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    if payload is not None:
+        given["payload"] = payload
+    return {"op": "dispatch", **target_of(target), "action": action, **renamed(given)}
+
+
 def batch_of(actions: Iterable[ActionOf], key: Optional[str], dry_run: bool) -> JSONObject:
     body: JSONObject = {"op": "dispatch", "actions": actions_of(actions)}
     return {**body, **({"key": key} if key else {}), **({"dryRun": True} if dry_run else {})}

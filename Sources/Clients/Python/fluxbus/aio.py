@@ -10,7 +10,6 @@ from typing import (
     Generator,
     Generic,
     Iterable,
-    Iterator,
     Mapping,
     Optional,
     Sequence,
@@ -20,8 +19,8 @@ from typing import (
     Union,
 )
 
-from ._session import Action, Actions, Change, Feed, Gap, Session, States, combine_changes, started, subscribed
-from ._wire import ActionOf, BusError, JSONObject, actions_of, batch_of, create_of, get_of, pattern_of, renamed, subscribe_to, target_of
+from ._session import Action, Actions, Change, Feed, Gap, Session, States, StatesView, combine_changes, started, subscribed
+from ._wire import ActionOf, BusError, JSONObject, actions_of, batch_of, create_of, dispatch_of, get_of, pattern_of, renamed, subscribe_to
 
 __all__ = ["Action", "Bus", "BusError", "Change", "Gap", "Mirror", "connect"]
 
@@ -45,33 +44,15 @@ class Feeding(Generic[T]):
         raise StopAsyncIteration
 
 
-class Mirror(Mapping[str, JSONObject]):
+class Mirror(StatesView):
     """The states of all stores that match, by address, kept as they are on the bus.
 
     What it gives is never changed later: a change makes new states.
     """
 
     def __init__(self, session: Session, states: States) -> None:
-        self._session, self._states = session, states
-
-    def __getitem__(self, address: str) -> JSONObject:
-        return self._states.states[address]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._states.states)
-
-    def __len__(self) -> int:
-        return len(self._states.states)
-
-    @property
-    def revision(self) -> int:
-        """That of the last event: the states are those of this revision, in the bus's `epoch`."""
-        return self._states.position[0] if self._states.position else 0
-
-    @property
-    def error(self) -> Optional[BusError]:
-        """Why nothing more comes, if the bus has ended it."""
-        return self._states.error
+        super().__init__(states)
+        self._session = session
 
     def changes(self) -> AsyncIterator[Change]:
         """Every change from now on. A consumer that falls far behind gets several as one."""
@@ -114,14 +95,8 @@ class Bus:
         dry_run: bool = False,
     ) -> "asyncio.Future[JSONObject]":
         """Commits an action now, or `delay` from now or `at` a time, and gives the reply. Not awaited, it is sent all the same."""
-        given = {"payload": payload, "ifRevision": if_revision, "key": key, "in": delay, "at": at, "timer": timer}
-        body: JSONObject = {"op": "dispatch", **target_of(target), "action": action}
-        for name, value in given.items():
-            if value is not None:
-                body[name] = value
-        if dry_run:
-            body["dryRun"] = True
-        return self._session.call(body)
+        options = {"if_revision": if_revision, "key": key, "delay": delay, "at": at, "timer": timer, "dry_run": dry_run}
+        return self._session.call(dispatch_of(target, action, payload, options))
 
     async def batch(
         self, actions: Iterable[ActionOf], *, key: Optional[str] = None, dry_run: bool = False
