@@ -322,15 +322,16 @@ let package = Package(
             name: "SystemdTests",
             dependencies: [
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
-                "TestCertificates", "TestFiles", "TestServer", "fluxbus", "fluxbus-web", "fluxbusd",
-                "systemd-probe",
+                "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus", "fluxbus-web",
+                "fluxbusd", "systemd-probe",
                 logging,
             ]),
         .testTarget(
             name: "BusServerTests",
             dependencies: [
                 "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusTLS", "CLinux", "CSQLite",
-                "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "fluxbus-bench", "fluxbusd",
+                "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus-bench",
+                "fluxbusd",
                 logging,
             ]),
     ],

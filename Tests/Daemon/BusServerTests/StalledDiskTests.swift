@@ -1,6 +1,7 @@
 import BusJSON
 import Foundation
 import TestServer
+import TestStorage
 import Testing
 
 /// A disk that hangs in the middle of a write: the bus goes on with all that needs no disk, promises nothing meanwhile, and
@@ -13,7 +14,7 @@ import Testing
         var setup = LiveBus.Setup()
         setup.hasLog = true
         bus = try LiveBus(setup)
-        disk = try StalledDisk(bus.directory.path)
+        disk = StalledDisk(bus.directory.path)
     }
 
     private static let increment = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#

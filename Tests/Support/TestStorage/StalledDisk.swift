@@ -1,39 +1,37 @@
 import CSQLite
 import Foundation
 import Synchronization
-import Testing
 
 /// A disk that hangs: whoever writes to a database in a directory waits until the disk is well again.
 ///
 /// SQLite writes by a system call that a test may put another one in the place of; that of this process asks here first.
-final class StalledDisk: Sendable {
+package final class StalledDisk: Sendable {
     private struct Gate {
         var isShut = false
         var waiting = 0
-        var isOver = false
     }
 
     private static let disks = Mutex<[String: StalledDisk]>([:])
     private static let count = Atomic(0)
-    private static let original = Mutex<sqlite3_syscall_ptr?>(nil)
+    private static let isInstalled = Mutex(false)
 
     private let directory: String
     private let condition = NSCondition()
     private nonisolated(unsafe) var gate = Gate()
 
     /// Databases below this directory are on it.
-    init(_ directory: String) throws {
+    package init(_ directory: String) {
         self.directory = directory
-        try Self.install()
+        Self.install()
         Self.disks.withLock { $0[directory] = self }
         Self.count.add(1, ordering: .sequentiallyConsistent)
     }
 
     /// From now on writes wait.
-    func stall() { change { $0.isShut = true } }
+    package func stall() { change { $0.isShut = true } }
 
     /// Waits until somebody waits; false if nobody does within twenty seconds.
-    func holdsSomebody() -> Bool {
+    package func holdsSomebody() -> Bool {
         let end = Date(timeIntervalSinceNow: 20)
         condition.lock()
         defer { condition.unlock() }
@@ -42,10 +40,10 @@ final class StalledDisk: Sendable {
     }
 
     /// Writes go on.
-    func recover() { change { $0.isShut = false } }
+    package func recover() { change { $0.isShut = false } }
 
     /// It is no disk any more.
-    func remove() {
+    package func remove() {
         recover()
         Self.count.subtract(1, ordering: .sequentiallyConsistent)
         _ = Self.disks.withLock { $0.removeValue(forKey: directory) }
@@ -71,19 +69,18 @@ final class StalledDisk: Sendable {
 
     private typealias Write = @convention(c) (Int32, UnsafeRawPointer?, Int, off_t) -> Int
 
-    private static func install() throws {
-        let vfs = try #require(sqlite3_vfs_find(nil))
-        try original.withLock { original in
-            if original != nil { return }
-            original = vfs.pointee.xGetSystemCall(vfs, name)
-            try #require(original != nil)
+    private static func install() {
+        isInstalled.withLock { isInstalled in
+            if isInstalled { return }
             let write: Write = { descriptor, bytes, count, offset in
                 StalledDisk.passGate(descriptor)
                 return pwrite(descriptor, bytes, count, offset)
             }
-            let code = vfs.pointee.xSetSystemCall(
-                vfs, name, unsafeBitCast(write, to: sqlite3_syscall_ptr.self))
-            #expect(code == SQLITE_OK)
+            let code = sqlite3_vfs_find(nil).flatMap { vfs in
+                vfs.pointee.xSetSystemCall?(vfs, name, unsafeBitCast(write, to: sqlite3_syscall_ptr.self))
+            }
+            precondition(code == SQLITE_OK, "SQLite has no system call \(name) that could be replaced.")
+            isInstalled = true
         }
     }
 

@@ -8,7 +8,7 @@ import TestServer
 struct PulseBus {
     let manager: StandInManager
     let service: Service
-    private let directory = TemporaryDirectory()
+    let directory = TemporaryDirectory()
 
     init(
         _ manager: StandInManager, watchdog: String? = nil, patience: Duration = .seconds(60)

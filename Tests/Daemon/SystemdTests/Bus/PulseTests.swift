@@ -1,5 +1,6 @@
 import BusServer
 import Foundation
+import TestStorage
 import Testing
 
 /// What the manager hears of a bus. Each test is a process of its own, whose environment names the stand-in for the
@@ -24,6 +25,29 @@ import Testing
                 type.released.signal()
                 #expect(try client.line()?.contains(#""ok":true"#) == true)
                 #expect(bus.next("WATCHDOG=1") != nil)
+                try bus.stop(server)
+            }
+        }
+    }
+
+    /// A disk that hangs is no reason to end the daemon: it goes on when the disk does.
+    @Test func aDiskThatHangsLeavesTheWatchdogFed() async {
+        await #expect(processExitsWith: .success) {
+            try StandInManager.stand { manager in
+                let bus = try PulseBus(manager, watchdog: "100000")
+                let type = WedgingType()
+                let server = try bus.start(type, hasLog: true)
+                let client = try bus.client()
+                let disk = StalledDisk(bus.directory.path)
+                type.released.signal()
+                disk.stall()
+                try client.send(#"{"op":"dispatch","store":"wedge/a","action":"hang"}"#)
+                #expect(disk.holdsSomebody())
+                bus.service.finishTelling()
+                while manager.next() != nil {}
+                for _ in 0..<4 { #expect(bus.next("WATCHDOG=1") != nil) }
+                disk.remove()
+                #expect(try client.line()?.contains(#""ok":true"#) == true)
                 try bus.stop(server)
             }
         }
