@@ -10,7 +10,8 @@ import Dispatch
 ///
 ///     read all that is ready → let the engine commit it → write all replies and events
 ///
-/// so replies and events of many requests leave together, and nothing is written halfway through a turn.
+/// so replies and events of many requests leave together, and nothing is written halfway through a turn. While the disk holds
+/// up the queue, a thread takes its place, and is what everything here calls the bus queue (`StandIn`).
 ///
 /// The engine holds every buffer and knows the protocol. The loop only moves bytes and asks the engine, per connection,
 /// whether to continue reading, to write only, or to close. Descriptors are closed in one place, `close`.

@@ -33,7 +33,8 @@ enum LoopLimits {
     static let acceptedPerTurn = 4
     /// Turns in one wake-up: timers and signals share the queue and need their time.
     static let turnsPerWakeUp = 256
-    /// Nanoseconds for which the loop polls for more before it sleeps: waking a core costs more than this.
+    /// Nanoseconds for which the loop polls for more before it sleeps: about what a client takes that has to be woken for its
+    /// reply, and less than being put to sleep and woken costs the two of them.
     static let busyPoll = 50_000
     /// Milliseconds between two looks whether a write to the log holds up the bus queue: so long, or twice, all may wait for a
     /// disk that hangs.

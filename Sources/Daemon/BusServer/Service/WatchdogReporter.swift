@@ -3,7 +3,8 @@ import Systemd
 /// Notifies the manager while the daemon runs: that the commit queue is alive, and how much the bus holds.
 ///
 /// Both come from turns of that queue, never from a timer beside it. A turn that hangs sends no beat, and the manager
-/// ends the daemon; one of many turns with much to do sends it between two of them.
+/// ends the daemon; one of many turns with much to do sends it between two of them. A disk that hangs is no turn that does:
+/// the loop goes on without it.
 ///
 /// Confined to the bus queue.
 final class WatchdogReporter {
