@@ -13,6 +13,8 @@ package final class RequestBatch {
         package var target = RequestReader.Text(start: nil, count: 0)
         package var action = RequestReader.Text(start: nil, count: 0)
         package var payload = JSONObject()
+        /// The payload as it stands in the line; without an address where there is none.
+        var payloadText = RequestReader.Text(start: nil, count: 0)
     }
 
     /// Storage for so many actions is kept; what larger batches take is given back.
@@ -20,27 +22,40 @@ package final class RequestBatch {
     /// Payloads of longer batches are given back, too.
     private static let keptBytes = 16 << 10
 
-    @exclusivity(unchecked) private var elements: UnsafeMutablePointer<Element>
-    @exclusivity(unchecked) private var capacity = RequestBatch.kept
-    @exclusivity(unchecked) package private(set) var count = 0
-    /// All of it as it stands in the line.
-    @exclusivity(unchecked) private var text = RequestReader.Text(start: nil, count: 0)
+    /// What changes with each batch. It stands behind a constant pointer, so that reading it from another module is not checked
+    /// for overlapping accesses each time.
+    private struct Contents {
+        var elements: UnsafeMutablePointer<Element>
+        var capacity = RequestBatch.kept
+        var count = 0
+        var text = RequestReader.Text(start: nil, count: 0)
+    }
+
+    private let contents: UnsafeMutablePointer<Contents>
 
     package init() {
-        elements = .allocate(capacity: capacity)
-        elements.initialize(repeating: Element(), count: capacity)
+        let elements = UnsafeMutablePointer<Element>.allocate(capacity: Self.kept)
+        elements.initialize(repeating: Element(), count: Self.kept)
+        contents = .allocate(capacity: 1)
+        contents.initialize(to: Contents(elements: elements))
     }
 
     deinit {
-        elements.deinitialize(count: capacity)
-        elements.deallocate()
+        contents.pointee.elements.deinitialize(count: contents.pointee.capacity)
+        contents.pointee.elements.deallocate()
+        contents.deallocate()
     }
+
+    package var count: Int { contents.pointee.count }
 
     package var isEmpty: Bool { count == 0 }
 
+    /// All of it as it stands in the line; without an address where there is none.
+    var text: RequestReader.Text { contents.pointee.text }
+
     package func element(_ place: Int) -> UnsafeMutablePointer<Element> {
         precondition(place >= 0 && place < count, "There is no such action.")
-        return elements + place
+        return contents.pointee.elements + place
     }
 
     /// Forgets the batch before.
@@ -48,17 +63,18 @@ package final class RequestBatch {
     package func clear() {
         if count == 0 { return }
         if count > Self.kept || text.count > Self.keptBytes { shrink() }
-        count = 0
+        contents.pointee.count = 0
+        contents.pointee.text = RequestReader.Text(start: nil, count: 0)
     }
 
     private func shrink() {
-        elements.deinitialize(count: capacity)
-        if capacity > Self.kept {
-            elements.deallocate()
-            capacity = Self.kept
-            elements = .allocate(capacity: capacity)
+        contents.pointee.elements.deinitialize(count: contents.pointee.capacity)
+        if contents.pointee.capacity > Self.kept {
+            contents.pointee.elements.deallocate()
+            contents.pointee.capacity = Self.kept
+            contents.pointee.elements = .allocate(capacity: Self.kept)
         }
-        elements.initialize(repeating: Element(), count: capacity)
+        contents.pointee.elements.initialize(repeating: Element(), count: Self.kept)
     }
 
     /// All of it as a value.
@@ -89,19 +105,19 @@ package final class RequestBatch {
         reader.leave(by: -2)
         var count = 0
         repeat {
-            if count == capacity { grow() }
+            if count == contents.pointee.capacity { grow() }
             // Some encoders write a space behind each comma.
             _ = scanner.take(UInt8(ascii: " "))
-            guard scanner.take(UInt8(ascii: "{")), read(&scanner, reader, members, into: elements + count)
-            else {
+            let element = contents.pointee.elements + count
+            guard scanner.take(UInt8(ascii: "{")), read(&scanner, reader, members, into: element) else {
                 return false
             }
             count += 1
         } while scanner.take(UInt8(ascii: ","))
         guard scanner.take(UInt8(ascii: "]")) else { return false }
-        self.count = count
+        contents.pointee.count = count
         reader.go(to: scanner)
-        text = reader.bytes(from: first, to: reader.offset)
+        contents.pointee.text = reader.bytes(from: first, to: reader.offset)
         return true
     }
 
@@ -111,6 +127,7 @@ package final class RequestBatch {
         into element: UnsafeMutablePointer<Element>
     ) -> Bool {
         var present = MemberSet()
+        element.pointee.payloadText = RequestReader.Text(start: nil, count: 0)
         repeat {
             let word = scanner.takeName()
             guard word != 0, let member = members.value(of: word), !present.contains(member) else {
@@ -126,10 +143,7 @@ package final class RequestBatch {
                 guard let text = scanner.takeText() else { return false }
                 element.pointee.action = text
             case .payload:
-                guard scanner.isAt(UInt8(ascii: "{")), read(&scanner, line, into: &element.pointee.payload)
-                else {
-                    return false
-                }
+                guard readPayload(&scanner, line, into: element) else { return false }
             default: return false
             }
         } while scanner.take(UInt8(ascii: ","))
@@ -140,27 +154,66 @@ package final class RequestBatch {
         return true
     }
 
+    /// `line` says how deep a payload may nest.
     @inline(__always)
-    private func read(_ scanner: inout PlainScanner, _ line: JSONReader, into payload: inout JSONObject)
-        -> Bool
-    {
+    private func readPayload(
+        _ scanner: inout PlainScanner, _ line: JSONReader, into element: UnsafeMutablePointer<Element>
+    ) -> Bool {
+        guard scanner.isAt(UInt8(ascii: "{")) else { return false }
         var reader = line
         reader.go(to: scanner)
+        let first = reader.offset
         do throws(JSONError) {
-            try reader.object(replacing: &payload)
+            try reader.object(replacing: &element.pointee.payload)
         } catch {
             return false
         }
+        element.pointee.payloadText = reader.bytes(from: first, to: reader.offset)
         scanner.go(to: reader)
         return true
     }
 
     private func grow() {
+        let capacity = contents.pointee.capacity
         let larger = UnsafeMutablePointer<Element>.allocate(capacity: 2 * capacity)
-        larger.moveInitialize(from: elements, count: capacity)
+        larger.moveInitialize(from: contents.pointee.elements, count: capacity)
         (larger + capacity).initialize(repeating: Element(), count: capacity)
-        elements.deallocate()
-        elements = larger
-        capacity *= 2
+        contents.pointee.elements.deallocate()
+        contents.pointee.elements = larger
+        contents.pointee.capacity = 2 * capacity
+    }
+
+    // MARK: - By a template
+
+    /// A batch like one that is kept begins: `begin`, then a target and a payload wherever there are such gaps, then `end`.
+    @inline(__always)
+    func begin(_ template: UnsafeMutablePointer<RequestTemplate>, at place: UnsafeRawPointer) {
+        contents.pointee.text = RequestReader.Text(start: place, count: 0)
+        for number in 0..<template.pointee.actionCount {
+            let element = contents.pointee.elements + number
+            let action = template.pointee.actions + number
+            element.pointee.isStore = action.pointee.isStore
+            element.pointee.target = action.pointee.target
+            element.pointee.action = action.pointee.name
+            if !action.pointee.hasPayload { element.pointee.payload = JSONObject() }
+        }
+    }
+
+    @inline(__always)
+    func setTarget(of number: Int, to store: RequestReader.Text) {
+        contents.pointee.elements[number].target = store
+    }
+
+    /// False where something else than a payload that may stand here comes next.
+    @inline(__always)
+    func setPayload(of number: Int, _ scanner: inout PlainScanner, _ line: JSONReader) -> Bool {
+        readPayload(&scanner, line, into: contents.pointee.elements + number)
+    }
+
+    @inline(__always)
+    func end(_ template: UnsafeMutablePointer<RequestTemplate>, at place: UnsafeRawPointer) {
+        guard let first = text.baseAddress else { return }
+        contents.pointee.text = RequestReader.Text(start: first, count: place - first)
+        contents.pointee.count = template.pointee.actionCount
     }
 }

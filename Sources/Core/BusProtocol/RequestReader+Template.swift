@@ -17,7 +17,7 @@ extension RequestReader {
         for number in 0..<familiar.pointee.pieceCount {
             let piece = familiar.pointee.pieces[number]
             guard scanner.take(Text(start: text, count: Int(piece.length))),
-                fill(piece.gap, &scanner, reader, familiar)
+                fill(piece, &scanner, reader, familiar)
             else { return false }
             text += Int(piece.length)
         }
@@ -27,10 +27,10 @@ extension RequestReader {
     /// Parses a gap of a template; false where its contents are not of the usual kind.
     @inline(__always)
     private func fill(
-        _ gap: RequestTemplate.Gap, _ scanner: inout PlainScanner, _ line: JSONReader,
+        _ piece: RequestTemplate.Piece, _ scanner: inout PlainScanner, _ line: JSONReader,
         _ familiar: UnsafeMutablePointer<RequestTemplate>
     ) -> Bool {
-        switch gap {
+        switch piece.gap {
         case .none: return true
         case .id:
             if let id = scanner.takeNumberOrText() {
@@ -57,6 +57,21 @@ extension RequestReader {
             }
             scanner.go(to: reader)
             return true
+        case .batch:
+            batch.begin(familiar, at: scanner.place)
+            return true
+        case .target:
+            guard let store = scanner.takeText() else { return false }
+            batch.setTarget(of: Int(piece.action), to: store)
+            return true
+        case .actionPayload:
+            // The array and the action are levels, too.
+            var inside = line
+            inside.leave(by: -2)
+            return batch.setPayload(of: Int(piece.action), &scanner, inside)
+        case .batchEnd:
+            batch.end(familiar, at: scanner.place)
+            return true
         }
     }
 
@@ -71,10 +86,10 @@ extension RequestReader {
         return true
     }
 
-    /// Whether the line that was read is a dispatch of one action, perhaps with a key, in which all the texts stand as they
-    /// are, without escapes.
+    /// Whether the line that was read is a dispatch without any option but a key, in which all the texts stand as they are,
+    /// without escapes.
     var isPlainDispatch: Bool {
-        complaint == nil && copies.isEmpty && present.contains(.op) && !hasMembersBeyondKeyedDispatch
+        complaint == nil && copies.isEmpty && present.contains(.op) && !hasOptions
             && Self.matches(op, "dispatch")
             && (!present.contains(.key) || parts.pointee.key.baseAddress != nil)
     }

@@ -139,8 +139,9 @@ public final class RequestReader {
     /// carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
     package func read(_ line: UnsafeRawBufferPointer, from sender: inout SenderMemory) throws(RequestError) {
         batch.clear()
-        if let familiar = sender.template, readByTemplate(line, familiar) {
-            return parts.pointee.familiar = familiar
+        if let familiar = sender.template {
+            if readByTemplate(line, familiar) { return parts.pointee.familiar = familiar }
+            batch.clear()
         }
         parts.pointee.familiar = nil
         try readAny(line)
@@ -148,7 +149,7 @@ public final class RequestReader {
         let familiar = sender.makeTemplate()
         if familiar.pointee.meet(
             line, parts.pointee.names, id: id, key: present.contains(.key) ? parts.pointee.key : nil,
-            payload: payloadText)
+            payload: payloadText, batch)
         {
             familiar.pointee.generation = generation
             parts.pointee.familiar = familiar

@@ -1,6 +1,6 @@
-/// A dispatch of one action as its sender writes it, so that the next one like it is recognised.
+/// A dispatch as its sender writes it, of one action or a few, so that the next one like it is recognised.
 ///
-/// The dispatches of a client are alike except for the `id`, the store, the key and the contents of the payload. So all other
+/// The dispatches of a client are alike except for the `id`, the stores, the key and the contents of the payloads. So all other
 /// bytes of one are kept, with what was parsed from them. A line that has the same bytes, and between them a valid value of each
 /// kind, means the same, whatever its names, their order and its white space: parsing all of it again would give the same. Any
 /// other line is parsed the general way, also one that matches up to a mistake, so that errors are always those of the general
@@ -8,20 +8,39 @@
 @usableFromInline
 struct RequestTemplate {
     /// The kinds of gaps between the bytes that are the same.
-    enum Gap { case none, id, store, key, payload }
+    enum Gap: UInt8 {
+        case none, id, store, key, payload
+        /// Without any bytes: where the actions of a batch begin and end.
+        case batch, batchEnd
+        /// In an action of a batch.
+        case target, actionPayload
+    }
 
     /// Bytes that are the same, and the gap behind them.
     struct Piece {
-        let length: Int32
+        let length: Int16
         let gap: Gap
+        /// The action of a batch in which the gap is.
+        let action: UInt8
+    }
+
+    /// What is the same each time of an action in a batch.
+    struct Action {
+        let isStore: Bool
+        let hasPayload: Bool
+        /// A type; stores are gaps.
+        let target: RequestReader.Text
+        let name: RequestReader.Text
     }
 
     /// How many bytes are kept of a line at most. Names of ordinary length leave room.
     static let longest = 256
     /// How many bytes of a store's address are kept.
     static let longestStore = 128
-    /// Gaps of each kind, and the bytes behind the last.
-    static let mostPieces = 5
+    /// Batches of more actions are not kept.
+    static let mostActions = 4
+    /// Gaps of each kind, those of all actions, and the bytes behind the last.
+    static let mostPieces = 7 + 2 * mostActions
     /// Of the lines without a match one in so many is kept: a client that sends another kind each time should
     /// not pay for useless templates.
     private static let missesPerTemplate = 8
@@ -36,24 +55,32 @@ struct RequestTemplate {
     /// Without any nothing is kept.
     private(set) var pieceCount = 0
     let pieces: UnsafeMutablePointer<Piece>
+    /// None where the line is no batch.
+    private(set) var actionCount = 0
+    let actions: UnsafeMutablePointer<Action>
     /// The bytes of the pieces, one after the other.
     let text: UnsafeMutableRawPointer
     private let store: UnsafeMutableRawPointer
     private var misses = 0
 
-    /// - Parameter room: For pieces and bytes, `size` bytes of it.
+    /// - Parameter room: For actions, pieces and bytes, `size` bytes of it, aligned as actions are.
     init(_ room: UnsafeMutableRawPointer) {
-        pieces = room.bindMemory(to: Piece.self, capacity: Self.mostPieces)
-        text = room + Self.mostPieces * MemoryLayout<Piece>.stride
+        actions = room.bindMemory(to: Action.self, capacity: Self.mostActions)
+        let behind = room + Self.mostActions * MemoryLayout<Action>.stride
+        pieces = behind.bindMemory(to: Piece.self, capacity: Self.mostPieces)
+        text = behind + Self.mostPieces * MemoryLayout<Piece>.stride
         store = text + Self.longest
     }
 
-    static var size: Int { mostPieces * MemoryLayout<Piece>.stride + longest + longestStore + 2 }
+    static var size: Int {
+        mostActions * MemoryLayout<Action>.stride + mostPieces * MemoryLayout<Piece>.stride + longest
+            + longestStore + 2
+    }
 
     var isKept: Bool { pieceCount > 0 }
 
     mutating func forget() {
-        pieceCount = 0
+        (pieceCount, actionCount) = (0, 0)
         resolved = ResolvedDispatch()
     }
 
@@ -78,89 +105,122 @@ struct RequestTemplate {
     /// the line, empty or nil if they are absent.
     mutating func meet(
         _ line: UnsafeRawBufferPointer, _ names: RequestReader.Names, id: UnsafeRawBufferPointer,
-        key: UnsafeRawBufferPointer?, payload: UnsafeRawBufferPointer
+        key: UnsafeRawBufferPointer?, payload: UnsafeRawBufferPointer, _ batch: RequestBatch
     ) -> Bool {
         misses &+= 1
-        guard misses % Self.missesPerTemplate == 1, let start = line.baseAddress else { return false }
-        var gaps = Gaps(in: start)
-        gaps.add(.id, id)
-        gaps.add(.payload, payload)
-        if let key { gaps.add(.key, key, margin: 1) }
-        if names.present.contains(.store) { gaps.add(.store, names.store, margin: 1) }
+        guard misses % Self.missesPerTemplate == 1, let start = line.baseAddress,
+            batch.count <= Self.mostActions
+        else { return false }
+        return withUnsafeTemporaryAllocation(of: Gaps.Place.self, capacity: Self.mostPieces - 1) { room in
+            var gaps = Gaps(in: start, room)
+            gaps.add(.id, id)
+            gaps.add(.payload, payload)
+            if let key { gaps.add(.key, key, margin: 1) }
+            if names.present.contains(.store) { gaps.add(.store, names.store, margin: 1) }
+            gaps.add(batch)
+            return keep(line, names, gaps, batch)
+        }
+    }
+
+    private mutating func keep(
+        _ line: UnsafeRawBufferPointer, _ names: RequestReader.Names, _ gaps: Gaps, _ batch: RequestBatch
+    ) -> Bool {
         guard line.count - gaps.length(before: line.count) <= Self.longest,
-            names.store.count <= Self.longestStore
+            names.store.count <= Self.longestStore, let start = line.baseAddress
         else { return false }
         forget()
         var (place, kept) = (0, text)
         for number in 0...gaps.count {
-            let gap = number < gaps.count ? gaps[number] : (.none, line.count, line.count)
+            let gap =
+                number < gaps.count
+                ? gaps[number] : Gaps.Place(kind: .none, action: 0, lower: line.count, upper: line.count)
             let count = gap.lower - place
             kept.copyMemory(from: start + place, byteCount: count)
-            pieces[number] = Piece(length: Int32(count), gap: gap.kind)
+            pieces[number] = Piece(length: Int16(count), gap: gap.kind, action: gap.action)
             kept += count
             place = gap.upper
         }
         pieceCount = gaps.count + 1
-        self.names = names.moved { name in
+        func moved(_ name: RequestReader.Text) -> RequestReader.Text {
             guard let place = name.baseAddress.map({ $0 - start }) else { return name }
             return UnsafeRawBufferPointer(
                 start: text + (place - gaps.length(before: place)), count: name.count)
         }
+        self.names = names.moved(moved)
         if names.present.contains(.store) { keep(store: names.store) }
+        actionCount = batch.count
+        for number in 0..<batch.count {
+            let element = batch.element(number)
+            let (isStore, target) = (element.pointee.isStore, element.pointee.target)
+            (actions + number).initialize(
+                to: Action(
+                    isStore: isStore, hasPayload: element.pointee.payloadText.baseAddress != nil,
+                    target: isStore ? RequestReader.Text(start: nil, count: 0) : moved(target),
+                    name: moved(element.pointee.action)))
+        }
         return true
     }
 
     /// The gaps of a line in their order, by their offsets in it.
     private struct Gaps {
-        typealias Place = (kind: Gap, lower: Int, upper: Int)
+        struct Place {
+            let kind: Gap
+            let action: UInt8
+            let lower: Int
+            let upper: Int
+        }
 
         private let start: UnsafeRawPointer
+        private let places: UnsafeMutableBufferPointer<Place>
         private(set) var count = 0
-        private var places: (Place, Place, Place, Place)
 
-        init(in start: UnsafeRawPointer) {
+        /// - Parameter room: For as many gaps as there can be.
+        init(in start: UnsafeRawPointer, _ room: UnsafeMutableBufferPointer<Place>) {
             self.start = start
-            let nothing: Place = (.none, 0, 0)
-            places = (nothing, nothing, nothing, nothing)
+            places = room
         }
 
         /// - Parameter margin: Bytes beside them that belong to the gap: quotes.
-        mutating func add(_ kind: Gap, _ bytes: UnsafeRawBufferPointer, margin: Int = 0) {
+        mutating func add(_ kind: Gap, _ bytes: UnsafeRawBufferPointer, margin: Int = 0, action: Int = 0) {
             guard let first = bytes.baseAddress, bytes.count + margin > 0 else { return }
             let lower = first - start - margin
+            add(
+                Place(
+                    kind: kind, action: UInt8(action), lower: lower, upper: lower + bytes.count + 2 * margin))
+        }
+
+        /// Those of all actions of a batch, and where it begins and ends.
+        mutating func add(_ batch: RequestBatch) {
+            guard !batch.isEmpty, let first = batch.text.baseAddress else { return }
+            let (lower, upper) = (first - start, first - start + batch.text.count)
+            add(Place(kind: .batch, action: 0, lower: lower, upper: lower))
+            add(Place(kind: .batchEnd, action: 0, lower: upper, upper: upper))
+            for number in 0..<batch.count {
+                let element = batch.element(number)
+                if element.pointee.isStore {
+                    add(.target, element.pointee.target, margin: 1, action: number)
+                }
+                add(.actionPayload, element.pointee.payloadText, action: number)
+            }
+        }
+
+        private mutating func add(_ place: Place) {
             var number = count
-            while number > 0, self[number - 1].lower > lower {
-                self[number] = self[number - 1]
+            while number > 0, places[number - 1].lower > place.lower {
+                places[number] = places[number - 1]
                 number -= 1
             }
-            self[number] = (kind, lower, lower + bytes.count + 2 * margin)
+            places[number] = place
             count += 1
         }
 
-        subscript(_ number: Int) -> Place {
-            get {
-                switch number {
-                case 0: places.0
-                case 1: places.1
-                case 2: places.2
-                default: places.3
-                }
-            }
-            set {
-                switch number {
-                case 0: places.0 = newValue
-                case 1: places.1 = newValue
-                case 2: places.2 = newValue
-                default: places.3 = newValue
-                }
-            }
-        }
+        subscript(_ number: Int) -> Place { places[number] }
 
         /// How many bytes of gaps stand before a place in the line.
         func length(before place: Int) -> Int {
             var length = 0
-            for number in 0..<count where self[number].upper <= place {
-                length += self[number].upper - self[number].lower
+            for number in 0..<count where places[number].upper <= place {
+                length += places[number].upper - places[number].lower
             }
             return length
         }

@@ -13,6 +13,15 @@ import Testing
         var id: [UInt8] = []
         var members: [String] = []
         var payload: JSONObject?
+        var actions: [Action] = []
+    }
+
+    /// One action of a batch.
+    private struct Action: Equatable {
+        let isStore: Bool
+        let target: [UInt8]
+        let name: [UInt8]
+        let payload: JSONObject
     }
 
     private static let depth = 5
@@ -44,6 +53,13 @@ import Testing
                     outcome.members.append("\(member.name): \(text(of: member, reader))")
                 }
                 if reader.present.contains(.payload) { outcome.payload = reader.payload }
+                for place in 0..<reader.batch.count {
+                    let element = reader.batch.element(place).pointee
+                    outcome.actions.append(
+                        Action(
+                            isStore: element.isStore, target: Array(element.target),
+                            name: Array(element.action), payload: element.payload))
+                }
                 outcome.operation = try reader.operation().rawValue
             } catch {
                 outcome.error = "\(error.code) \(error.message) \(error.details)"
@@ -94,6 +110,9 @@ import Testing
         #"{"op":"dispatch","id":1,"type":"counter","payload":{"by":-3.5e2,"a-longer-name-than-most":true}}"#,
         #"{"op":"dispatch","id":7,"store":"counter/a","action":"increment","payload":{"by":1},"key":"k-1"}"#,
         #"{"key":"","payload":{"by":1},"store":"","op":"dispatch","action":"increment","id":7}"#,
+        #"{"op":"dispatch","id":7,"actions":[{"store":"counter/a","action":"increment","payload":{"by":1}},{"payload":{"by":1},"store":"counter/b","action":"put"}]}"#,
+        #"{"actions":[{"type":"*","action":"reset"},{"store":"counter/a","action":"reset"}],"op":"dispatch","key":"k-1","id":"b"}"#,
+        #"{"op":"dispatch","actions":[{"store":"counter/a","action":"increment","payload":{"by":{}}}],"store":"counter/a","payload":{}}"#,
         #"{"store":"counter/a","key":"k\u002d1","op":"dispatch","action":"increment"}"#,
         #"{"op":"dispatch","id":3,"type":"counter","action":"increment","payload":{"by":1},"ack":false}"#,
         #"{"op":"ping","id":4}"#, #"{"op":"d\u0069spatch","id":5,"type":"counter","action":"increment"}"#,
@@ -149,6 +168,25 @@ import Testing
         let long = String(repeating: "s", count: 200)
         #expect(try !matchesTemplate(line("counter/\(long)", "1"), reader))
         #expect(try !matchesTemplate(line("counter/a", long), reader))
+    }
+
+    /// Batches are known again up to a number of actions, and by the number of their actions.
+    @Test func batchesAreKnownAgain() throws {
+        let reader = Senders(depth: Self.depth)
+        func line(_ stores: [String]) -> String {
+            let actions = stores.map { #"{"store":"\#($0)","action":"increment","payload":{"by":1}}"# }
+            return #"{"op":"dispatch","id":1,"actions":[\#(actions.joined(separator: ","))]}"#
+        }
+        for count in 1...6 {
+            let stores = (0..<count).map { "counter/\(count)-\($0)" }
+            for turn in 0..<10 {
+                let isKnown = try matchesTemplate(line(stores), reader, from: count)
+                #expect(isKnown == (count <= 4 && turn > 0))
+            }
+            #expect(try matchesTemplate(line(stores.reversed()), reader, from: count) == (count <= 4))
+            #expect(try !matchesTemplate(line(stores + stores), reader, from: count))
+            #expect(try !matchesTemplate(line([]), reader, from: count))
+        }
     }
 
     /// Who sends another kind each time is not remembered each time; who stays with one is known soon.

@@ -100,6 +100,10 @@ public struct PlainScanner {
     @inlinable @inline(__always)
     static func word(_ place: UnsafeRawPointer) -> UInt64 { place.loadUnaligned(as: UInt64.self) }
 
+    /// Where the next byte stands.
+    @inlinable @inline(__always)
+    public var place: UnsafeRawPointer { UnsafeRawPointer(cursor) }
+
     /// Whether nothing is left.
     @inlinable @inline(__always)
     public var isAtEnd: Bool { cursor == end }
