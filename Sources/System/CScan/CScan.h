@@ -70,18 +70,12 @@ static inline struct scan_counts scan_count(const uint8_t *bytes, long count) {
 #if defined(__SSE2__)
     // An opening bracket and brace differ in one bit.
     const __m128i brace = _mm_set1_epi8('{'), comma = _mm_set1_epi8(','), bit = _mm_set1_epi8(0x20);
-    while (place < count) {
+    while (count - place >= 16) {
         // Each byte of the sums counts the matches in its place.
         __m128i opening = _mm_setzero_si128(), commas = opening;
-        for (int turn = 0; turn < 255 && place < count; turn++, place += 16) {
-            __m128i some;
-            if (count - place >= 16) {
-                some = _mm_loadu_si128((const __m128i *)(bytes + place));
-            } else {
-                uint8_t rest[16] = {0};
-                memcpy(rest, bytes + place, (unsigned long)(count - place));
-                some = _mm_loadu_si128((const __m128i *)rest);
-            }
+        const long most = place + 255 * 16, end = count - 16 < most ? count - 16 : most - 16;
+        for (; place <= end; place += 16) {
+            const __m128i some = _mm_loadu_si128((const __m128i *)(bytes + place));
             opening = _mm_sub_epi8(opening, _mm_cmpeq_epi8(_mm_or_si128(some, bit), brace));
             commas = _mm_sub_epi8(commas, _mm_cmpeq_epi8(some, comma));
         }
@@ -89,6 +83,15 @@ static inline struct scan_counts scan_count(const uint8_t *bytes, long count) {
         counts.opening += _mm_cvtsi128_si64(sum) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum));
         sum = _mm_sad_epu8(commas, _mm_setzero_si128());
         counts.commas += _mm_cvtsi128_si64(sum) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum));
+    }
+    if (place > 0 && place < count) {
+        // The last 16 bytes, without those that are counted.
+        const __m128i some = _mm_loadu_si128((const __m128i *)(bytes + count - 16));
+        const unsigned left = 0xffffu << (16 - (count - place)) & 0xffffu;
+        counts.opening += __builtin_popcount(
+            (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_or_si128(some, bit), brace)) & left);
+        counts.commas += __builtin_popcount((unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(some, comma)) & left);
+        return counts;
     }
 #endif
     for (; place < count; place++) {
