@@ -265,7 +265,8 @@ import Testing
         ],
         "BusMachine": [
             "DeduplicationTable", "DispatchPlan", "SlotIndex", "StateMachine", "StateMachine+Apply",
-            "StateMachine+Commit", "StateMachine+Place", "StateMachine+Planning", "StoreTable", "TypeEntry",
+            "StateMachine+Commit", "StateMachine+Names", "StateMachine+Place", "StateMachine+Planning",
+            "StoreTable", "TypeEntry",
         ],
         "BusProtocol": [
             "RequestBatch", "RequestReader", "RequestReader+Template", "RequestTemplate", "WordTable",

@@ -18,7 +18,11 @@ extension StateMachine {
             let type = typeNumber(of: UnsafeRawBufferPointer(start: start, count: length))
         else { return nil }
         let name = UnsafeRawBufferPointer(start: start + length + 1, count: address.count &- length &- 1)
-        return stores.find(type: type, name: name).map { Location(type: type, store: $0) }
+        // The machine holds its stores, and nothing here changes them.
+        let found = Unmanaged.passUnretained(stores)._withUnsafeGuaranteedRef {
+            $0.find(type: type, name: name)
+        }
+        return found.map { Location(type: type, store: $0) }
     }
 
     /// The same for other targets.
