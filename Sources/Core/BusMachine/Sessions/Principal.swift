@@ -1,4 +1,5 @@
 import BusJSON
+import Synchronization
 
 /// Who is at the other end of a connection.
 package enum Peer: Sendable, Equatable {
@@ -31,8 +32,8 @@ public final class Principal: Sendable {
     package let peer: Peer?
     /// `by` in events and in the log, encoded.
     package let by: [UInt8]
-    /// What rules and expressions may know of it.
-    package let who: JSON
+    /// What rules and expressions may know of it, once one has asked.
+    private let known = Mutex<JSON?>(nil)
     /// Of a timer's commit: the principal who asked for the timer.
     private let origin: Principal?
 
@@ -42,7 +43,6 @@ public final class Principal: Sendable {
         self.number = number
         self.peer = peer
         self.by = by
-        who = Self.who(by)
         switch identity {
         case .uid(let uid)?, .user(let uid, _)?: self.uid = uid
         default: uid = nil
@@ -52,11 +52,16 @@ public final class Principal: Sendable {
     /// Who asked: the principal itself, or, of a timer's commit, who asked for the timer.
     package var asker: Principal { origin ?? self }
 
-    private static func who(_ by: [UInt8]) -> JSON {
-        let by = (try? JSON(parsing: by))?.object ?? [:]
-        var who: JSONObject = ["roles": by["roles"] ?? []]
-        for name in ["uid", "user", "unit", "token"] { who[name] = by[name] ?? .null }
-        return .object(who)
+    /// What rules and expressions may know of it.
+    package var who: JSON {
+        known.withLock { known in
+            if let known { return known }
+            let by = (try? JSON(parsing: by))?.object ?? [:]
+            var who: JSONObject = ["roles": by["roles"] ?? []]
+            for name in ["uid", "user", "unit", "token"] { who[name] = by[name] ?? .null }
+            known = .object(who)
+            return .object(who)
+        }
     }
 
     /// On whose behalf a timer fires: who asked for it, with the timer's name in `by`.

@@ -66,12 +66,18 @@ final class LogQueries {
     }
 }
 
-/// A request that waits for an answer.
-struct PendingQuery {
+/// A request that waits for an answer. A class, because most connections have none.
+final class PendingQuery {
     let number: Int
     /// The request's `id`, byte for byte.
     let id: [UInt8]
     let purpose: Purpose
+
+    init(number: Int, id: [UInt8], purpose: Purpose) {
+        self.number = number
+        self.id = id
+        self.purpose = purpose
+    }
 
     /// It has no effect beyond the reply or events for its connection.
     var isRead: Bool {

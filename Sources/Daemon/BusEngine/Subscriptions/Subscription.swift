@@ -14,7 +14,28 @@ final class Subscription {
     @exclusivity(unchecked) var from: Int
 
     /// What it still has to receive before live changes continue; nil when it is up to date.
-    @exclusivity(unchecked) var catchUp: CatchUp?
+    var catchUp: CatchUp? {
+        get { lag?.catchUp }
+        set {
+            if let newValue, let lag {
+                lag.catchUp = newValue
+            } else {
+                lag = newValue.map { Lag($0) }
+            }
+        }
+    }
+
+    /// Whether there is something of that.
+    var isLagging: Bool { lag != nil }
+
+    /// Most subscriptions are up to date, and need no room for it.
+    private final class Lag {
+        @exclusivity(unchecked) var catchUp: CatchUp
+
+        init(_ catchUp: CatchUp) { self.catchUp = catchUp }
+    }
+
+    @exclusivity(unchecked) private var lag: Lag?
 
     /// Of actions: those up to this revision have been delivered, later ones come from the
     /// log; nil once they come live.

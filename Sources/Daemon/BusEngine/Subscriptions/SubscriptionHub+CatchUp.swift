@@ -36,8 +36,8 @@ extension SubscriptionHub {
     func catchUp(_ connection: Connection) {
         if connection.lagging == 0 { return }
         let rests = clock.now < connection.restsUntil
-        for subscription in connection.subscriptions where subscription.catchUp != nil {
-            while subscription.catchUp != nil {
+        for subscription in connection.subscriptions where subscription.isLagging {
+            while subscription.isLagging {
                 if rests, subscription.catchUp!.isResting { break }
                 if connection.outbox.count >= connections.outboxLimit(of: connection) || connection.isClosing
                 {

@@ -157,7 +157,7 @@ extension SubscriptionHub {
         {
             return true
         }
-        if subscription.catchUp != nil || connection.isClosing { return false }
+        if subscription.isLagging || connection.isClosing { return false }
         if !isPublicationLong { beginNotingCommit(subscription.group) }
         fallBehind(subscription)
         return false
@@ -169,7 +169,7 @@ extension SubscriptionHub {
         // While one subscription of a connection lags, all do: else a later commit would overtake an earlier one.
         connection.lagging == 0 && !connection.isClosing
             && connection.outbox.count < connections.outboxLimit(of: connection)
-            && subscription.catchUp == nil
+            && !subscription.isLagging
     }
 
     // MARK: Events

@@ -30,9 +30,10 @@ extension SubscriptionHub {
     func add(
         to group: SubscriberGroup, wanted: SubscriptionFilter, for connection: Connection
     ) -> Subscription {
+        // Subscriptions that get all they want share the group's filter.
         let subscription = Subscription(
-            number: connection.nextSubscription, connection: connection, group: group, wanted: wanted,
-            from: machine.revision)
+            number: connection.nextSubscription, connection: connection, group: group,
+            wanted: wanted == group.key ? group.key : wanted, from: machine.revision)
         connection.nextSubscription += 1
         attach(subscription)
         return subscription
@@ -72,7 +73,7 @@ extension SubscriptionHub {
         }
         waitForStores(of: subscription.group, connection, subscription)
         // The first event follows directly, before what other subscriptions of the connection may miss.
-        if connection.searches.isEmpty, subscription.catchUp != nil, !connection.isClosing {
+        if connection.searches.isEmpty, subscription.isLagging, !connection.isClosing {
             deliverPart(to: subscription)
         }
         if connection.searches.isEmpty { catchUp(connection) }
@@ -86,7 +87,7 @@ extension SubscriptionHub {
         connection.searches.append(group)
         connection.isBlocked = true
         connection.isPaused = true
-        guard !group.key.actions, subscription.catchUp == nil else { return }
+        guard !group.key.actions, !subscription.isLagging else { return }
         beginLagging(
             subscription,
             CatchUp(
@@ -112,7 +113,7 @@ extension SubscriptionHub {
         let group = subscription.group
         endMulticast(of: group)
         endPast(subscription)
-        if subscription.catchUp != nil { endLagging(subscription) }
+        if subscription.isLagging { endLagging(subscription) }
         group.remove(subscription)
         count(subscription, -1)
         removeIfEmpty(group)
@@ -216,8 +217,8 @@ extension SubscriptionHub {
 
     /// Restarts a subscription to states that received, or was about to receive, what was rolled back.
     func restart(_ subscription: Subscription, hasMissed: Bool) {
-        guard hasMissed || subscription.from > machine.revision || subscription.catchUp != nil else { return }
-        if subscription.catchUp != nil { endLagging(subscription) }
+        guard hasMissed || subscription.from > machine.revision || subscription.isLagging else { return }
+        if subscription.isLagging { endLagging(subscription) }
         subscription.from = min(subscription.from, machine.revision)
         beginLagging(
             subscription,
