@@ -50,6 +50,7 @@ public final class StateMachine {
     @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
     /// Principals of the log, by `by`.
     @exclusivity(unchecked) var principals: [String: Principal] = [:]
+    @exclusivity(unchecked) var knowledge = SharedKnowledge()
     @exclusivity(unchecked) var sessions: [SessionID: Session] = [:]
     @exclusivity(unchecked) package internal(set) var nextSession: SessionID = 0
     @exclusivity(unchecked) package internal(set) var keys: DeduplicationTable

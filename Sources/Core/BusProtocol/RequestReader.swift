@@ -139,9 +139,8 @@ public final class RequestReader {
     /// carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
     package func read(_ line: UnsafeRawBufferPointer, from sender: inout SenderMemory) throws(RequestError) {
         batch.clear()
-        if let familiar = sender.template {
-            if readByTemplate(line, familiar) { return parts.pointee.familiar = familiar }
-            batch.clear()
+        if let familiar = sender.template, readByTemplate(line, familiar) {
+            return parts.pointee.familiar = familiar
         }
         parts.pointee.familiar = nil
         try readAny(line)

@@ -102,6 +102,20 @@ import Testing
         #expect(taken < Cost.perDispatch + 100 * Cost.perStore)
     }
 
+    /// A subscriber that has nothing to say costs little, or few could watch.
+    @Test func idleSubscriberTakesAboutAKilobyte() throws {
+        func kept(_ subscribers: Int) throws -> Int {
+            var setting = MemoryLoad.Setting()
+            setting.subscribers = subscribers
+            let before = malloc_kept()
+            let load = try MemoryLoad(setting)
+            return withExtendedLifetime(load) { malloc_kept() - before }
+        }
+        // Tables grow by doubling: the same number of times more.
+        let taken = Double(try kept(4096) - kept(2048)) / 2048
+        #expect(taken < Cost.perSubscriber)
+    }
+
     /// What a commit over many stores needs is kept for the next one, and given back when none comes for a second.
     @Test func storageOfLargeCommitsIsKeptForASecond() throws {
         var setting = MemoryLoad.Setting()
@@ -141,4 +155,6 @@ enum Cost {
         // One in 250 dispatches, which is twice what buffers take that grow; a rule that allocates takes 1 or more.
         static let perFurtherDispatch = 0.004
     #endif
+    /// Bytes.
+    static let perSubscriber = 1200.0
 }

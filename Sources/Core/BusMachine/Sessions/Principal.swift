@@ -1,5 +1,4 @@
 import BusJSON
-import Synchronization
 
 /// Who is at the other end of a connection.
 package enum Peer: Sendable, Equatable {
@@ -32,17 +31,20 @@ public final class Principal: Sendable {
     package let peer: Peer?
     /// `by` in events and in the log, encoded.
     package let by: [UInt8]
-    /// What rules and expressions may know of it, once one has asked.
-    private let known = Mutex<JSON?>(nil)
+    /// What rules and expressions may know of it.
+    package let who: JSON
     /// Of a timer's commit: the principal who asked for the timer.
     private let origin: Principal?
 
-    init(_ identity: Identity?, number: Int32, peer: Peer?, by: [UInt8], origin: Principal? = nil) {
+    init(
+        _ identity: Identity?, number: Int32, peer: Peer?, by: [UInt8], who: JSON, origin: Principal? = nil
+    ) {
         self.origin = origin
         self.identity = identity
         self.number = number
         self.peer = peer
         self.by = by
+        self.who = who
         switch identity {
         case .uid(let uid)?, .user(let uid, _)?: self.uid = uid
         default: uid = nil
@@ -52,28 +54,27 @@ public final class Principal: Sendable {
     /// Who asked: the principal itself, or, of a timer's commit, who asked for the timer.
     package var asker: Principal { origin ?? self }
 
-    /// What rules and expressions may know of it.
-    package var who: JSON {
-        known.withLock { known in
-            if let known { return known }
-            let by = (try? JSON(parsing: by))?.object ?? [:]
-            var who: JSONObject = ["roles": by["roles"] ?? []]
-            for name in ["uid", "user", "unit", "token"] { who[name] = by[name] ?? .null }
-            known = .object(who)
-            return .object(who)
-        }
+    /// What rules and expressions may know of who is described by `by`.
+    static func who(_ by: [UInt8]) -> JSON {
+        let by = (try? JSON(parsing: by))?.object ?? [:]
+        var who: JSONObject = ["roles": by["roles"] ?? []]
+        for name in ["uid", "user", "unit", "token"] { who[name] = by[name] ?? .null }
+        return .object(who)
     }
 
     /// On whose behalf a timer fires: who asked for it, with the timer's name in `by`.
     package func firing(_ timer: String) -> Principal {
         var by = (try? JSON(parsing: self.by))?.object ?? [:]
         by["timer"] = .string(timer)
-        return Principal(identity, number: number, peer: peer, by: Array(by.encoded.utf8), origin: self)
+        return Principal(
+            identity, number: number, peer: peer, by: Array(by.encoded.utf8), who: who, origin: self)
     }
 
     /// The daemon itself: configured stores, definitions at the start, wills without a client.
-    package static let daemon = Principal(
-        nil, number: StoreRecord.configured, peer: nil, by: Array("{\"daemon\":true}".utf8))
+    package static let daemon: Principal = {
+        let by = Array("{\"daemon\":true}".utf8)
+        return Principal(nil, number: StoreRecord.configured, peer: nil, by: by, who: who(by))
+    }()
 }
 
 extension StateMachine {
@@ -82,13 +83,14 @@ extension StateMachine {
     package func principal(_ identity: Identity, peer: Peer, by: [UInt8]) -> Principal {
         if member == nil { return numbered(identity, peer: peer, by: by) }
         return Principal(
-            identity, number: identities[identity] ?? StoreRecord.nobody, peer: peer, by: by)
+            identity, number: identities[identity] ?? StoreRecord.nobody, peer: peer, by: by,
+            who: knowledge.who(by))
     }
 
     private func numbered(_ identity: Identity, peer: Peer, by: [UInt8]) -> Principal {
         let number = identities[identity] ?? Int32(identities.count)
         identities[identity] = number
-        return Principal(identity, number: number, peer: peer, by: by)
+        return Principal(identity, number: number, peer: peer, by: by, who: knowledge.who(by))
     }
 
     /// A client on a Unix socket.
