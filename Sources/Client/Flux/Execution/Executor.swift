@@ -13,7 +13,8 @@ public struct Executor: Sendable {
     private let carryOut: @Sendable (@escaping @Sendable () -> Void) -> Void
 
     /// A custom executor: the closure receives each piece of work and has to call it once, now or later, on any thread.
-    /// Work that it drops never happens.
+    /// What a piece was to do is not lost where it drops one: the next that it calls does it too, as far as a store's
+    /// commits go; an observer stays that many values behind.
     ///
     /// ```swift
     /// let guarded = Executor { work in queue.sync(execute: work) }

@@ -16,6 +16,8 @@ final class ThreadContext {
     private var later = FirstInFirstOut<() -> Void>()
     private var isMutating = false
     private var refusedDispatch = false
+    /// The source of a store's states that tells its observers of a replay right now.
+    private var replayed: ObjectIdentifier?
 
     /// Calls `work` now, or, inside the library's calls to user code, when those have returned.
     static func whenFree(_ work: @escaping () -> Void) {
@@ -59,6 +61,18 @@ final class ThreadContext {
         defer { (context.isMutating, context.refusedDispatch) = outer }
         let result = try mutation()
         return (result, context.refusedDispatch)
+    }
+
+    /// The source that tells observers of a replay on this thread, if one does.
+    static var replayed: ObjectIdentifier? { current.replayed }
+
+    /// Tells observers of what a source has replayed; nil where it has not.
+    static func replaying(_ source: ObjectIdentifier?, _ work: () -> Void) {
+        let context = current
+        let outer = context.replayed
+        context.replayed = source
+        work()
+        context.replayed = outer
     }
 
     /// Whether a dispatch must be refused because a mutation is running on this thread. The attempt is

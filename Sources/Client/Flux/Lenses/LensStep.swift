@@ -8,6 +8,10 @@ enum LensStep: Sendable {
     /// Closures, which only their own name distinguishes.
     case closures(ObjectIdentifier)
 
+    var isClosures: Bool {
+        if case .closures = self { true } else { false }
+    }
+
     /// Whether the two lead to different places for certain.
     func isApart(from other: LensStep) -> Bool {
         switch (self, other) {

@@ -8,6 +8,8 @@ public struct Binder<Value: Sendable>: Sendable {
     let executor: Executor
     /// Puts the value; false if the target has been released.
     let put: @Sendable (Value) -> Bool
+    /// Whether the target has been released.
+    let isGone: @Sendable () -> Bool
 
     /// A place in `target`, filled by `apply` on `executor`.
     public init<Target: AnyObject & Sendable>(
@@ -20,6 +22,7 @@ public struct Binder<Value: Sendable>: Sendable {
             apply(target, value)
             return true
         }
+        isGone = { [weak target] in target == nil }
     }
 
     /// The member of `target` at `keyPath`, set on `executor`.

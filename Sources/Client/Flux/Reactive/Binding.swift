@@ -32,7 +32,7 @@ extension Store {
         _ part: KeyPath<State, Part> & Sendable,
         set action: @escaping @Sendable (Part) -> State.Action
     ) -> Binding<Part> {
-        let actions = passingActions
+        let actions = weakActions
         return Binding(signal(part)) { actions.dispatch(action($0)) }
     }
 }

@@ -13,8 +13,9 @@ import Synchronization
 /// ```
 public final class DisposableScope: Sendable {
     private struct Contents {
-        /// nil once it has ended.
-        var members: [Disposable]? = []
+        /// By numbers that ascend; nil once it has ended.
+        var members: [Int: Disposable]? = [:]
+        var lastNumber = 0
         /// How many members there may be before those that have ended by themselves are removed.
         var limit = 16
     }
@@ -31,25 +32,32 @@ public final class DisposableScope: Sendable {
     /// How many things end with it.
     package var count: Int { contents.withLock { $0.members?.count ?? 0 } }
 
-    /// Adds something that ends with the scope; at once if the scope has ended.
+    /// Adds something that ends with the scope; at once if the scope has ended. The scope keeps it until it is disposed of.
     public func add(_ disposable: Disposable) {
-        let isAlive = contents.withLock { contents in
-            guard var members = contents.members.take() else { return false }
-            // Members that have ended by themselves are removed, or a long-lived scope would only grow.
+        let number = contents.withLock { contents -> Int? in
+            guard var members = contents.members.take() else { return nil }
+            // What ended because its source did tells nobody, and a long-lived scope would only grow.
             if members.count >= contents.limit {
-                members.removeAll { $0.isDisposed }
+                members = members.filter { !$0.value.isDisposed }
                 contents.limit = max(16, members.count * 2)
             }
-            members.append(disposable)
+            contents.lastNumber += 1
+            members[contents.lastNumber] = disposable
             contents.members = members
-            return true
+            return contents.lastNumber
         }
-        if !isAlive { disposable.dispose() }
+        guard let number else { return disposable.dispose() }
+        disposable.whenDisposed { [weak self] in self?.remove(number) }
+    }
+
+    private func remove(_ number: Int) {
+        // Released outside the lock: its deinit may do anything.
+        _ = contents.withLock { $0.members?.removeValue(forKey: number) }
     }
 
     /// Ends all that was added, in that order. Further calls do nothing.
     public func dispose() {
         let ended = contents.withLock { $0.members.take() }
-        for disposable in ended ?? [] { disposable.dispose() }
+        for (_, disposable) in (ended ?? [:]).sorted(by: { $0.key < $1.key }) { disposable.dispose() }
     }
 }

@@ -10,15 +10,15 @@ final class Emitter<Value: Sendable>: Sendable {
     private struct Contents {
         var latest: Value?
         var observers: [Observer<Value>] = []
-        var line = FirstInFirstOut<(number: UInt64, emission: Emission<Value>)>()
+        var line = FirstInFirstOut<(number: UInt64, emission: Emission<Value>, isReplay: Bool)>()
         /// The number of the last emission that was queued.
         var number: UInt64 = 0
         var isDelivering = false
         var isFinished = false
 
-        mutating func putInLine(_ emission: Emission<Value>) {
+        mutating func putInLine(_ emission: Emission<Value>, isReplay: Bool = false) {
             number += 1
-            line.append((number, emission))
+            line.append((number, emission, isReplay))
         }
     }
 
@@ -45,14 +45,14 @@ final class Emitter<Value: Sendable>: Sendable {
         return latest
     }
 
-    /// Sets the value and queues it, without notifying observers yet.
-    func put(_ value: Value) {
+    /// Sets the value and queues it, without notifying observers yet. What they dispatch to the store of a replay is ignored.
+    func put(_ value: Value, isReplay: Bool = false) {
         // The previous value is released outside the lock: its deinit may do anything.
         _ = contents.withLock { contents in
             guard !contents.isFinished else { return Value?.none }
             let before = contents.latest
             if keepsLatest { contents.latest = value }
-            contents.putInLine(.value(value))
+            contents.putInLine(.value(value), isReplay: isReplay)
             return before
         }
     }
@@ -97,8 +97,10 @@ final class Emitter<Value: Sendable>: Sendable {
         guard isMine else { return }
         ThreadContext.enter {
             while let (next, observers) = nextRound() {
-                for observer in observers where observer.joined < next.number {
-                    observer.offer(next.emission)
+                ThreadContext.replaying(next.isReplay ? ObjectIdentifier(self) : nil) {
+                    for observer in observers where observer.joined < next.number {
+                        observer.offer(next.emission)
+                    }
                 }
             }
         }
@@ -123,7 +125,7 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     private func nextRound() -> (
-        (number: UInt64, emission: Emission<Value>), observers: [Observer<Value>]
+        (number: UInt64, emission: Emission<Value>, isReplay: Bool), observers: [Observer<Value>]
     )? {
         contents.withLock { contents in
             guard let next = contents.line.popFirst() else {

@@ -4,7 +4,8 @@ import Synchronization
 /// work on many threads at once.
 final class Mailbox<Value: Sendable>: Sendable {
     private struct Contents {
-        var line = FirstInFirstOut<Emission<Value>>()
+        /// Each with the source that it was replayed by, if it was.
+        var line = FirstInFirstOut<(emission: Emission<Value>, replayed: ObjectIdentifier?)>()
         /// How many emissions the executor has called for that have not been delivered.
         var due = 0
         var isRunning = false
@@ -21,7 +22,8 @@ final class Mailbox<Value: Sendable>: Sendable {
     }
 
     func post(_ emission: Emission<Value>) {
-        contents.withLock { $0.line.append(emission) }
+        let replayed = ThreadContext.replayed
+        contents.withLock { $0.line.append((emission, replayed)) }
         executor.execute { self.handOver() }
     }
 
@@ -44,18 +46,20 @@ final class Mailbox<Value: Sendable>: Sendable {
         }
         guard isMine else { return }
         ThreadContext.enter {
-            while let emission = next() { receive(emission) }
+            while let (emission, replayed) = next() {
+                ThreadContext.replaying(replayed) { receive(emission) }
+            }
         }
     }
 
-    private func next() -> Emission<Value>? {
+    private func next() -> (Emission<Value>, replayed: ObjectIdentifier?)? {
         contents.withLock { contents in
-            guard contents.due > 0, !contents.isClosed, let emission = contents.line.popFirst() else {
+            guard contents.due > 0, !contents.isClosed, let next = contents.line.popFirst() else {
                 contents.isRunning = false
                 return nil
             }
             contents.due -= 1
-            return emission
+            return next
         }
     }
 }

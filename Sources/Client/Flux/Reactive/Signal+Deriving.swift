@@ -3,7 +3,9 @@ import Synchronization
 extension Signal {
     /// Each value, transformed.
     public func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) -> Other) -> Signal<Other> {
-        Signal<Other> { receive in self.attach { receive($0.map(transform)) } }
+        Signal<Other>(skipsEqualParts: skipsEqualParts) { receive in
+            self.attach { receive($0.map(transform)) }
+        }
     }
 
     /// The values for which `condition` holds.
@@ -12,7 +14,7 @@ extension Signal {
     /// temperature.signal.only(where: { $0 > 30 }).observe { … }
     /// ```
     public func only(where condition: @escaping @Sendable (Value) -> Bool) -> Signal<Value> {
-        Signal { receive in
+        Signal(skipsEqualParts: skipsEqualParts) { receive in
             self.attach { emission in
                 if case .value(let value) = emission, !condition(value) { return }
                 receive(emission)
@@ -29,7 +31,7 @@ extension Signal {
     public func only(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
         Value
     > {
-        Signal { receive in
+        Signal(skipsEqualParts: skipsEqualParts) { receive in
             let last = Mutex<Value?>(nil)
             return self.attach { emission in
                 if case .value(let value) = emission {
@@ -58,7 +60,8 @@ extension Signal {
 
     /// One part of each value. A part that equals the previous one is skipped, if it can be compared.
     public func select<Part: Sendable>(_ part: @escaping @Sendable (Value) -> Part) -> Signal<Part> {
-        map(part).skippingEqualValues()
+        let parts = map(part)
+        return skipsEqualParts ? parts.skippingEqualValues() : parts
     }
 
     /// One member of each value. A value that equals the previous one is skipped, if it can be compared.
@@ -68,7 +71,7 @@ extension Signal {
 
     /// The values of both; it ends with this one.
     func merged(with other: Signal<Value>) -> Signal<Value> {
-        Signal { receive in
+        Signal(skipsEqualParts: skipsEqualParts) { receive in
             let others = other.attach { emission in
                 if case .value = emission { receive(emission) }
             }
@@ -85,7 +88,7 @@ extension Signal {
 
     /// The values without `nil`.
     func present<Wrapped: Sendable>() -> Signal<Wrapped> where Value == Wrapped? {
-        Signal<Wrapped> { receive in
+        Signal<Wrapped>(skipsEqualParts: skipsEqualParts) { receive in
             self.attach { emission in
                 switch emission {
                 case .value(let value?): receive(.value(value))
@@ -112,7 +115,7 @@ extension Signal {
     /// The same values, delivered by `executor`, one after another and in order. After the observation is disposed of,
     /// nothing is delivered, not even what was already queued.
     public func on(_ executor: Executor) -> Signal<Value> {
-        Signal { receive in
+        Signal(skipsEqualParts: skipsEqualParts) { receive in
             let mailbox = Mailbox(executor: executor, receive: receive)
             let source = self.attach { mailbox.post($0) }
             // Held by the source and by queued work only: a disposable that outlives both

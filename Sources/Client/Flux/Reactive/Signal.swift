@@ -12,9 +12,15 @@
 /// the order of their registration. Each observation of a derived signal has its own memory (of the last value, say).
 public struct Signal<Value: Sendable>: SignalSource {
     let attach: @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
+    /// Whether `select` leaves out a part that equals the previous one, here and in signals derived from this one.
+    private(set) var skipsEqualParts = true
 
-    init(attach: @escaping @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable) {
+    init(
+        skipsEqualParts: Bool = true,
+        attach: @escaping @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
+    ) {
         self.attach = attach
+        self.skipsEqualParts = skipsEqualParts
     }
 
     init(_ emitter: Emitter<Value>) { attach = { emitter.attach($0) } }
@@ -29,4 +35,7 @@ public struct Signal<Value: Sendable>: SignalSource {
     }
 
     public var signal: Signal<Value> { self }
+
+    /// The same values; `select` leaves out none.
+    var keepingEqualParts: Signal<Value> { Signal(skipsEqualParts: false, attach: attach) }
 }

@@ -1,7 +1,13 @@
 extension SignalSource {
-    /// Passes each value to `binder`, until disposed of, or until the target or the source is released.
+    /// Passes each value to `binder`, until disposed of, or until the target or the source is released. A binding to a target
+    /// that is gone is disposed of at once; one whose target goes later, with the next value.
     @discardableResult
     public func bind(to binder: Binder<Value>) -> Disposable {
+        if binder.isGone() {
+            let over = Disposable {}
+            over.dispose()
+            return over
+        }
         let end = DisposableScope()
         let binding = observe(on: binder.executor) { value in
             if !binder.put(value) { end.dispose() }

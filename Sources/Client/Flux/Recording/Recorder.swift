@@ -11,8 +11,11 @@ import Synchronization
 /// ```
 ///
 /// A step is what reached the mutations, so a replay needs no middleware and no thunk, and none runs. It is one
-/// change for the observers. A commit after a replay follows the step that was shown; the steps after it are
-/// discarded, as by typing after an undo.
+/// change for the observers, and what these dispatch to the store when they are told of it is ignored: the recording
+/// holds what came of it. (That goes for what they dispatch themselves, on whatever executor, not for what a task does
+/// later.) A replay that fails changes nothing.
+///
+/// A commit after a replay follows the step that was shown; the steps after it are discarded, as by typing after an undo.
 public final class Recorder<State: Flux.State>: Sendable {
     private struct Contents {
         /// The state before the first step; nil while nothing was recorded.
@@ -24,18 +27,22 @@ public final class Recorder<State: Flux.State>: Sendable {
 
     private final class Tape: Sendable {
         let contents = Mutex(Contents())
+        /// When the recording began, by the store's clock.
+        let began: Duration
 
-        func record(_ before: State, _ actions: [State.Action]) {
+        init(from began: Duration) { self.began = began }
+
+        func record(_ before: State, _ actions: [State.Action], at time: Duration) {
             contents.withLock { contents in
                 if contents.start == nil { contents.start = before }
                 contents.steps.removeLast(contents.steps.count - contents.position)
-                contents.steps.append(.init(actions: actions))
+                contents.steps.append(.init(actions: actions, time: time - began))
                 contents.position = contents.steps.count
             }
         }
     }
 
-    private let tape = Tape()
+    private let tape: Tape
     private weak let core: StoreCore<State>?
     private let observation: Disposable
 
@@ -43,13 +50,17 @@ public final class Recorder<State: Flux.State>: Sendable {
     /// does not keep the store alive.
     public init(_ store: Store<State>) {
         core = store.core
-        observation = store.core.recorders.add { [tape] in tape.record($0, $1) }
+        let tape = Tape(from: store.core.clock.now)
+        self.tape = tape
+        observation = store.core.recorders.add { tape.record($0, $1, at: $2) }
     }
 
     deinit { observation.dispose() }
 
     /// All steps up to now, also those after the one that is shown.
-    public var recording: Recording<State> { tape.contents.withLock { Recording(steps: $0.steps) } }
+    public var recording: Recording<State> {
+        tape.contents.withLock { Recording(from: $0.start, steps: $0.steps) }
+    }
 
     /// Records no more. What was recorded can still be replayed.
     public func stop() { observation.dispose() }
@@ -66,31 +77,41 @@ public final class Recorder<State: Flux.State>: Sendable {
         guard (0...steps.count).contains(count) else {
             throw FluxError.unknownStep(step: count, count: steps.count)
         }
-        let actions = steps.prefix(count).flatMap(\.actions)
-        let replay = Entry<State>.Work.replay(from: start ?? core.state, actions: actions) { [tape] in
-            tape.contents.withLock { $0.position = min(count, $0.steps.count) }
+        return try await replay(start ?? core.state, steps.prefix(count), in: core) { contents in
+            contents.position = min(count, contents.steps.count)
         }
-        return try await core.outcome(of: replay).get()
     }
 
-    /// Replaces what was recorded by `recording`, and replays it from the state before the first recorded step, or from
-    /// the current state if nothing was recorded.
+    /// Replaces what was recorded by `recording`, and replays it: from its own start; without one from the state before the
+    /// first recorded step, or from the current state if nothing was recorded.
     @discardableResult
     public func replay(_ recording: Recording<State>, upTo step: Int? = nil) async throws -> State {
         guard let core else { throw FluxError.storeGone(state: String(describing: State.self)) }
-        let now = core.state
-        tape.contents.withLock { contents in
-            contents.start = contents.start ?? now
-            contents.steps = recording.steps
-            contents.position = recording.steps.count
+        let count = step ?? recording.steps.count
+        guard (0...recording.steps.count).contains(count) else {
+            throw FluxError.unknownStep(step: count, count: recording.steps.count)
         }
-        return try await replay(upTo: step)
+        let start = recording.start ?? tape.contents.withLock { $0.start } ?? core.state
+        return try await replay(start, recording.steps.prefix(count), in: core) { contents in
+            contents = Contents(start: start, steps: recording.steps, position: count)
+        }
+    }
+
+    /// Replays steps, and notes that on the tape once they have succeeded.
+    private func replay(
+        _ start: State, _ steps: ArraySlice<Recording<State>.Step>, in core: StoreCore<State>,
+        note: @escaping @Sendable (inout Contents) -> Void
+    ) async throws -> State {
+        let replay = Entry<State>.Work.replay(from: start, actions: steps.flatMap(\.actions)) { [tape] in
+            tape.contents.withLock { note(&$0) }
+        }
+        return try await core.outcome(of: replay).get()
     }
 }
 
 /// The recorders of a store's commits, called in the order of the commits.
 final class Recorders<State: Flux.State>: Sendable {
-    typealias Record = @Sendable (_ before: State, _ actions: [State.Action]) -> Void
+    typealias Record = @Sendable (_ before: State, _ actions: [State.Action], _ time: Duration) -> Void
 
     private let members = Mutex<[(number: Int, record: Record)]>([])
 
@@ -107,8 +128,11 @@ final class Recorders<State: Flux.State>: Sendable {
 
     /// One commit: the state before it, and the actions that reached the mutations. Without
     /// actions nothing is recorded.
-    func record(before: State, _ actions: [State.Action]) {
+    func record(before: State, _ actions: [State.Action], at time: @autoclosure () -> Duration) {
         guard !actions.isEmpty else { return }
-        for member in members.withLock({ $0 }) { member.record(before, actions) }
+        let members = members.withLock { $0 }
+        if members.isEmpty { return }
+        let time = time()
+        for member in members { member.record(before, actions, time) }
     }
 }

@@ -47,6 +47,12 @@ final class Lane<State: Flux.State>: Sendable {
             for entry in entries { entry.completion?(.failure(Self.refusal(of: entry))) }
             return
         }
+        guard isOwn || ThreadContext.replayed != ObjectIdentifier(core.emitter) else {
+            for entry in entries {
+                entry.completion?(.failure(FluxError.dispatchInReplay(action: Self.name(of: entry))))
+            }
+            return
+        }
         let (tickets, refused) = contents.withLock { contents in
             let before = contents.ticket
             var refused: [Entry<State>] = []
@@ -67,6 +73,7 @@ final class Lane<State: Flux.State>: Sendable {
         // Filled inside the lock but released outside: the last reference to a store must not be released under it.
         var targets: [StoreCore<State>] = []
         var ticket: UInt64 = 0
+        let replayed = ThreadContext.replayed
         let relay = contents.withLock { contents -> (@Sendable (State.Action) -> Void)? in
             if let relay = contents.relay, number == nil { return relay.send }
             guard number == contents.relay?.number else { return nil }
@@ -74,7 +81,7 @@ final class Lane<State: Flux.State>: Sendable {
             ticket = contents.ticket
             let entry = Entry<State>(.actions([action], isRelayed: number != nil))
             for member in contents.members {
-                guard let core = member.core else { continue }
+                guard let core = member.core, replayed != ObjectIdentifier(core.emitter) else { continue }
                 targets.append(core)
                 _ = core.inbox.append(entry, ticket: ticket)
             }
@@ -105,7 +112,11 @@ final class Lane<State: Flux.State>: Sendable {
     }
 
     private static func refusal(of entry: Entry<State>) -> FluxError {
-        .dispatchInMutation(action: entry.actions.first.map { String(describing: $0) } ?? "an action")
+        .dispatchInMutation(action: name(of: entry))
+    }
+
+    private static func name(of entry: Entry<State>) -> String {
+        entry.actions.first.map { String(describing: $0) } ?? "an action"
     }
 }
 

@@ -75,7 +75,7 @@ extension Store {
 /// store.failures.observe { log("\($0.actions) failed: \($0.error)") }
 /// ```
 public struct ActionFailure<State: Flux.State>: Sendable {
-    /// The actions of the one commit that failed; most often one.
+    /// The actions of the one commit that failed; most often one. None where a ``Thunk`` failed.
     public let actions: [State.Action]
     /// The reason: the mutation's error, or a ``FluxError``.
     public let error: any Error

@@ -60,13 +60,20 @@ public final class Store<State: Flux.State>: SignalSource {
     public var computed: Computed<State> { Computed(state) }
 
     /// Dispatches to this store, and keeps it alive: in `store.actions.increment()` the store may have been used for
-    /// the last time before the action is dispatched, and an optimised program releases it there.
+    /// the last time before the action is dispatched, and an optimised program releases it there. What lasts, such as
+    /// an observer's closure, holds ``weakActions`` instead.
     public var actions: Actions<State> {
         Actions { [self] action in core.lane.place([Entry(.actions([action]))], in: core) }
     }
 
-    /// Dispatches to this store while it exists.
-    var passingActions: Actions<State> {
+    /// Dispatches to this store while it exists, without keeping it alive; afterwards nothing happens.
+    ///
+    /// ```swift
+    /// store.signal(\.count).observe { [actions = store.weakActions] count in
+    ///     if count > 100 { actions.reset() }
+    /// }
+    /// ```
+    public var weakActions: Actions<State> {
         Actions { [weak core] action in
             guard let core else { return }
             core.lane.place([Entry(.actions([action]))], in: core)
@@ -80,7 +87,7 @@ public final class Store<State: Flux.State>: SignalSource {
         return Actions { lane.placeInAll($0) }
     }
 
-    /// Actions that could not be committed and for whose outcome no caller waits. If the initial action failed, every
+    /// Actions that could not be committed and for whose outcome no caller waits, and thunks that failed. If the initial action failed, every
     /// observer is notified of it, also a later one.
     public var failures: Signal<ActionFailure<State>> {
         core.failures.signal.merged(with: core.initialFailure.signal.present())

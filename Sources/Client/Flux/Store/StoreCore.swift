@@ -113,6 +113,7 @@ final class StoreCore<State: Flux.State>: Sendable {
         do {
             var after = before
             var committed: [State.Action] = []
+            var isReplay = false
             switch entry.work {
             case .actions(let actions, let first, _) where first == firstPlain:
                 for action in actions { try mutate(&after, by: action) }
@@ -122,6 +123,7 @@ final class StoreCore<State: Flux.State>: Sendable {
                 (after, committed) = try transaction.run(actions, from: first)
                 try change(transaction.timers, isRelayed: isRelayed)
             case .replay(let start, let actions, let whenDone):
+                isReplay = true
                 after = start
                 for action in actions { try mutate(&after, by: action) }
                 whenDone()
@@ -137,8 +139,8 @@ final class StoreCore<State: Flux.State>: Sendable {
                 entry = Entry(.actions([action]))
                 return commit(&entry)
             }
-            recorders.record(before: before, committed)
-            if areEqual?(before, after) != true { emitter.put(after) }
+            recorders.record(before: before, committed, at: clock.now)
+            if areEqual?(before, after) != true { emitter.put(after, isReplay: isReplay) }
             return .success(after)
         } catch {
             return .failure(error)

@@ -137,4 +137,25 @@ import Testing
         }
         #expect(mutator.name.contains("[id: bath]"))
     }
+
+    /// Of what closures reach nothing is known; that they overlap a key path is not a mistake that can be found.
+    @Test func closuresCountAsApartFromKeyPaths() throws {
+        let closures = Lens<Household, Int>(get: { $0.residents }, set: { $0.residents = $1 })
+        let volume = Lens<Household.Settings, Int>(get: { $0.volume }, set: { $0.volume = $1 })
+        let rules = [
+            reducer(Lens(\.settings.theme), "theme"), reducer(closures, "residents"),
+            reducer(Lens(\.settings).appending(volume), "volume"), reducer(Lens(\.rooms), "rooms"),
+        ]
+        for first in rules {
+            for second in rules where second.name != first.name {
+                #expect(conflict(first, second) == nil)
+            }
+        }
+        #expect(
+            conflict(reducer(Lens(\.self), "all"), rules[1])
+                == .nestedReducer(outer: "all", inner: "residents"))
+        #expect(
+            conflict(rules[2], reducer(Lens(\.settings), "settings"))
+                == .nestedReducer(outer: "settings", inner: "volume"))
+    }
 }

@@ -60,4 +60,16 @@ import Testing
         #expect(store.state.note == nil)
         #expect(seen.entries == [nil, "written", "dispatched", nil])
     }
+
+    /// Also one to which no value ever comes.
+    @Test func bindingToATargetThatIsGoneIsDisposedOfAtOnce() {
+        let sink = Sink<String>()
+        var label: Label? = Label()
+        guard let binder = label.map({ Binder<String>($0, \.text) }) else { return }
+        #expect(!sink.bind(to: binder).isDisposed)
+        label = nil
+        let binding = sink.bind(to: binder)
+        #expect(binding.isDisposed)
+        #expect(Constant("a").bind(to: binder).isDisposed)
+    }
 }

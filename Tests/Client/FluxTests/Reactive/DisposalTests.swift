@@ -94,4 +94,20 @@ import Testing
         for await value in stream { seen.append(value) }
         #expect(seen == Array(0..<1_000))
     }
+
+    @Test func scopeDoesNotKeepWhatWasDisposedOf() {
+        let ended = Journal<Int>()
+        let scopes = [DisposableScope(), DisposableScope()]
+        var disposable: Disposable? = Disposable { ended.write(0) }
+        weak let watched = disposable
+        for scope in scopes { disposable?.add(to: scope) }
+        for number in 1...3 { scopes[0].add(Disposable { ended.write(number) }) }
+        disposable?.dispose()
+        disposable?.add(to: scopes[0])
+        disposable = nil
+        #expect(watched == nil)
+        #expect(scopes.map(\.count) == [3, 0])
+        scopes[0].dispose()
+        #expect(ended.entries == [0, 1, 2, 3])
+    }
 }

@@ -63,4 +63,17 @@ import Testing
         manual.step(0)
         #expect(seen.entries == [nil, "a", "b", "c"])
     }
+
+    /// An executor that drops a piece of work delays it; the store commits all of it with the next.
+    @Test func whatAnExecutorDropsIsDoneWithTheNext() {
+        let manual = ManualExecutor()
+        let store = Store<Counter>(state: Counter(), executor: manual.executor)
+        store.dispatch([.increment(), .increment(by: 10)])
+        manual.drop(0)
+        manual.drop(0)
+        #expect(store.state.count == 0)
+        store.actions.increment(by: 100)
+        manual.runAll()
+        #expect(store.state.count == 111)
+    }
 }

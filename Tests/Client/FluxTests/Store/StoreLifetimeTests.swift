@@ -64,4 +64,21 @@ import Testing
         #expect(owner.value == nil)
         #expect(late.entries.isEmpty)
     }
+
+    /// An observer that dispatches to its own store may hold its weak actions, and nothing else.
+    @Test func weakActionsDoNotKeepAStore() {
+        var store: Store<Counter>? = Store<Counter>(state: Counter())
+        weak let watched = store
+        let actions = store?.weakActions
+        let state = store?.constant
+        store?.observe { [actions] counter in
+            if counter.count == 1 { actions?.increment() }
+        }
+        store?.actions.increment()
+        #expect(state?.value.count == 2)
+        store = nil
+        #expect(watched == nil)
+        actions?.increment()
+        #expect(state?.value.count == 2)
+    }
 }

@@ -90,4 +90,18 @@ import Testing
         }
         #expect(store.state.count == 2_400)
     }
+
+    @Test func unskippedRepeatsIncludeThoseOfASelectedPart() {
+        let store = Store<Counter>(state: Counter())
+        let (quiet, loud, derived) = (Reader<Int>(), Reader<Int>(), Reader<String>())
+        store.subscribe(quiet) { $0.select(\.count) }
+        store.subscribe(loud, skipsRepeats: false) { $0.select(\.count) }
+        store.subscribe(derived, skipsRepeats: false) {
+            $0.skip(where: { $0.count < 0 }).select(\.count).map { "\($0)" }.select { $0 }
+        }
+        store.dispatch([.write("a"), .increment(), .write("b"), .touch])
+        #expect(quiet.seen.entries == [0, 1])
+        #expect(loud.seen.entries == [0, 0, 1, 1])
+        #expect(derived.seen.entries == ["0", "0", "1", "1"])
+    }
 }
