@@ -1,5 +1,11 @@
 import BusJSON
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// Everything that can go wrong between a program and the bus, as one error: refusals of the daemon,
 /// and failures on the way to it.
 ///
@@ -35,6 +41,12 @@ public struct BusError: Error, Sendable, Equatable {
             Code(rawValue: code ?? Code.unexpectedReply.rawValue),
             message ?? "The bus refused the request without saying why.", details: details)
     }
+}
+
+/// Printed, also by a program that such an error ends, it is its message.
+extension BusError: CustomStringConvertible, LocalizedError {
+    public var description: String { message }
+    public var errorDescription: String? { message }
 }
 
 extension BusError.Code {

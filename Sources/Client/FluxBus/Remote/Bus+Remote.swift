@@ -13,7 +13,8 @@ extension Bus {
     ///
     /// - Parameters:
     ///   - name: The part of its address after the slash; the other is the type's name.
-    ///   - initial: Creates the store with this state if it does not exist.
+    ///   - initial: Creates the store with this state if it does not exist; also when a bus without a log has been
+    ///     restarted and has lost it, but not when somebody has dropped it.
     ///   - isEphemeral: A store created here is dropped with this process.
     ///   - isOptimistic: Shows actions dispatched here before the bus has committed them; see ``RemoteStore``.
     /// - Throws: `unknown_store` if there is none and none is to be created, `unknown_type`, `unfit_state` if its state
@@ -23,12 +24,23 @@ extension Bus {
         isEphemeral: Bool = false, isOptimistic: Bool = false
     ) async throws(BusError) -> RemoteStore<State> {
         let address = "\(State.typeName)/\(name)"
+        var recreation: RemoteStoreCore<State>.Recreation?
         if let initial {
-            try await create(
-                address, state: Self.members(of: initial), isEphemeral: isEphemeral, ifMissing: true)
+            let state = try Self.members(of: initial)
+            try await create(address, state: state, isEphemeral: isEphemeral, ifMissing: true)
+            // The client itself restores what goes with its connection.
+            if !isEphemeral {
+                let request = BusRequest(
+                    "create", ["store": .string(address), "state": .object(state), "ifMissing": true])
+                recreation = .init { [weak self] done in
+                    guard let self else { return done(.failure(BusCore.closed)) }
+                    post(request, onReply: done)
+                }
+            }
         }
-        let core = RemoteStoreCore<State>(address: address, isOptimistic: isOptimistic) { [core] in core.epoch
-        }
+        let core = RemoteStoreCore<State>(
+            address: address, isOptimistic: isOptimistic, recreation: recreation
+        ) { [core] in core.epoch }
         let subscription = try await subscribe(to: .store(address)) { core.take($0) }
         // The first event comes directly after the subscription's reply, so a later reply comes after both.
         if !core.hasFirst { try await sync() }

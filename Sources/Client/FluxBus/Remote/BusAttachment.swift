@@ -17,7 +17,10 @@ import Synchronization
 /// the bus are not for the local ones, and instance actions of a local store stay local. What comes from the bus sets no
 /// timers of local stores (``Flux/State/timers``): the bus has set those of its own stores.
 ///
-/// It ends with `detach()`, when it is released, or when the bus ends.
+/// It ends with `detach()`, when it is released, when the bus ends, or when actions were missed: those dispatched while the
+/// connection was lost come from the bus's log afterwards; a bus that has none, or no longer has them, can't tell them, and
+/// local stores without them would be wrong for good. ``problems`` tells of it, ``Problem/gap(revision:)`` and then
+/// ``Problem/ended(_:)`` with the code `gap`; attach stores anew that begin with the states of the bus.
 public final class BusAttachment<State: SharedState>: Sendable {
     /// Problems of an attachment.
     public enum Problem: Sendable {
@@ -25,9 +28,9 @@ public final class BusAttachment<State: SharedState>: Sendable {
         case refused(State.Action, BusError)
         /// An action came that this program's type does not know; local stores skip it.
         case unfit(revision: Int, BusError)
-        /// Actions before this revision were missed and are no longer available: local stores may differ from others.
+        /// Actions before this revision were missed and are no longer available. The attachment has ended.
         case gap(revision: Int)
-        /// The bus ended.
+        /// The bus ended, or actions were missed: the attachment has ended.
         case ended(BusError?)
     }
 
@@ -99,13 +102,24 @@ extension Bus {
             } catch {
                 sink.send(.unfit(revision: event.revision, BusError(.invalidPayload, "\(error)")))
             }
-        case .gap(let revision): sink.send(.gap(revision: revision))
-        case .ended(let error):
-            store.detach()
-            sink.send(.ended(error))
-            sink.finish()
+        case .gap(let revision):
+            sink.send(.gap(revision: revision))
+            end(
+                BusError(
+                    .gap,
+                    "Actions for \(State.typeName) before revision \(revision) were missed; attach the type anew, with "
+                        + "local stores that begin with the states of the bus."), store, sink)
+        case .ended(let error): end(error, store, sink)
         case .action, .change, .bookmark: break
         }
+    }
+
+    private static func end<State: SharedState>(
+        _ error: BusError?, _ store: StoreAttachment<State>, _ sink: Sink<BusAttachment<State>.Problem>
+    ) {
+        store.detach()
+        sink.send(.ended(error))
+        sink.finish()
     }
 }
 

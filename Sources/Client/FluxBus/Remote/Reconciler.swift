@@ -50,6 +50,9 @@ package struct Reconciler<State: SharedState>: Sendable {
 
     package init(isOptimistic: Bool) { self.isOptimistic = isOptimistic }
 
+    /// Whether no state up to this revision waits for an answer.
+    package func hasTaken(through revision: Int) -> Bool { held.allSatisfy { $0.revision > revision } }
+
     /// How many dispatched actions are not part of `confirmed` yet.
     package var pendingCount: Int { pending.count }
 

@@ -68,14 +68,18 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     public var revision: Int { core.position.revision }
 
     /// The state on the bus, with the store's own revision: the last commit that changed it, as `ifRevision` of
-    /// ``dispatch(_:ifRevision:timeout:)`` needs it. Queries the bus where events have not reported it yet.
+    /// ``dispatch(_:ifRevision:timeout:)`` needs it. It asks the bus, and holds whatever any client had been told to be
+    /// committed when this was called.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
-        let (state, revision, _) = try await confirmedInEpoch()
+        var barrier = try await bus.sync()
+        // What came before the answer may still wait for those of own actions.
+        while !core.hasTaken(through: barrier) { barrier = try await bus.sync() }
+        let (state, revision, _) = try await lastConfirmed()
         return (state, revision)
     }
 
-    /// The same, with the epoch in which the revision is valid.
-    func confirmedInEpoch() async throws(BusError) -> (state: State, revision: Int, epoch: String) {
+    /// The state that the bus has confirmed last, as far as is known here, with the epoch in which its revision is valid.
+    func lastConfirmed() async throws(BusError) -> (state: State, revision: Int, epoch: String) {
         while true {
             if case .unfit(let error) = core.status.value { throw error }
             if case (let state?, let revision?, let epoch) = core.confirmed {
@@ -89,6 +93,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
             await bus.core.submit(submission)
             let reply = try await PendingReply(submission: submission, core: bus.core).value
             guard reply["stores"]?.array?.isEmpty == false else {
+                if try await core.createAgain() { continue }
                 throw BusError(.unknownStore, "There is no store \(address) any more; create it.")
             }
         }

@@ -21,6 +21,8 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         var epoch = ""
         var nextID = 0
         var hasFirst = false
+        /// The present epoch began without the store: it was not dropped.
+        var isLost = false
     }
 
     let address: String
@@ -34,10 +36,20 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     private let isEqual = Equality.of(State.self)
 
     private let currentEpoch: @Sendable () -> String
+    private let recreation: Recreation?
+
+    /// How a store that this program has created is created anew in an epoch that does not know it.
+    struct Recreation: Sendable {
+        /// Asks the bus for it, and tells what comes of that.
+        let post: @Sendable (@escaping @Sendable (Result<JSONObject, BusError>) -> Void) -> Void
+    }
 
     /// `epoch` returns that of the present connection.
-    init(address: String, isOptimistic: Bool, epoch: @escaping @Sendable () -> String) {
+    init(
+        address: String, isOptimistic: Bool, recreation: Recreation?, epoch: @escaping @Sendable () -> String
+    ) {
         currentEpoch = epoch
+        self.recreation = recreation
         self.address = address
         state = Variable(State())
         status = Variable(.absent)
@@ -55,6 +67,21 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     /// The state on the bus, and the last commit that changed it, if that is known, in which epoch.
     var confirmed: (state: State?, revision: Int?, epoch: String) {
         contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision, $0.epoch) }
+    }
+
+    /// Whether nothing up to a revision of the bus still waits to be part of the confirmed state.
+    func hasTaken(through revision: Int) -> Bool {
+        contents.withLock { $0.reconciler.hasTaken(through: revision) }
+    }
+
+    /// Creates the store anew, if this program has created it and it was lost; false if it is not to be.
+    func createAgain() async throws(BusError) -> Bool {
+        guard let recreation, contents.withLock({ $0.isLost }) else { return false }
+        let outcome = await withCheckedContinuation { continuation in
+            recreation.post { continuation.resume(returning: $0) }
+        }
+        _ = try outcome.get()
+        return true
     }
 
     /// Records the store's own revision from the bus, on the bus's thread.
@@ -95,8 +122,15 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
             if event.isReset {
                 let epoch = currentEpoch()
-                contents.withLock { $0.epoch = epoch }
+                let isLost = contents.withLock { contents in
+                    let wasThere = contents.isLost || contents.reconciler.confirmed != nil
+                    contents.isLost = wasThere && contents.epoch != epoch && state == nil
+                    contents.epoch = epoch
+                    return contents.isLost
+                }
+                if isLost { replaceLost() }
             }
+            if state != nil { contents.withLock { $0.isLost = false } }
             transform { reconciler in
                 if event.isReset {
                     reconciler.reset(to: state, revision: event.revision)
@@ -110,6 +144,14 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             set(.unfit(error))
         }
         contents.withLock { $0.hasFirst = true }
+    }
+
+    /// A restart of the bus has lost the store that this program had created.
+    private func replaceLost() {
+        recreation?.post { [weak self] outcome in
+            guard case .failure(let error) = outcome else { return }
+            self?.report(ActionFailure(actions: [], error: error))
+        }
     }
 
     private func decoded(_ json: JSON) throws(BusError) -> State {

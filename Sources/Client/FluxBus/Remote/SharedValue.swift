@@ -31,10 +31,11 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
     /// The value now and after each change.
     public var signal: Signal<Value> { constant.signal }
 
-    /// The value on the bus, with its revision for ``set(_:ifRevision:)``.
+    /// The value on the bus, with its revision for ``set(_:ifRevision:)``. It asks the bus, and holds whatever any client
+    /// had been told to be set when this was called.
     public func read() async throws(BusError) -> (value: Value, revision: Int) {
-        let (value, revision, _) = try await readInEpoch()
-        return (value, revision)
+        let (state, revision) = try await store.confirmed()
+        return (try fitting(state), revision)
     }
 
     /// Sets the value. With `ifRevision`, only if it has not been changed since that revision; else `conflict`, whose
@@ -50,8 +51,9 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
     @discardableResult
     public func update(_ change: (Value) -> Value) async throws(BusError) -> Value {
         while true {
-            let (value, revision, epoch) = try await readInEpoch()
-            let next = change(value)
+            // An old value does no harm: it is refused by its revision.
+            let (state, revision, epoch) = try await store.lastConfirmed()
+            let next = change(try fitting(state))
             do throws(BusError) {
                 _ = try await store.dispatch(
                     .set(value: encoded(next)), ifRevision: revision, in: epoch)
@@ -62,14 +64,13 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
         }
     }
 
-    private func readInEpoch() async throws(BusError) -> (value: Value, revision: Int, epoch: String) {
-        let (state, revision, epoch) = try await store.confirmedInEpoch()
+    private func fitting(_ state: SharedValueState) throws(BusError) -> Value {
         guard let value = Self.decoded(state.value) else {
             throw BusError(
                 .unfitState,
                 "\(store.address) holds \(state.value.encoded.prefix(80)), which is no \(Value.self).")
         }
-        return (value, revision, epoch)
+        return value
     }
 
     private func encoded(_ value: Value) throws(BusError) -> JSON {

@@ -28,6 +28,23 @@ import Testing
         #expect(await values.next() == 60)
     }
 
+    /// Whoever has been told that a value is set may tell another one, who reads it.
+    @Test func readHoldsWhatOthersHaveBeenToldIsSet() async throws {
+        let live = try live()
+        let (first, second) = (try await live.connect(), try await live.connect())
+        let written = try await first.value("level", default: 0)
+        let read = try await second.value("level", default: 0)
+        let optimistic = try await second.store("level", of: SharedValueState.self, isOptimistic: true)
+        for level in 1...300 {
+            try await written.set(level)
+            #expect(try await read.read().value == level)
+            try await written.set(-level)
+            optimistic.actions.dispatch(.set(value: .string("mine \(level)")))
+            let state = try await optimistic.confirmed().state.value
+            #expect(state == .string("mine \(level)") || state == .int(-level))
+        }
+    }
+
     @Test func setWithAnOldRevisionIsAConflict() async throws {
         let live = try live()
         let bus = try await live.connect()
