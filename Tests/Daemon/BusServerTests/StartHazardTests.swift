@@ -18,7 +18,8 @@ import Testing
         #expect(refused.status == 78)
         #expect(
             refused.errors.contains(
-                "\(directory.path)/types/pipe.yaml: This is no regular file; put one there, or move it out"),
+                "\(directory.path)/types/pipe.yaml: This is not a regular file; put one there, or move it out"
+            ),
             "\(refused.errors)")
     }
 
@@ -27,14 +28,14 @@ import Testing
         #expect(daemon.waitFor("listening on"))
         let refused = try bus.run(["--check"])
         #expect(refused.status == 78)
-        #expect(refused.errors.contains("types/s.yaml: This is no regular file"), "\(refused.errors)")
+        #expect(refused.errors.contains("types/s.yaml: This is not a regular file"), "\(refused.errors)")
     }
 
     @Test func aReloadThatMeetsAPipeIsRefused() throws {
         let daemon = try bus.start()
         mkfifo("\(directory.path)/types/pipe.yaml", 0o600)
         daemon.signal(SIGHUP)
-        #expect(daemon.waitFor("This is no regular file"))
+        #expect(daemon.waitFor("This is not a regular file"))
         let client = try bus.client()
         #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         daemon.signal(SIGTERM)

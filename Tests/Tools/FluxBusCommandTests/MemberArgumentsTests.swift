@@ -59,6 +59,6 @@ struct MemberArgumentsTests {
     func standardInputThatIsNoObjectIsRefusedData(_ input: String) throws {
         let run = try CommandRun(["dispatch", "todo", "add", "-"], bus: "unix:/nowhere", input: input)
         #expect(run.status == .refused)
-        #expect(run.messages.hasPrefix("fluxbus: Standard input is no JSON object"))
+        #expect(run.messages.hasPrefix("fluxbus: Standard input is not a JSON object"))
     }
 }

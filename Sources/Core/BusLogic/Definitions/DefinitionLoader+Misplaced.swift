@@ -18,8 +18,8 @@ extension DefinitionLoader {
                     "\(key) stands beside actions; write it below, indented further, if it is an action.",
                     at: member.place)
             } else {
-                let hint = suggestion(for: key, among: Self.members)
-                mistakes.add("\(key) is no member of a state type; \(hint)", at: member.place)
+                mistakes.add(
+                    FileWords.unknownKey(key, in: "a state type", among: Self.members), at: member.place)
             }
         }
     }
@@ -46,8 +46,8 @@ extension DefinitionLoader {
                     "\(key) belongs to require, which is a list; write require: [{ if: …, else: … }].",
                     at: member.place)
             } else {
-                let hint = suggestion(for: key, among: Self.actionMembers)
-                mistakes.add("\(key) is no member of an action; \(hint)", at: member.place)
+                mistakes.add(
+                    FileWords.unknownKey(key, in: "an action", among: Self.actionMembers), at: member.place)
             }
         }
     }

@@ -33,7 +33,7 @@ enum FileBytes {
         defer { SystemCall.close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw failure("is no file.")
+            throw failure("is not a file.")
         }
         if let refusal = accept(status) { throw failure(refusal) }
         guard status.st_size <= limit else { throw failure("is larger than \(limit >> 20) MiB.") }

@@ -12,7 +12,7 @@ package enum MemberArguments {
         for argument in arguments {
             if argument == "-" {
                 guard !tookInput else {
-                    throw CommandFailure(.usage, "Standard input can be read once only: give one “-”.")
+                    throw CommandFailure(.usage, "Standard input can be read only once: give one “-”.")
                 }
                 tookInput = true
                 try add(object(from: input), to: &members)
@@ -63,7 +63,8 @@ package enum MemberArguments {
     static func member(_ argument: String) throws -> (key: String, value: JSON) {
         guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
             throw CommandFailure(
-                .usage, "“\(argument)” is no member: write key=text, key:=json, or a JSON object in quotes.")
+                .usage,
+                "“\(argument)” is not a member: write key=value, key:=json, or a JSON object in quotes.")
         }
         let text = String(argument[argument.index(after: equals)...])
         let before = argument.index(before: equals)
@@ -78,7 +79,7 @@ package enum MemberArguments {
             // For a word the reason adds nothing; for an object it does.
             let reason = text.first.map { "{[\"".contains($0) } ?? false ? " because \(error)" : ""
             throw CommandFailure(
-                .usage, "“\(text)” is no JSON\(reason): write \(key)=\(text) if a string is meant.")
+                .usage, "“\(text)” is not JSON\(reason): write \(key)=\(text) if a string is meant.")
         }
     }
 
@@ -87,7 +88,7 @@ package enum MemberArguments {
             // Text that starts with a brace is an object or no JSON at all.
             return try JSON(parsing: text).object ?? [:]
         } catch {
-            throw CommandFailure(.usage, "“\(text)” is no JSON object: \(error).")
+            throw CommandFailure(.usage, "“\(text)” is not a JSON object: \(error).")
         }
     }
 
@@ -98,11 +99,11 @@ package enum MemberArguments {
         do throws(JSONError) {
             value = try JSON(parsing: bytes)
         } catch {
-            throw CommandFailure(.refused, "Standard input is no JSON object: \(error).")
+            throw CommandFailure(.refused, "Standard input is not a JSON object: \(error).")
         }
         guard let object = value.object else {
             throw CommandFailure(
-                .refused, "Standard input is no JSON object but a value of kind \(value.kind).")
+                .refused, "Standard input is not a JSON object but a value of kind \(value.kind).")
         }
         return object
     }

@@ -38,7 +38,7 @@ package struct BlameCommand: BusCommand {
             throw ValidationError("Name one store, TYPE/NAME; `fluxbus ls \(store)` lists those of a type.")
         }
         if let path, (try? JSONPointer(path)) == nil {
-            throw ValidationError("“\(path)” is no JSON Pointer: begin with a slash, as in /count.")
+            throw ValidationError("“\(path)” is not a JSON Pointer: begin with a slash, as in /count.")
         }
     }
 

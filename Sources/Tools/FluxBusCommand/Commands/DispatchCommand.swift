@@ -66,7 +66,7 @@ package struct DispatchCommand: BusCommand {
             }
             guard ifRevision == nil, key == nil, !dryRun, time.isNow else {
                 throw ValidationError(
-                    "With “-” write ifRevision, key, dryRun, in, at and timer into the requests on standard input."
+                    "With “-” leave --if-revision, --key, --dry-run, --in, --at and --timer out: each request on standard input says them itself."
                 )
             }
             return

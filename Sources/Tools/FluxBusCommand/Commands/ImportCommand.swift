@@ -14,16 +14,16 @@ package struct ImportCommand: BusCommand {
 
             Stores that are missing are created as they were, then each recorded commit is dispatched, as one batch, \
             in order. An import that was cut off can be repeated by the same user: what was committed is not \
-            committed again. What the bus refuses is told and left out, and the code is that of the worst refusal. \
+            committed again. What the bus refuses is reported and left out, and the code is that of the worst refusal. \
             Expressions that read the time or the revision read those of the import. The types must be there, and it \
-            is told when their definitions are other ones. A revert becomes a drop and a creation with the state that \
+            is reported when their definitions are other ones. A revert becomes a drop and a creation with the state that \
             it brought back.
             """)
 
     @Argument(help: "The file, or “-” for standard input.", completion: .file())
     package var file: String
 
-    @Flag(help: "Tell what the file holds and what the bus has of it, and change nothing.")
+    @Flag(help: "Say what the file holds and what the bus has of it, and change nothing.")
     package var dryRun = false
 
     @OptionGroup package var options: GlobalOptions

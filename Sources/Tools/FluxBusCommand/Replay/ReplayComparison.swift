@@ -185,7 +185,7 @@ final class ReplayComparison {
             .refused,
             refusal.message.endingSentence(
                 with:
-                    "revision \(revision) can't be replayed with its own definitions; export anew, with a fluxbus of the daemon's version"
+                    "revision \(revision) can't be replayed with its own definitions; export it again, with a fluxbus of the daemon's version"
             ))
     }
 }
