@@ -72,12 +72,12 @@ final class HistoryPage {
         try LogLines.forEach(in: group.entries) { (line) throws(PastFailure) in
             if isFull || last >= until { return }
             guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
-                throw PastFailure(.damaged, "The log's entry behind revision \(last) is not a JSON object.")
+                throw PastFailure(.damaged, "The log's entry after revision \(last) is not a JSON object.")
             }
             if entry["revision"] == nil { return }
             guard let (first, through) = LogLines.revisions(of: entry) else {
                 throw PastFailure(
-                    .damaged, "The log's entry behind revision \(last) has no fitting revision.")
+                    .damaged, "The log's entry after revision \(last) has no fitting revision.")
             }
             let end = min(through, until)
             if end <= last { return }

@@ -98,7 +98,7 @@ struct DaemonCommand: ParsableCommand {
 
     @Flag(
         help:
-            "Carry out the whole log again, compare the states with its snapshots, and exit; also beside a running daemon."
+            "Replay the whole log, compare the states with its snapshots, and exit; also beside a running daemon."
     )
     var verify = false
 
@@ -110,7 +110,7 @@ struct DaemonCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Put this copy of a log in the log's place, once it was looked through, and exit. It becomes a history of its own; what was there is kept beside it.",
+            "Replace the log by this copy, after verifying it, and exit. It becomes a history of its own; the log that it replaces is kept beside it.",
             valueName: "copy"))
     var restore: String?
 

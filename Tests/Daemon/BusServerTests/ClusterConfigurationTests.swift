@@ -282,7 +282,7 @@ struct ClusterConfigurationTests {
     func aPasswordThatOthersCanReadIsRefused(mode: UInt32) throws {
         try directory.write("p", "secret", mode: mode)
         try expectRefusal(
-            Self.withPassword, "2:79", "may be read by others than its owner; do chmod 600 on it.")
+            Self.withPassword, "2:79", "may be read by others than its owner; run chmod 600 on it.")
     }
 
     @Test func reloadReadsThePasswordAgain() throws {

@@ -124,7 +124,7 @@ struct ConfigurationFileTests {
         ),
         ("7", "1:1", "the configuration must be an object"),
         ("listen: [", "2:1", "This is not YAML"),
-        ("listen: &a []", "1:9", "Anchors are not taken"),
+        ("listen: &a []", "1:9", "Anchors are not supported"),
     ]
 
     @Test(arguments: wrong.indices)

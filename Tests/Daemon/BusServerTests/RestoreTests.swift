@@ -38,7 +38,7 @@ import Testing
         let outcome = try restore()
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.output.contains("is restored from \(copy): revision 4, epoch "), "\(outcome.output)")
-        #expect(outcome.output.contains("what was there lies in \(bus.log)-replaced-1"))
+        #expect(outcome.output.contains("the log before it is kept as \(bus.log)-replaced-1"))
         #expect(FileManager.default.contents(atPath: "\(bus.log)-replaced-1") == before)
         #expect(FileManager.default.contents(atPath: copy) == whole)
         var status = stat()
@@ -68,7 +68,7 @@ import Testing
         for suffix in ["", "-lock"] { try FileManager.default.removeItem(atPath: bus.log + suffix) }
         let outcome = try restore()
         #expect(outcome.status == 0, "\(outcome.errors)")
-        #expect(!outcome.output.contains("what was there"))
+        #expect(!outcome.output.contains("the log before it"))
         var status = stat()
         #expect(stat(bus.log, &status) == 0 && status.st_mode & 0o777 == 0o600)
         let next = try bus.start()
@@ -156,6 +156,6 @@ import Testing
         #expect(refused.status == 74)
         #expect(
             refused.errors.contains(
-                "is named \"\(name)\", which is no UUID; put a copy in its place with --restore"))
+                "is named \"\(name)\", which is not a UUID; put a copy in its place with --restore"))
     }
 }

@@ -52,7 +52,7 @@ package struct TopCommand: BusCommand {
         guard session.console.output.isTerminal, session.console.output.descriptor != nil else {
             throw CommandFailure(
                 .usage,
-                "fluxbus top fills a terminal, and this is none: with --once it prints one table and ends.")
+                "fluxbus top needs a terminal: with --once it prints one table and ends.")
         }
         var view = TopView()
         view.interval = Self.seconds(interval)
@@ -101,7 +101,7 @@ package struct TopCommand: BusCommand {
             }
         }
         throw CommandFailure(
-            .internal, "The bus gave no usable answer to stats: use a fluxbus of its own version.")
+            .internal, "The bus sent no usable statistics: use a fluxbus of the daemon's version.")
     }
 
     private static func seconds(_ span: TimeSpan) -> Double {
