@@ -39,7 +39,7 @@ struct DaemonCommand: ParsableCommand {
               0    stopped by a signal; with --check: configuration OK; with --verify: log OK
               64   the command line is wrong
               65   with --verify: the log is not what it should be; with --restore: the copy is not
-              70   this member of a bus has made something else of the shared log than the others
+              70   the states of this member differ from those of the others
               71   the system refused a socket
               74   the action log can't be read or written
               75   an address or the log is in use, by a daemon that answers, or a member of a bus has to begin with

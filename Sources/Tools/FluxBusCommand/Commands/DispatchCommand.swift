@@ -18,8 +18,8 @@ package struct DispatchCommand: BusCommand {
               fluxbus dispatch counter/kitchen reset --in 5m     later; `fluxbus timers` shows what waits
               fluxbus dispatch thermostat setTarget celsius=17 --at 22:30 --timer night
 
-            key=text is the kind of value that the action takes: a number, a boolean, a list, or else text. Where the type \
-            leaves that open, it is text, and key:=json gives any other value.
+            key=value has the kind that the action takes: a number, a boolean, a list, or else text. Where \
+            the type leaves that open, it is text, and key:=json gives any other value.
               fluxbus dispatch value set value:=40
 
             With “-” instead of a target, requests are read from standard input, one JSON object per line, sent \
