@@ -86,7 +86,7 @@ struct LoadErrorTests {
         Case(
             action("set: { §\(Array(repeating: "a", count: 33).joined(separator: ".")): 1 }"),
             "more than 32 segments"),
-        Case(head + "computed: { §count: 1 }", "count stands in initial too"),
+        Case(head + "computed: { §count: 1 }", "count is in initial too"),
         Case(head + "computed: { twice: { §'**': [1] } }", "** is not an operator; did you mean *?"),
         Case(
             head + "computed: { §a: { var: b }, b: { var: c }, c: { var: a } }",

@@ -88,7 +88,7 @@ struct MistakeTests {
         Mistake(
             "\(lamp)§require: [{ if: { var: state.on } }]\nactions: {}\n", "require belongs to an action"),
         Mistake(
-            "\(lamp)actions:\n§dim:\n  set: { brightness: 5 }\n", "dim stands beside actions; write it below"),
+            "\(lamp)actions:\n§dim:\n  set: { brightness: 5 }\n", "dim is beside actions; write it below"),
         Mistake("\(lamp)actions:\n  dim:\n    §initial: { on: true }\n", "initial belongs to the state type"),
         .action("§if: { var: state.on }", "write require: [{ if: …, else: … }]"),
         // The forms of writes

@@ -15,7 +15,7 @@ extension DefinitionLoader {
                     at: member.place)
             } else if root["actions"]?.isNull == true, Self.looksLikeAction(member.value) {
                 mistakes.add(
-                    "\(key) stands beside actions; write it below, indented further, if it is an action.",
+                    "\(key) is beside actions; write it below, indented further, if it is an action.",
                     at: member.place)
             } else {
                 mistakes.add(
@@ -64,7 +64,7 @@ extension DefinitionLoader {
             }
             let place = owner.map { "the action \($0.key)" } ?? "an action"
             mistakes.add(
-                "\(member.key) stands beside the actions; write it in \(place), indented further than its name.",
+                "\(member.key) is beside the actions; write it in \(place), indented further than its name.",
                 at: member.place)
             refused.append(member.key)
             if let owner, owner.value.isNull { refused.append(owner.key) }
