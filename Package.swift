@@ -294,7 +294,7 @@ let package = Package(
                 "BusJSON", "CLinux", "FluxBus", "FluxBusCommand", "FluxBusWeb", "Systemd", "TestCertificates",
                 "TestFiles", "TestServer", "TestSupport", "fluxbus", "fluxbus-web", flyingFox,
             ]),
-        // The commands that the README, the manual pages and the help texts print, run.
+        // The commands that the README, the articles, the manual pages and the help texts print, run; and where links lead.
         .testTarget(
             name: "DocumentationTests",
             dependencies: [

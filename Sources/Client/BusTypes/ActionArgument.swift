@@ -2,7 +2,7 @@ import BusJSON
 
 /// A type that actions take as an argument: it names two of its values that differ.
 ///
-/// ``ActionList/requiring(_:)-(_)`` makes an action from either, and where the two differ on the wire is what the
+/// `requiring` of ``ActionList`` makes an action from either, and where the two differ on the wire is what the
 /// argument becomes. The values have no meaning beside that. An enum that lists its cases has nothing to write:
 ///
 /// ```swift

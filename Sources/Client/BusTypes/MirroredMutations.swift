@@ -10,7 +10,7 @@ import Flux
 /// ```
 ///
 /// Actions are dispatched to the bus, and their effects come back from there. A store that is optimistic shows nothing
-/// before that; a local ``Store`` and a daemon that hosts the type refuse every action.
+/// before that; a local ``Flux/Store`` and a daemon that hosts the type refuse every action.
 public struct MirroredMutations<State: SharedState>: Mutations {
     public init() {}
 

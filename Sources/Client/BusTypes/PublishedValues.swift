@@ -12,8 +12,8 @@ import Flux
 /// static let published: PublishedValues<Counter> = ["isEven": { $0.isEven }]
 /// ```
 ///
-/// They are worked out anew after each commit. One that can't be encoded is null. Where a state is read from the
-/// wire they are passed over: a Swift client has ``Computed`` for them.
+/// They are worked out again after each commit. One that can't be encoded is null. Where a state is read from the
+/// wire they are passed over: a Swift client has ``Flux/Computed`` for them.
 public struct PublishedValues<State: SharedState>: Sendable, ExpressibleByDictionaryLiteral {
     /// Works a value out.
     public typealias Value = @Sendable (Computed<State>) -> any Encodable

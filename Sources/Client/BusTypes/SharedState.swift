@@ -3,7 +3,7 @@ import Flux
 
 /// A state that can live on a bus: in the daemon that hosts it, and mirrored in every process that looks at it.
 ///
-/// It is an ordinary ``State`` that can be coded, knows what it is before anything has happened, and lists the
+/// It is an ordinary ``Flux/State`` that can be coded, knows what it is before anything has happened, and lists the
 /// actions that the wire offers:
 ///
 /// ```swift
@@ -25,7 +25,7 @@ import Flux
 /// Mutations of a shared state run where they have to stand whatever comes: in the daemon, with payloads and
 /// states from any client. What traps there, such as an integer that overflows or an index out of range, ends the
 /// daemon. Throw instead, and choose members that can't hold what the rules don't expect (`UInt16`, an enum). The same
-/// holds for ``State/timers``, whose actions the daemon commits when they are due, also after a restart.
+/// holds for ``Flux/State/timers``, whose actions the daemon commits when they are due, also after a restart.
 /// Strings and dictionary keys in Swift are equal by Unicode equivalence, on the wire by their bytes.
 public protocol SharedState: State, Codable where Action: Codable {
     /// The name of the state type on the wire; the Swift type's own, with the first letter lower-cased.

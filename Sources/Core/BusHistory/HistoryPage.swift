@@ -72,12 +72,12 @@ final class HistoryPage {
         try LogLines.forEach(in: group.entries) { (line) throws(PastFailure) in
             if isFull || last >= until { return }
             guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
-                throw PastFailure(.damaged, "The log's entry behind revision \(last) is no JSON object.")
+                throw PastFailure(.damaged, "The log's entry after revision \(last) is not a JSON object.")
             }
             if entry["revision"] == nil { return }
             guard let (first, through) = LogLines.revisions(of: entry) else {
                 throw PastFailure(
-                    .damaged, "The log's entry behind revision \(last) has no fitting revision.")
+                    .damaged, "The log's entry after revision \(last) has no fitting revision.")
             }
             let end = min(through, until)
             if end <= last { return }
@@ -95,7 +95,7 @@ final class HistoryPage {
             guard count > 0 else {
                 throw PastFailure(
                     .tooLarge,
-                    "Commit \(revision) is too long for a line; go on behind it, with `since` \(revision).")
+                    "Commit \(revision) is too long for a line; continue after it, with `since` \(revision).")
             }
             isFull = true
             return

@@ -39,7 +39,7 @@ package struct LocatedObject: Sendable {
         }
         guard let again else { return }
         let member = members[again]
-        throw SourceError("The key \(member.key) stands here twice; keep one of them.", at: member.place)
+        throw SourceError(FileWords.duplicate("key", member.key), at: member.place)
     }
 
     package subscript(key: String) -> LocatedValue? { member(key)?.value }
@@ -75,8 +75,7 @@ extension LocatedObject {
     /// Refuses a member that is not in `valid`; `owner` is what the object describes: "an action".
     package func refuseMembers(besides valid: [String], of owner: String) throws(SourceError) {
         guard let member = strangers(besides: valid).first else { return }
-        let hint = suggestion(for: member.key, among: valid)
-        throw SourceError("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+        throw SourceError(FileWords.unknownKey(member.key, in: owner, among: valid), at: member.place)
     }
 
     /// The member `key`, which must be there.

@@ -72,7 +72,7 @@ extension LocatedValue {
     package func word(_ name: String, among words: [String]) throws(SourceError) -> String {
         let text = try string(name)
         if words.contains(where: { UTF8Order.equal($0, text) }) { return text }
-        throw failure("\(text) is not valid for \(name); \(suggestion(for: text, among: words))")
+        throw failure(FileWords.invalidValue(text, for: name, among: words))
     }
 
     private func mismatch(_ name: String, _ wanted: String) -> SourceError {

@@ -44,7 +44,7 @@ package struct LogFailure: Error, Sendable {
             case .readOnly: "can't be written; give it and its directory to the user that the daemon runs as"
             case .full: "can't grow; make room on its disk"
             case .damaged: "is damaged; restart the daemon, which saves what is readable"
-            case .notALog: "is no action log; name another file in log.path or move this one away"
+            case .notALog: "is not an action log; name another file in log.path or move this one away"
             case .newerForm: "was written by a newer version; install that one"
             case .lost: "was moved or deleted; put it back and restart the daemon"
             case .io: "can't be read or written; look at its disk with dmesg"

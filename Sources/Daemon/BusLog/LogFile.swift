@@ -167,7 +167,7 @@ package final class LogFile {
         if isSaved { ahead.remove() }
         let failure = LogFailure(
             .lost, path: path,
-            "The write-ahead log of \(path) was moved or deleted while in use; restart the daemon, which goes on with "
+            "The write-ahead log of \(path) was moved or deleted while in use; restart the daemon, which continues with "
                 + (isSaved ? "all that was acknowledged." : "what is in the log itself."))
         end = failure
         return failure

@@ -78,7 +78,7 @@ struct LogOpening {
         if !isAbsent { try Schema.check(database) }
         guard try database.text("PRAGMA journal_mode = WAL") == "wal" else {
             throw LogFailure(
-                .io, path: path, "The log \(path) can't be written ahead; put it on a local disk.")
+                .io, path: path, "The log \(path) can't have a write-ahead log; put it on a local disk.")
         }
         if isAbsent {
             try database.execute("PRAGMA synchronous = FULL")
@@ -129,7 +129,7 @@ struct LogOpening {
             if let without, without.revision > with?.revision ?? -1 {
                 let aside = try Rescue.moveWriteAheadLogAside(path)
                 notices.append(
-                    "The write-ahead log of \(path) was damaged and lies in \(aside); what stood only in it is lost."
+                    "The write-ahead log of \(path) was damaged and is kept as \(aside); what was only in it is lost."
                 )
             } else {
                 notices.append("The write-ahead log of \(path) was damaged; commits at its end are lost.")
@@ -152,7 +152,7 @@ struct LogOpening {
             if try Meta.isInUse(in: database) {
                 tellLoss(
                     "The log \(path) was in use when its daemon ended, and the write-ahead log that belongs to it is "
-                        + "missing; what stood only in that is lost.")
+                        + "missing; what was only in that is lost.")
             }
         }
 
@@ -186,7 +186,7 @@ struct LogOpening {
             let loss =
                 survey.lostCommits
                 ? "commits after revision \(survey.lastRevision) are lost" : "no commit is lost"
-            notices.append("The log \(path) was damaged; \(loss), and the damaged file lies in \(aside).")
+            notices.append("The log \(path) was damaged; \(loss), and the damaged file is kept as \(aside).")
             notices += survey.problems
             if survey.copy?.isUsable == false { notices.append(Rescue.discarded(path)) }
         }

@@ -28,7 +28,7 @@ enum LogPlace {
         var status = stat()
         guard lstat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
             throw LogFailure(
-                .notALog, path: path, "\(path) is no regular file; name another one in log.path.")
+                .notALog, path: path, "\(path) is not a regular file; name another one in log.path.")
         }
     }
 

@@ -84,7 +84,7 @@ package enum LogRestore {
             case .notALog:
                 throw LogFailure(
                     .notALog, path: copy,
-                    "\(copy) is no copy of an action log; name one that VACUUM INTO or .backup of sqlite3 has made."
+                    "\(copy) is not a copy of an action log; name one that VACUUM INTO or .backup of sqlite3 has made."
                 )
             default: throw error
             }

@@ -131,6 +131,6 @@ final class SharedCopyContents {
                 "The log \(database.path) no longer has what follows place \(place) of the shared log; begin with its newest "
                     + "replica.")
         }
-        return database.damaged("the batch behind place \(place) is missing")
+        return database.damaged("the batch after place \(place) is missing")
     }
 }

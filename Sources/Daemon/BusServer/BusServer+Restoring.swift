@@ -23,7 +23,7 @@ extension BusServer {
                 try check(scratch, of: copy, replayer, progress)
             }
             tell("the log \(path) is restored from \(copy): revision \(outcome.revision), epoch \(epoch)")
-            if let aside = outcome.aside { tell("what was there lies in \(aside)") }
+            if let aside = outcome.aside { tell("the log before it is kept as \(aside)") }
         } catch {
             throw StartFailure(code(of: error, copy), error.message)
         }

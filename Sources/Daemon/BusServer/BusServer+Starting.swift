@@ -14,7 +14,7 @@ extension BusServer {
         do throws(SystemdError) {
             left = try ListenersLeft(from: &service)
         } catch {
-            logger.error("the sockets of the daemon before are let go: \(error)")
+            logger.error("the sockets of the previous daemon can't be used: \(error)")
         }
         defer { left.closeRest() }
         let listeners = try openListeners(&left)
@@ -124,7 +124,7 @@ extension BusServer {
     {
         func letGo(_ reason: String) {
             logger.error(
-                "the clients of the daemon before are let go: \(reason)",
+                "clients of the previous daemon have to reconnect: \(reason)",
                 metadata: LogKind.notTakenOver.metadata)
         }
         var inheritance: Inheritance?

@@ -30,7 +30,7 @@ extension BusServer {
                     past, Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max)), progress,
                     tell)
             }
-            if isRight == true { tell("the log \(path.value) is right") }
+            if isRight == true { tell("log OK: \(path.value)") }
             return isRight == true
         } catch {
             throw StartFailure(error.kind == .unreadable ? .log : .damaged, error.message)
@@ -52,7 +52,7 @@ extension BusServer {
             }
         } catch {
             guard error.kind == .gone, try past.snapshots().first != oldest else { throw error }
-            tell("the beginning of the log was cut meanwhile; once more")
+            tell("the beginning of the log was trimmed while it was read; starting over")
             return nil
         }
     }

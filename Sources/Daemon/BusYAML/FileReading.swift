@@ -53,7 +53,7 @@ package enum FileReading {
 
     private static func noFile(_ path: String) -> SourceError {
         SourceError(
-            "This is no regular file; put one there, or move it out of the directory.",
+            "This is not a regular file; put one there, or move it out of the directory.",
             at: Place(file: path, line: 0, column: 0))
     }
 

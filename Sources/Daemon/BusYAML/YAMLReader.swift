@@ -61,7 +61,7 @@ struct YAMLReader: ~Copyable {
         let place = here
         switch event.type {
         case YAML_ALIAS_EVENT:
-            throw failure("Aliases are not taken; write the value out.")
+            throw failure("Aliases are not supported; write the value out.")
         case YAML_SCALAR_EVENT:
             try refuse(anchor: event.data.scalar.anchor, tag: event.data.scalar.tag)
             return LocatedValue(.scalar(try scalar()), at: place)
@@ -109,14 +109,14 @@ struct YAMLReader: ~Copyable {
     }
 
     private mutating func key(mayBeNumber: Bool) throws(SourceError) -> String {
-        if event.type == YAML_ALIAS_EVENT { throw failure("Aliases are not taken; write the key out.") }
+        if event.type == YAML_ALIAS_EVENT { throw failure("Aliases are not supported; write the key out.") }
         guard event.type == YAML_SCALAR_EVENT else {
             throw failure("A key must be a string, not a list or an object.")
         }
         try refuse(anchor: event.data.scalar.anchor, tag: event.data.scalar.tag)
         let plain = event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE
         if plain && text() == "<<" {
-            throw failure("Merge keys are not taken; write the members out.")
+            throw failure("Merge keys are not supported; write the members out.")
         }
         let value = try scalar()
         if case .string(let key) = value { return key }
@@ -143,12 +143,14 @@ struct YAMLReader: ~Copyable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private static let taggedMessage = "Tags are not taken; leave it out, and write a string in quotes."
+    private static let taggedMessage = "Tags are not supported; leave it out, and write a string in quotes."
 
     private func refuse(
         anchor: UnsafeMutablePointer<UInt8>?, tag: UnsafeMutablePointer<UInt8>?
     ) throws(SourceError) {
-        if anchor != nil { throw failure("Anchors are not taken; write the value out where it is needed.") }
+        if anchor != nil {
+            throw failure("Anchors are not supported; write the value out where it is needed.")
+        }
         if tag != nil { throw failure(Self.taggedMessage) }
     }
 

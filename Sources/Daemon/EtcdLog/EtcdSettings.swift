@@ -38,7 +38,7 @@ package struct EtcdSettings: Sendable {
             else {
                 throw OrderedLogFailure(
                     .unusable,
-                    "\(endpoint) is no address of an etcd: write it as https://HOST:2379, without a slash at the end."
+                    "\(endpoint) is not an address of an etcd: write it as https://HOST:2379, without a slash at the end."
                 )
             }
         }

@@ -19,27 +19,27 @@ struct DaemonCommand: ParsableCommand {
 
             ENVIRONMENT:
               FLUXBUS_CONFIG      the configuration file, as --config
-              FLUXBUS_LISTEN      addresses, divided by spaces or commas, as --listen
+              FLUXBUS_LISTEN      addresses, comma-separated, as --listen
               FLUXBUS_TYPES       the directory of state types, as --types
-              FLUXBUS_STORES      stores, divided by spaces or commas, as --store
+              FLUXBUS_STORES      stores, comma-separated, as --store
               FLUXBUS_TOKENS      the file of tokens, as --tokens
               FLUXBUS_LOG         the file of the action log, as --log
               FLUXBUS_SYNC        always, interval or never, as --sync
-              FLUXBUS_LIMITS      limits, divided by spaces or commas, as --limit
+              FLUXBUS_LIMITS      limits, comma-separated, as --limit
               FLUXBUS_LOG_LEVEL   as --log-level
 
             SIGNALS:
               SIGTERM, SIGINT     say goodbye to all clients, at most 5 s; a second one ends at once
-              SIGHUP              read configuration, limits, tokens and state types anew; what is wrong is
-                                  refused, and everything goes on as before
+              SIGHUP              read configuration, limits, tokens and state types again; what is wrong is
+                                  refused, and everything stays as before
               SIGUSR1             the SIGTERM that follows is half of a restart: under systemd, clients are
                                   handed over to the next daemon instead of hearing a goodbye
 
             EXIT CODES:
-              0    stopped by a signal; with --check: everything is right
+              0    stopped by a signal; with --check: configuration OK; with --verify: log OK
               64   the command line is wrong
               65   with --verify: the log is not what it should be; with --restore: the copy is not
-              70   this member of a bus has made something else of the shared log than the others
+              70   the states of this member differ from those of the others
               71   the system refused a socket
               74   the action log can't be read or written
               75   an address or the log is in use, by a daemon that answers, or a member of a bus has to begin with
@@ -98,7 +98,7 @@ struct DaemonCommand: ParsableCommand {
 
     @Flag(
         help:
-            "Carry out the whole log again, compare the states with its snapshots, and exit; also beside a running daemon."
+            "Replay the whole log, compare the states with its snapshots, and exit; also beside a running daemon."
     )
     var verify = false
 
@@ -110,7 +110,7 @@ struct DaemonCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Put this copy of a log in the log's place, once it was looked through, and exit. It becomes a history of its own; what was there is kept beside it.",
+            "Replace the log by this copy, after verifying it, and exit. It becomes a history of its own; the log that it replaces is kept beside it.",
             valueName: "copy"))
     var restore: String?
 
@@ -163,7 +163,7 @@ struct DaemonCommand: ParsableCommand {
             try setup.check()
             let addresses = setup.configuration.listen.map(\.text)
             FileStream.stdout.write(
-                "\(ProgramName.text): all is right: \(setup.summary(addresses: addresses))")
+                "\(ProgramName.text): configuration OK: \(setup.summary(addresses: addresses))")
             return
         }
         if verify { return try verify(setup) }

@@ -29,7 +29,7 @@ extension BusCommand {
                 switch error {
                 case let failure as CommandFailure: failure
                 case let error as BusError: CommandFailure(error)
-                default: CommandFailure(.internal, "Something unforeseen went wrong: \(error).")
+                default: CommandFailure(.internal, "Unexpected error: \(error).")
                 }
             session.console.report(failure)
             return failure.status

@@ -13,7 +13,7 @@ package struct CommandFailure: Error, Equatable {
     /// The bus's error, with advice for a command line.
     package init(_ error: BusError) {
         status = CommandStatus(error.code)
-        message = error.message.endingSentence(with: Self.advice(for: error))
+        message = CommandWords.sentence(error.message).endingSentence(with: Self.advice(for: error))
     }
 
     private static func advice(for error: BusError) -> String? {

@@ -7,7 +7,7 @@ package struct RootCommand: ParsableCommand {
         abstract: "Talk to a FluxBus daemon: dispatch actions, read stores, watch them change.",
         discussion: """
             Examples:
-              fluxbus dispatch counter increment by:=2       every counter
+              fluxbus dispatch counter increment by=2        every counter
               fluxbus dispatch counter/kitchen increment     one store
               fluxbus watch 'counter/*'                      what changes, as it changes
               fluxbus get counter/kitchen

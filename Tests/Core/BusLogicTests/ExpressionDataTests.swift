@@ -84,7 +84,7 @@ struct ExpressionDataTests {
         (#"{"or":{"var":"x"}}"#, "or takes its values in an array"), (#"{"if":5}"#, "if takes its values"),
         (#"{"map":[null,1]}"#, "map can't do anything with null"), (#"{"map":[[],null]}"#, "map can't do"),
         (#"{"all":[null,1]}"#, "all can't do"), (#"{"sort":[[1],null,"down"]}"#, "ascending or descending"),
-        (#"{"format":[0,"hours"]}"#, "hours is no precision of format"),
+        (#"{"format":[0,"hours"]}"#, "hours is not a precision of format"),
         (#"{"duration":"5x"}"#, "such as 500ms"),
         (#"{"val":[["x"],"y"]}"#, "the one integer"), (#"{"val":[[1],"index"]}"#, "can climb 0 steps"),
         (#"{"map":[[],{"val":[[3],"x"]}]}"#, "can climb 2 steps"),

@@ -22,19 +22,19 @@ struct LoadErrorTests {
         Case("type: §{}\ninitial: {}", "type must be a string, not an object."),
         Case("type: §12\ninitial: {}", "type must be a string, not an integer; write it in quotes: \"12\"."),
         Case("type: §\(String(repeating: "a", count: 65))\ninitial: {}", "more than 64 bytes"),
-        Case(head + "§actoins: {}", "actoins is no member of a state type; did you mean actions?"),
+        Case(head + "§actoins: {}", "unknown key `actoins` in state type; did you mean `actions`?"),
         Case(head + "summary: §[]", "summary must be a string, not a list."),
         Case("type: thing\ninitial: §[]", "initial must be an object, not a list."),
         Case("type: thing\ninitial: §", "initial must be an object, not null."),
         Case(head + "waitFor: §session", "waitFor must be a list, not a string."),
-        Case(head + "waitFor: [a, §a]", "a stands in waitFor twice"),
+        Case(head + "waitFor: [a, §a]", "duplicate type `a`; keep one of them."),
         Case(head + "actions: §[]", "actions must be an object, not a list."),
         Case(head + "actions: { §Act: {} }", "An action can't be called Act"),
         Case(head + "actions: { act: §}", "The action act must be an object, not null."),
         Case(
             head + "actions: { act: { §incremnt: {} } }",
-            "incremnt is no member of an action; did you mean increment?"),
-        Case(head + "actions: { act: { payload: { by: §int } } }", "int is no payload type; did you mean"),
+            "unknown key `incremnt` in action; did you mean `increment`?"),
+        Case(head + "actions: { act: { payload: { by: §int } } }", "int is not a payload type; did you mean"),
         Case(
             head + "actions: { act: { payload: { by: §float } } }",
             "valid here: any, boolean, integer, number"),
@@ -43,24 +43,27 @@ struct LoadErrorTests {
             "The default of by must be an integer, not a string."),
         Case(
             head + "actions: { act: { payload: { by: { type: integer, §defualt: 1 } } } }",
-            "did you mean default?"),
+            "did you mean `default`?"),
         Case(head + "actions: { act: { payload: { by: §{ default: 1 } } } }", "needs a member type"),
         Case(
             head + "actions: { act: { payload: { by: { type: integer, optional: §1 } } } }", "true or false"),
         Case(action("require: §{}"), "require must be a list, not an object."),
         Case(action("require: [§5]"), "each element of require must be an object"),
         Case(
-            action("require: [{ if: true, §esle: no }]"), "esle is no member of require; did you mean else?"),
+            action("require: [{ if: true, §esle: no }]"),
+            "unknown key `esle` in require; did you mean `else`?"),
         Case(action("require: [§{ else: no }]"), "needs a member if"),
-        Case(action("when: { §eq: [1, 1] }"), "eq is no operator;"),
-        Case(action("when: { and: [true, { §fitler: [] }] }"), "fitler is no operator; did you mean filter?"),
+        Case(action("when: { §eq: [1, 1] }"), "eq is not an operator;"),
+        Case(
+            action("when: { and: [true, { §fitler: [] }] }"),
+            "fitler is not an operator; did you mean filter?"),
         Case(action("when: { var: §payload.bye }"), "payload.bye is not declared; did you mean by?"),
         Case(action("when: { var: [§payload.bye, 1] }"), "payload.bye is not declared; did you mean by?"),
         Case(action("when: { §val: [payload, bye] }"), "payload.bye is not declared; did you mean by?"),
         Case(head + "actions: { act: { when: { var: §payload.x } } }", "the action declares no payload."),
-        Case(action("when: { var: §count }"), "count is no data of an action; did you mean state.count?"),
-        Case(action("when: { var: §by }"), "by is no data of an action; did you mean payload.by?"),
-        Case(action("when: { var: §sate.count }"), "sate is no data of an action; did you mean state?"),
+        Case(action("when: { var: §count }"), "count is not data of an action; did you mean state.count?"),
+        Case(action("when: { var: §by }"), "by is not data of an action; did you mean payload.by?"),
+        Case(action("when: { var: §sate.count }"), "sate is not data of an action; did you mean state?"),
         Case(action("when: { var: §meta.tiem }"), "meta has no member tiem; did you mean time?"),
         Case(action("when: { var: §stores.session/main.user }"), "add waitFor: [session]."),
         Case(
@@ -78,13 +81,13 @@ struct LoadErrorTests {
         Case(
             action("set: { §'list.{payload.on}': 1 }"),
             "payload.on is a boolean, and a path takes a string or an integer."),
-        Case(action("set: { §'list.x{payload.by}': 1 }"), "is no {payload.NAME}"),
-        Case(action("set: { §'list.{state.count}': 1 }"), "is no {payload.NAME}"),
+        Case(action("set: { §'list.x{payload.by}': 1 }"), "is not {payload.NAME}"),
+        Case(action("set: { §'list.{state.count}': 1 }"), "is not {payload.NAME}"),
         Case(
             action("set: { §\(Array(repeating: "a", count: 33).joined(separator: ".")): 1 }"),
             "more than 32 segments"),
-        Case(head + "computed: { §count: 1 }", "count stands in initial too"),
-        Case(head + "computed: { twice: { §'**': [1] } }", "** is no operator; did you mean *?"),
+        Case(head + "computed: { §count: 1 }", "count is in initial too"),
+        Case(head + "computed: { twice: { §'**': [1] } }", "** is not an operator; did you mean *?"),
         Case(
             head + "computed: { §a: { var: b }, b: { var: c }, c: { var: a } }",
             "The computed values a → b → c → a read each other in a circle"),
@@ -96,7 +99,7 @@ struct LoadErrorTests {
         Case(
             action("toggle: [§twice.x]", head: head + "computed: { twice: 1 }\n"),
             "twice is computed and can't be written"),
-        Case(head + "summary: a\n§summary: b", "The key summary stands here twice"),
+        Case(head + "summary: a\n§summary: b", "duplicate key `summary`; keep one of them."),
     ]
 
     @Test(arguments: cases)
@@ -119,7 +122,7 @@ struct LoadErrorTests {
         let error = #expect(throws: SourceError.self) {
             try DeclaredType(definition: ["type": "thing", "initial": [:], "action": [:]])
         }
-        #expect(error?.description == "thing: action is no member of a state type; did you mean actions?")
+        #expect(error?.description == "thing: unknown key `action` in state type; did you mean `actions`?")
     }
 }
 

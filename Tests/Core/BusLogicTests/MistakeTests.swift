@@ -30,10 +30,11 @@ struct MistakeTests {
         .action("§set: { brightness: { var: payload.levl } }", "did you mean level?"),
         .action("§set: { brightness: { var: level } }", "did you mean payload.level?"),
         .action("§set: { brightness: { var: [level, 0] } }", "did you mean payload.level?"),
-        .action("§when: { equals: [{ var: state.on }, true] }", "equals is no operator; did you mean ==?"),
+        .action(
+            "§when: { equals: [{ var: state.on }, true] }", "equals is not an operator; did you mean ==?"),
         .action("§when: { =<: [{ var: state.brightness }, 5] }", "did you mean <="),
-        .action("§increments: { brightness: 1 }", "did you mean increment?"),
-        Mistake("\(lamp)§action: {}\n", "did you mean actions?"),
+        .action("§increments: { brightness: 1 }", "did you mean `increment`?"),
+        Mistake("\(lamp)§action: {}\n", "did you mean `actions`?"),
         Mistake("\(lamp)actions:\n  dim: { §payload: { level: int } }\n", "did you mean integer?"),
         // Computed values
         Mistake(
@@ -76,7 +77,7 @@ struct MistakeTests {
         Mistake("\(lamp)actions:\n  dim:\n    §payload: integer\n", "write { NAME: integer }"),
         Mistake(
             "\(lamp)actions:\n  dim:\n    payload:\n      §level: { type: integer, min: 0 }\n",
-            "min is no member of a payload member; did you mean minimum?"),
+            "unknown key `min` in payload member; did you mean `minimum`?"),
         Mistake(
             "\(lamp)actions:\n  dim:\n    payload:\n      §level: { type: integer, required: true }\n",
             "a member of a payload without `?` is required"),
@@ -87,7 +88,7 @@ struct MistakeTests {
         Mistake(
             "\(lamp)§require: [{ if: { var: state.on } }]\nactions: {}\n", "require belongs to an action"),
         Mistake(
-            "\(lamp)actions:\n§dim:\n  set: { brightness: 5 }\n", "dim stands beside actions; write it below"),
+            "\(lamp)actions:\n§dim:\n  set: { brightness: 5 }\n", "dim is beside actions; write it below"),
         Mistake("\(lamp)actions:\n  dim:\n    §initial: { on: true }\n", "initial belongs to the state type"),
         .action("§if: { var: state.on }", "write require: [{ if: …, else: … }]"),
         // The forms of writes
@@ -107,7 +108,7 @@ struct MistakeTests {
         .shaped("§unset: [spot.x]", "spot.x can't be unset"),
         .shaped("§set: { spot.z: 1 }", "spot has no member z"),
         .shaped("§set: { spot: { object: { y: 1 } } }", "spot must have a member x"),
-        .shaped("§set: { brightness.value: 1 }", "nothing stands inside; leave .value out"),
+        .shaped("§set: { brightness.value: 1 }", "which has no members; leave .value out"),
         .shaped("§set: { brightness: { var: state.log.length } }", "write { length: { var: state.log } }"),
         .shaped("§set: { brightness: { var: state.spot.z } }", "state.spot has no member z"),
         Mistake("type: lamp\nstate:\n  §on: bool\n", "did you mean boolean?"),
@@ -126,7 +127,7 @@ struct MistakeTests {
         Mistake("type: lamp\nstate:\n  §level: { enum: [], default: 1 }\n", "enum lists no value"),
         Mistake(
             "type: lamp\nstate:\n  §spot: { properties: { x: integer }, required: [y], default: {} }\n",
-            "y is no property of spot"),
+            "y is not a property of spot"),
         Mistake(
             "type: lamp\nstate:\n  §spot: { properties: { x: integer? }, default: {} }\n",
             "a property that is not in required may be absent"),

@@ -29,7 +29,7 @@ import Testing
         ("t: { in: -1, action: off }", "in must be a length of time"),
         ("t: { in: true, action: off }", "in must be a length of time"),
         ("t: { in: 5m }", "A timer needs a member action"),
-        ("t: { in: 5m, acton: off }", "acton is no member of a timer; did you mean action?"),
+        ("t: { in: 5m, acton: off }", "unknown key `acton` in timer; did you mean `action`?"),
         ("t: 5m", "The timer t must be an object"),
         ("_t: null", "A timer can't be called _t"),
         ("t: { in: { var: payload.bye }, action: off }", "did you mean by?"),

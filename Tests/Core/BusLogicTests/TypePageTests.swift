@@ -43,7 +43,7 @@ struct TypePageTests {
     /// The words that a file may have at a place, as the loader lists them for one that is far from all of them.
     private func words(at place: String) throws -> [String] {
         let found = try mistakes(in: place.replacing("§", with: "qqqqqqqqqqqq: 1"))
-        let message = try #require(found.first { $0.contains("qqqqqqqqqqqq is no ") }, "\(found)")
+        let message = try #require(found.first { $0.contains("unknown key `qqqqqqqqqqqq` in ") }, "\(found)")
         let list = try #require(message.firstMatch(of: /valid here: (.*)\.$/), "\(message)").1
         return list.components(separatedBy: ", ")
     }

@@ -138,12 +138,12 @@ import Testing
         ("roles: {}\nrules: []", "No rule has may: manage"),
         (
             "roles: { a: [everyone] }\nrules: [{ role: b, may: all }]",
-            "b is not valid for role; valid here: a."
+            "invalid value `b` for `role`; valid here: a."
         ),
-        ("roles: { a: [everyone] }\nrules: [{ role: a, may: al }]", "did you mean all?"),
+        ("roles: { a: [everyone] }\nrules: [{ role: a, may: al }]", "did you mean `all`?"),
         ("roles: { a: [] }\nrules: [{ role: a, may: all }]", "Nobody can have the role a"),
         ("roles: { a: [root] }\nrules: [{ role: a, may: all }]", "write everyone, or { user: root }"),
-        ("roles: { a: [{ usr: root }] }\nrules: [{ role: a, may: all }]", "did you mean user?"),
+        ("roles: { a: [{ usr: root }] }\nrules: [{ role: a, may: all }]", "did you mean `user`?"),
         ("roles: { a: [{}] }\nrules: [{ role: a, may: all }]", "names nobody"),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, match: lamq/* }]",
@@ -151,7 +151,7 @@ import Testing
         ),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, match: lamp }]",
-            "no pattern of addresses"
+            "not a pattern of addresses"
         ),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all, match: lamp/*, actions: [swich] }]",
@@ -178,7 +178,7 @@ import Testing
         ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, maxStores: 0 }]", "at least 1"),
         ("roles: { a: [everyone] }\nrules: [{ role: a, may: [] }]", "may is empty"),
         ("rules: []", "needs a member roles"),
-        ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, mach: lamp/* }]", "did you mean match?"),
+        ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, mach: lamp/* }]", "did you mean `match`?"),
     ])
     func mistakesAreToldWithTheirPlace(_ yaml: String, _ message: String) throws {
         let types = try SampleTypes.load(and: GuardedBus.types)

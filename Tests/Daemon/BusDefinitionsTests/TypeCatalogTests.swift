@@ -36,7 +36,8 @@ struct TypeCatalogTests {
             "a.yaml": "type: session\ninitial: {}", "b.yaml": "type: x\ninitial: {}\nwaitFor:\n  - sesion",
         ])
         #expect(
-            error.description == "b.yaml:4:5: waitFor names sesion, which is no type; did you mean session?")
+            error.description
+                == "b.yaml:4:5: waitFor names sesion, which is not a type; did you mean session?")
     }
 
     @Test func typesDoNotWaitInACircle() throws {
@@ -114,7 +115,7 @@ struct TypeCatalogTests {
             try mistakes(files) == [
                 "a.yaml:3:26: y is not in initial; valid here: x. A new member is declared there, and one that the payload "
                     + "names is written as \"{payload.NAME}\".",
-                "b.yaml:3:20: waitFor names sesion, which is no type; did you mean session?",
+                "b.yaml:3:20: waitFor names sesion, which is not a type; did you mean session?",
             ])
     }
 

@@ -39,7 +39,7 @@ import Testing
         let names = lines.compactMap { $0["name"] as? String }
         for past in ["3 000 equal commits", "3 000 commits with different payloads"] {
             for figure in [
-                "the log of \(past)", "start from a snapshot, \(past)", "start by carrying out \(past)",
+                "the log of \(past)", "start from a snapshot, \(past)", "start by replaying \(past)",
             ] {
                 #expect(names.contains(figure))
             }

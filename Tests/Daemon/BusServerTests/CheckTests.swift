@@ -82,10 +82,10 @@ struct CheckTests {
             #expect(try names() == ["bus.sqlite", "fluxbusd.yaml", "types"])
         }
         try directory.write("bus.sqlite", String(repeating: "no log ", count: 2000))
-        #expect(try refusal().contains("is no action log"))
+        #expect(try refusal().contains("is not an action log"))
         try FileManager.default.removeItem(atPath: "\(directory.path)/bus.sqlite")
         mkfifo("\(directory.path)/bus.sqlite", 0o600)
-        #expect(try refusal().contains("is no regular file"))
+        #expect(try refusal().contains("is not a regular file"))
     }
 
     @Test func aStoreThatIsTooLargeFromTheBeginningIsTold() throws {

@@ -118,29 +118,35 @@ struct ClusterConfigurationTests {
         ("bus: home, etcd: []", 29, "cluster.etcd is empty"),
         ("bus: home, etcd: http://e:2379", 29, "cluster.etcd must be a list"),
         ("bus: home, etcd: [2379]", 30, "an address of cluster.etcd must be a string"),
-        ("bus: home, etcd: [e:2379]", 30, "e:2379 is no address of an etcd; write it as https://HOST:2379."),
-        ("bus: home, etcd: [https://e]", 30, "is no address of an etcd"),
-        ("bus: home, etcd: [https://e:2379/]", 30, "is no address of an etcd"),
-        ("bus: home, etcd: [https://e:2379/v3]", 30, "is no address of an etcd"),
-        ("bus: home, etcd: ['https://:2379']", 30, "is no address of an etcd"),
-        ("bus: home, etcd: [https://e:0]", 30, "is no address of an etcd"),
-        ("bus: home, etcd: [https://e:+1]", 30, "is no address of an etcd"),
-        ("bus: home, etcd: [https://e:65536]", 30, "is no address of an etcd"),
-        ("bus: home, etcd: ['https://e e:1']", 30, "is no address of an etcd"),
-        ("bus: home, etcd: ['https://[e]:1']", 30, "is no address of an etcd"),
-        ("bus: home, etcd: ['https://fd00::1:1']", 30, "is no address of an etcd"),
-        ("bus: home, etcd: [ftp://e:2379]", 30, "is no address of an etcd"),
+        (
+            "bus: home, etcd: [e:2379]", 30,
+            "e:2379 is not an address of an etcd; write it as https://HOST:2379."
+        ),
+        ("bus: home, etcd: [https://e]", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: [https://e:2379/]", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: [https://e:2379/v3]", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: ['https://:2379']", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: [https://e:0]", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: [https://e:+1]", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: [https://e:65536]", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: ['https://e e:1']", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: ['https://[e]:1']", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: ['https://fd00::1:1']", 30, "is not an address of an etcd"),
+        ("bus: home, etcd: [ftp://e:2379]", 30, "is not an address of an etcd"),
         ("bus: home, etcd: [https://me:secret@e:1]", 30, "write user: and password-file: beside etcd:"),
-        ("bus: home, etcd: [https://e:1, https://e:1]", 43, "https://e:1 stands here twice"),
+        (
+            "bus: home, etcd: [https://e:1, https://e:1]", 43,
+            "duplicate address `https://e:1`; keep one of them."
+        ),
     ]
 
     /// The same behind a bus and an etcd.
     static let wrongFurther: [(String, Int, String)] = [
-        ("membr: m", 54, "membr is no member of cluster; did you mean member?"),
-        ("advertize: m", 54, "did you mean advertise?"),
-        ("passwordfile: m", 54, "did you mean password-file?"),
-        ("lesase: 10s", 54, "did you mean lease?"),
-        ("certificat: m", 54, "did you mean certificate?"),
+        ("membr: m", 54, "unknown key `membr` in cluster; did you mean `member`?"),
+        ("advertize: m", 54, "did you mean `advertise`?"),
+        ("passwordfile: m", 54, "did you mean `password-file`?"),
+        ("lesase: 10s", 54, "did you mean `lease`?"),
+        ("certificat: m", 54, "did you mean `certificate`?"),
         ("member: 7", 62, "cluster.member must be a string"),
         ("member: Kitchen", 62, "\"Kitchen\" can't be a member's name; use at most 64 of a-z"),
         ("member: kitchen/1", 62, "can't be a member's name"),
@@ -148,10 +154,10 @@ struct ClusterConfigurationTests {
         ("advertise: 7", 65, "cluster.advertise must be a string"),
         (
             "advertise: kitchen", 65,
-            "kitchen is no address; write unix:/path, tcp:HOST:PORT or tls:HOST:PORT."
+            "kitchen is not an address; write unix:/path, tcp:HOST:PORT or tls:HOST:PORT."
         ),
-        ("advertise: tsl:e:1", 65, "tsl is no kind of address; did you mean tls?"),
-        ("advertise: systemd:bus", 65, "systemd is no kind of address"),
+        ("advertise: tsl:e:1", 65, "tsl is not a kind of address; did you mean tls?"),
+        ("advertise: systemd:bus", 65, "systemd is not a kind of address"),
         ("advertise: tls:e", 65, "tls:e names no host and port; write tls:HOST:PORT"),
         ("advertise: tls:e:0", 65, "names no host and port"),
         ("advertise: 'tcp::1'", 65, "names no host and port"),
@@ -276,7 +282,7 @@ struct ClusterConfigurationTests {
     func aPasswordThatOthersCanReadIsRefused(mode: UInt32) throws {
         try directory.write("p", "secret", mode: mode)
         try expectRefusal(
-            Self.withPassword, "2:79", "may be read by others than its owner; do chmod 600 on it.")
+            Self.withPassword, "2:79", "may be read by others than its owner; run chmod 600 on it.")
     }
 
     @Test func reloadReadsThePasswordAgain() throws {

@@ -74,17 +74,17 @@ struct ConfigurationFileTests {
     static let wrong: [(String, String, String)] = [
         (
             "listen: [{ unix: s }]\nlimit: {}", "2:1",
-            "limit is no member of the configuration; did you mean limits?"
+            "unknown key `limit` in configuration; did you mean `limits`?"
         ),
-        ("listen: [{ unix: s }]\nlisten: []", "2:1", "twice"),
+        ("listen: [{ unix: s }]\nlisten: []", "2:1", "duplicate key `listen`"),
         ("listen: 7", "1:9", "listen must be a list, not an integer"),
         ("listen: [s]", "1:10", "an element of listen must be an object"),
-        ("listen: [{ unx: s }]", "1:12", "did you mean unix?"),
+        ("listen: [{ unx: s }]", "1:12", "did you mean `unix`?"),
         ("listen: [{ mode: \"0660\" }]", "1:10", "needs one of unix, tcp, tls and systemd"),
         ("listen: [{ unix: s, tcp: 127.0.0.1:1 }]", "1:10", "needs one of"),
         ("listen:\n  - unix: s\n    mode: 0660", "3:11", "in quotes, such as \"0660\""),
-        ("listen:\n  - unix: s\n    mode: \"0999\"", "3:11", "0999 is no mode"),
-        ("listen:\n  - unix: s\n    mode: \"7777\"", "3:11", "7777 is no mode"),
+        ("listen:\n  - unix: s\n    mode: \"0999\"", "3:11", "0999 is not a mode"),
+        ("listen:\n  - unix: s\n    mode: \"7777\"", "3:11", "7777 is not a mode"),
         ("listen:\n  - unix: ''", "2:11", "is empty"),
         ("listen:\n  - unix: 7", "2:11", "must be a string"),
         ("listen:\n  - systemd: 'b:s'", "2:14", "can't name a socket"),
@@ -97,18 +97,21 @@ struct ConfigurationFileTests {
         ("listen:\n  - tcp: ':7411'", "2:10", "Beyond this machine"),
         ("listen:\n  - tcp: 127.0.0.1", "2:10", "write HOST:PORT"),
         ("listen:\n  - tcp: 127.0.0.1:70000", "2:10", "write HOST:PORT"),
-        ("listen:\n  - unix: s\n  - unix: s", "3:11", "stands here twice"),
+        ("listen:\n  - unix: s\n  - unix: s", "3:11", "duplicate address `"),
         ("listen: [{ unix: s }]\ntypes: nowhere", "2:8", "No such file or directory"),
         ("listen: [{ unix: s }]\ntokens: nowhere", "2:9", "No such file or directory"),
         ("listen: [{ unix: s }]\ntypes: types\nstores: [count/x]", "3:10", "did you mean counter?"),
         ("listen: [{ unix: s }]\ntypes: types\nstores: [counter]", "3:10", "write TYPE/NAME"),
-        ("listen: [{ unix: s }]\ntypes: types\nstores: [counter/a, counter/a]", "3:21", "twice"),
+        (
+            "listen: [{ unix: s }]\ntypes: types\nstores: [counter/a, counter/a]", "3:21",
+            "duplicate store `counter/a`"
+        ),
         ("listen: [{ unix: s }]\ntypes: types\nstores: [1]", "3:10", "must be a string"),
-        ("listen: [{ unix: s }]\nlimits: { lin: 1MiB }", "2:11", "did you mean line?"),
+        ("listen: [{ unix: s }]\nlimits: { lin: 1MiB }", "2:11", "did you mean `line`?"),
         ("listen: [{ unix: s }]\nlimits: { line: 1MB }", "2:17", "did you mean MiB?"),
         ("listen: [{ unix: s }]\nlimits: { line: 1 }", "2:17", "within 4KiB and 256MiB"),
         ("listen: [{ unix: s }]\nlimits: { line: -1 }", "2:17", "within 4KiB"),
-        ("listen: [{ unix: s }]\nlimits: { line: 1.5MiB }", "2:17", "is no unit of size"),
+        ("listen: [{ unix: s }]\nlimits: { line: 1.5MiB }", "2:17", "is not a unit of size"),
         ("listen: [{ unix: s }]\nlimits: { line: much }", "2:17", "must be a size"),
         ("listen: [{ unix: s }]\nlimits: { line: 99999999999999TiB }", "2:17", "larger than any size"),
         ("listen: [{ unix: s }]\nlimits: { line: true }", "2:17", "must be a size"),
@@ -121,7 +124,7 @@ struct ConfigurationFileTests {
         ),
         ("7", "1:1", "the configuration must be an object"),
         ("listen: [", "2:1", "This is not YAML"),
-        ("listen: &a []", "1:9", "Anchors are not taken"),
+        ("listen: &a []", "1:9", "Anchors are not supported"),
     ]
 
     @Test(arguments: wrong.indices)
@@ -174,14 +177,17 @@ struct ConfigurationFileTests {
         let cases: [(ConfigurationOverrides, String)] = [
             (
                 ConfigurationOverrides(listen: ["unx:/a"]),
-                "--listen: unx is no kind of address; did you mean unix?"
+                "--listen: unx is not a kind of address; did you mean unix?"
             ),
-            (ConfigurationOverrides(listen: ["/a"]), "--listen: /a is no address"),
+            (ConfigurationOverrides(listen: ["/a"]), "--listen: /a is not an address"),
             (ConfigurationOverrides(listen: ["tcp:1.2.3.4:5"]), "--listen: Beyond this machine"),
             (ConfigurationOverrides(limits: ["line"]), "--limit: line sets no limit"),
-            (ConfigurationOverrides(limits: ["lime=1"]), "--limit: lime is no limit; did you mean line?"),
+            (ConfigurationOverrides(limits: ["lime=1"]), "--limit: lime is not a limit; did you mean line?"),
             (ConfigurationOverrides(stores: ["nothing/x"]), "--store: There is no type nothing"),
-            (ConfigurationOverrides(environment: ["FLUXBUS_LISTEN": "x"]), "FLUXBUS_LISTEN: x is no address"),
+            (
+                ConfigurationOverrides(environment: ["FLUXBUS_LISTEN": "x"]),
+                "FLUXBUS_LISTEN: x is not an address"
+            ),
             (ConfigurationOverrides(environment: ["FLUXBUS_TYPES": "/nope"]), "FLUXBUS_TYPES: "),
         ]
         for (flags, words) in cases {

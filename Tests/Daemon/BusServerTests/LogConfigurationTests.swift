@@ -74,12 +74,12 @@ struct LogConfigurationTests {
         ("log: { sync: always }", "2:6", "log: needs path:"),
         ("log: { path: '' }", "2:14", "is empty"),
         ("log: { path: 7 }", "2:14", "log.path must be a string"),
-        ("log: { pth: x }", "2:8", "did you mean path?"),
-        ("log: { path: x, snyc: always }", "2:17", "did you mean sync?"),
-        ("log: { path: x, sync: alway }", "2:23", "did you mean always?"),
+        ("log: { pth: x }", "2:8", "did you mean `path`?"),
+        ("log: { path: x, snyc: always }", "2:17", "did you mean `sync`?"),
+        ("log: { path: x, sync: alway }", "2:23", "did you mean `always`?"),
         ("log: { path: x, sync: true }", "2:23", "log.sync must be a string"),
         ("log: { path: x, retain: 7 }", "2:25", "log.retain must be an object"),
-        ("log: { path: x, retain: { commit: 7 } }", "2:27", "did you mean commits?"),
+        ("log: { path: x, retain: { commit: 7 } }", "2:27", "did you mean `commits`?"),
         ("log: { path: x, retain: { commits: 0 } }", "2:36", "must be at least 1"),
         ("log: { path: x, retain: { commits: many } }", "2:36", "log.retain.commits must be an integer"),
         ("log: { path: x, retain: { bytes: 1GB } }", "2:34", "did you mean GiB?"),
@@ -122,7 +122,7 @@ struct LogConfigurationTests {
         let cases: [(ConfigurationOverrides, String)] = [
             (
                 ConfigurationOverrides(log: "x", sync: "alwys"),
-                "--sync: alwys is no way to sync; did you mean always?"
+                "--sync: invalid value `alwys` for `sync`; did you mean `always`?"
             ),
             (
                 ConfigurationOverrides(sync: "always"),

@@ -121,7 +121,8 @@ struct LogLifeTests {
         let refused = try bus.run()
         #expect(refused.status == 78)
         #expect(
-            refused.errors.contains("is no action log; name another file in log.path or move this one away"))
+            refused.errors.contains(
+                "is not an action log; name another file in log.path or move this one away"))
         #expect(try String(contentsOfFile: bus.log, encoding: .utf8) == garbage)
 
         try FileManager.default.removeItem(atPath: bus.log)

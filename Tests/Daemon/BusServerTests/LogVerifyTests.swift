@@ -24,7 +24,7 @@ struct LogVerifyTests {
             let outcome = try bus.verify()
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(outcome.output.contains("revision 0: 0 stores"))
-            #expect(outcome.output.contains("the log \(bus.log) is right"))
+            #expect(outcome.output.contains("log OK: \(bus.log)"))
             try write(1, to: client)
         }
         #expect(try bus.verify().output.contains("revision 54: 1 stores"))
@@ -40,7 +40,7 @@ struct LogVerifyTests {
         let outcome = try bus.verify()
         #expect(outcome.status == 65)
         #expect(outcome.errors.contains("is damaged") || outcome.errors.contains("not what was written"))
-        #expect(!outcome.output.contains("is right"))
+        #expect(!outcome.output.contains("log OK"))
     }
 
     @Test func aCommitThatWasTakenOutIsFound() throws {
@@ -87,7 +87,7 @@ struct LogVerifyTests {
         ] {
             let outcome = try RunningProgram.run("fluxbusd", arguments, environment: environment)
             #expect(outcome.status == 0, "\(outcome.errors)")
-            #expect(outcome.output.contains("the log \(bus.log) is right"))
+            #expect(outcome.output.contains("log OK: \(bus.log)"))
         }
         let nothing = try RunningProgram.run("fluxbusd", ["--verify"])
         #expect(nothing.status == 78)

@@ -38,7 +38,7 @@ import Testing
         let outcome = try restore()
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.output.contains("is restored from \(copy): revision 4, epoch "), "\(outcome.output)")
-        #expect(outcome.output.contains("what was there lies in \(bus.log)-replaced-1"))
+        #expect(outcome.output.contains("the log before it is kept as \(bus.log)-replaced-1"))
         #expect(FileManager.default.contents(atPath: "\(bus.log)-replaced-1") == before)
         #expect(FileManager.default.contents(atPath: copy) == whole)
         var status = stat()
@@ -68,7 +68,7 @@ import Testing
         for suffix in ["", "-lock"] { try FileManager.default.removeItem(atPath: bus.log + suffix) }
         let outcome = try restore()
         #expect(outcome.status == 0, "\(outcome.errors)")
-        #expect(!outcome.output.contains("what was there"))
+        #expect(!outcome.output.contains("the log before it"))
         var status = stat()
         #expect(stat(bus.log, &status) == 0 && status.st_mode & 0o777 == 0o600)
         let next = try bus.start()
@@ -118,8 +118,8 @@ import Testing
         flipped[place.upperBound - 1] ^= 1
         let bad: [(Data, String)] = [
             (flipped, "is not whole"), (whole.prefix(whole.count / 2), "is not whole"),
-            (Data("no log at all".utf8), "is no copy of an action log"),
-            (Data(), "is no copy of an action log"),
+            (Data("no log at all".utf8), "is not a copy of an action log"),
+            (Data(), "is not a copy of an action log"),
         ]
         for (index, (bytes, words)) in bad.enumerated() {
             try bytes.write(to: URL(fileURLWithPath: copy))
@@ -156,6 +156,6 @@ import Testing
         #expect(refused.status == 74)
         #expect(
             refused.errors.contains(
-                "is named \"\(name)\", which is no UUID; put a copy in its place with --restore"))
+                "is named \"\(name)\", which is not a UUID; put a copy in its place with --restore"))
     }
 }

@@ -18,7 +18,8 @@ import Testing
         #expect(refused.status == 78)
         #expect(
             refused.errors.contains(
-                "\(directory.path)/types/pipe.yaml: This is no regular file; put one there, or move it out"),
+                "\(directory.path)/types/pipe.yaml: This is not a regular file; put one there, or move it out"
+            ),
             "\(refused.errors)")
     }
 
@@ -27,14 +28,14 @@ import Testing
         #expect(daemon.waitFor("listening on"))
         let refused = try bus.run(["--check"])
         #expect(refused.status == 78)
-        #expect(refused.errors.contains("types/s.yaml: This is no regular file"), "\(refused.errors)")
+        #expect(refused.errors.contains("types/s.yaml: This is not a regular file"), "\(refused.errors)")
     }
 
     @Test func aReloadThatMeetsAPipeIsRefused() throws {
         let daemon = try bus.start()
         mkfifo("\(directory.path)/types/pipe.yaml", 0o600)
         daemon.signal(SIGHUP)
-        #expect(daemon.waitFor("This is no regular file"))
+        #expect(daemon.waitFor("This is not a regular file"))
         let client = try bus.client()
         #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         daemon.signal(SIGTERM)
@@ -66,7 +67,7 @@ import Testing
     @Test(arguments: ["relative", "/nonexistent/notify"])
     func aManagerThatCanNotBeToldIsLoggedAndNoReasonToEnd(_ socket: String) throws {
         let daemon = try RunningProgram("fluxbusd", bus.arguments(), environment: ["NOTIFY_SOCKET": socket])
-        #expect(daemon.waitFor("the service manager does not hear of this daemon: "))
+        #expect(daemon.waitFor("the service manager can't be notified: "))
         let client = try bus.client()
         #expect(try client.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
         daemon.signal(SIGTERM)
@@ -87,7 +88,7 @@ import Testing
         var isTold = false
         for _ in 0..<20 where !isTold {
             _ = try client.ask(String(request.dropLast()))
-            isTold = daemon.waitFor("messages were left out, because nobody read standard error.")
+            isTold = daemon.waitFor("messages were dropped, because nobody read standard error.")
         }
         #expect(isTold)
         daemon.signal(SIGTERM)

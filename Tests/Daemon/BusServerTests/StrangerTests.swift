@@ -117,7 +117,7 @@ import Testing
         for guesser in guessers { expectRefusal(try guesser.rest()) }
         bus.stop()
         #expect(log.notes.count { $0.metadata["message-id"]?.description == Self.refusedKind } == 10)
-        #expect(log.notes.contains { $0.message.contains("10 messages about 127.0.0.1 were left out") })
+        #expect(log.notes.contains { $0.message.contains("10 messages about 127.0.0.1 were dropped") })
     }
 
     @Test func whoGoesBeforeItIsAnsweredIsForgotten() throws {

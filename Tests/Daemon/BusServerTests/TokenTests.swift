@@ -30,7 +30,7 @@ struct TokenTests {
     static let wrong: [(String, String, String)] = [
         ("phone", ":1:1: ", "this one has 1 words"),
         ("\n phone a b", ":2:2: ", "this one has 3 words"),
-        ("a 0123456789abcdef\na 0123456789abcdee", ":2:1: ", "The name a stands here twice"),
+        ("a 0123456789abcdef\na 0123456789abcdee", ":2:1: ", "duplicate name `a`; give each client its own."),
         ("a 0123456789abcdef\nb 0123456789abcdef", ":2:3: ", "b has the token of a"),
         ("a 0123456789abcde", ":1:3: ", "at least 16 characters"),
         ("# c\n\nphone\t\ts3cret", ":3:8: ", "at least 16 characters"),

@@ -86,10 +86,10 @@ struct LocatedValueTests {
         }
         expect("1:12: b must be a number, not a string.") { _ = try root["b"]?.double("b") }
         expect("1:1: x needs a member z; add it.") { _ = try root.required("z", of: "x") }
-        expect("1:23: d is no member of x; valid here: a, b, c, other, f.") {
+        expect("1:23: unknown key `d` in x; valid here: a, b, c, other, f.") {
             try root.refuseMembers(besides: ["a", "b", "c", "other", "f"], of: "x")
         }
-        expect("1:12: x is not valid for b; did you mean xy?") {
+        expect("1:12: invalid value `x` for `b`; did you mean `xy`?") {
             _ = try root["b"]?.word("b", among: ["xy", "always"])
         }
     }

@@ -6,14 +6,15 @@ import Testing
 /// What YAML can say and the bus does not take is refused where it stands.
 struct RefusalTests {
     @Test(arguments: [
-        ("a: &x 1\nb: *x", 1, 4, "Anchors are not taken"), ("a: &x [1]", 1, 4, "Anchors are not taken"),
-        ("&x a: 1", 1, 1, "Anchors are not taken"), ("a: 1\nb: *x", 2, 4, "Aliases are not taken"),
-        ("*x : 1", 1, 1, "Aliases are not taken"), ("a: !!int 1", 1, 4, "Tags are not taken"),
-        ("a: !!str \"x\"", 1, 4, "Tags are not taken"), ("a: ! x", 1, 4, "Tags are not taken"),
-        ("a: !mine {}", 1, 4, "Tags are not taken"), ("!!map\na: 1", 1, 1, "Tags are not taken"),
-        ("a:\n  <<: { b: 1 }", 2, 3, "Merge keys are not taken"),
-        ("a: 1\nb: 2\na: 3", 3, 1, "The key a stands here twice"),
-        ("{ 'a': 1, a: 2 }", 1, 11, "The key a stands here twice"),
+        ("a: &x 1\nb: *x", 1, 4, "Anchors are not supported"),
+        ("a: &x [1]", 1, 4, "Anchors are not supported"),
+        ("&x a: 1", 1, 1, "Anchors are not supported"), ("a: 1\nb: *x", 2, 4, "Aliases are not supported"),
+        ("*x : 1", 1, 1, "Aliases are not supported"), ("a: !!int 1", 1, 4, "Tags are not supported"),
+        ("a: !!str \"x\"", 1, 4, "Tags are not supported"), ("a: ! x", 1, 4, "Tags are not supported"),
+        ("a: !mine {}", 1, 4, "Tags are not supported"), ("!!map\na: 1", 1, 1, "Tags are not supported"),
+        ("a:\n  <<: { b: 1 }", 2, 3, "Merge keys are not supported"),
+        ("a: 1\nb: 2\na: 3", 3, 1, "duplicate key `a`; keep one of them."),
+        ("{ 'a': 1, a: 2 }", 1, 11, "duplicate key `a`; keep one of them."),
         ("1: a", 1, 1, "write it in quotes: \"1\""),
         ("true: a", 1, 1, "write it in quotes: \"true\""), ("null: a", 1, 1, "write it in quotes: \"null\""),
         ("?\n: 1", 1, 2, "A key is missing here"), ("1.5: a", 1, 1, "write it in quotes: \"1.5\""),
@@ -75,7 +76,8 @@ struct RefusalTests {
     }
 
     @Test(arguments: [
-        (#"{"a":1,"a":2}"#, 1, 8, "The key a stands here twice"), ("{\n \"a\": 01}", 2, 7, "malformed"),
+        (#"{"a":1,"a":2}"#, 1, 8, "duplicate key `a`; keep one of them."),
+        ("{\n \"a\": 01}", 2, 7, "malformed"),
         ("[1,\n 2", 2, 3, "ends in the middle"), ("{\"é\": x}", 1, 7, "may"),
         ("[1] 2", 1, 5, "something follows"),
         ("{\"a\":\n 9223372036854775808}", 2, 2, "64 bits"), ("", 1, 1, "ends"), ("{a:1}", 1, 2, ""),

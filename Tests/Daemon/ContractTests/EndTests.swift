@@ -136,7 +136,7 @@ import Testing
         client.close()
         #expect(bus.engine.state(at: "counter/s0")?["count"]?.int == 0)
         #expect(bus.engine.state(at: "counter/gone") == nil)
-        #expect(bus.operatorNotes.contains { $0.hasPrefix("A will was not carried out: ") })
+        #expect(bus.operatorNotes.contains { $0.hasPrefix("A will was not committed: ") })
         // As a dispatch it may.
         #expect(try observer.code(of: #"{"op":"dispatch","actions":[\#(actions)]}"#) == nil)
         #expect(bus.engine.state(at: "counter/s0")?["count"]?.int == 300)

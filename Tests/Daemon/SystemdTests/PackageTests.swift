@@ -29,7 +29,7 @@ struct PackageTests {
         ] {
             #expect(try harness.check("cat", "/usr/share/\(file)") == "# completions for \(shell)")
         }
-        for page in ["man5/fluxbus-types.5", "man7/fluxbus-protocol.7"] {
+        for page in ["man5/fluxbus-types.5", "man7/fluxbus-operating.7", "man7/fluxbus-protocol.7"] {
             try harness.check("test", "-e", "/usr/share/man/\(page).gz")
         }
         let examples = try harness.check("ls", "/usr/share/doc/fluxbus/examples/types")

@@ -5,7 +5,7 @@ import Foundation
 import TestFiles
 import Testing
 
-/// Every command that the README, the manual pages and the help texts print does what it should on a fresh bus with the
+/// Every command that the README, the articles, the manual pages and the help texts print does what it should on a fresh bus with the
 /// sample configuration, as it is printed.
 @Suite("Examples of the documents", .timeLimit(.minutes(5)))
 struct DocumentationTests {
@@ -22,15 +22,23 @@ struct DocumentationTests {
         ] {
             try bus.check("fluxbus \(command)")
         }
-        try bus.check("cp -r etc/types draft")
+        try bus.check("cp -r etc/types draft && cp -r etc/types types && mkdir -p Sources/House")
     }
 
+    /// Articles with commands for the shell.
+    private static let articles = [
+        "Sources/Daemon/BusServer/BusServer.docc/Operating.md",
+        "Sources/Daemon/BusServer/BusServer.docc/TimeTravel.md",
+        "Sources/Daemon/BusServer/BusServer.docc/Monitoring.md",
+        "Sources/Core/BusProtocol/BusProtocol.docc/Protocol.md",
+        "Sources/Client/FluxBus/FluxBus.docc/GettingStarted.md",
+    ]
+    private static let manuals = [
+        "fluxbus.1", "fluxbusd.8", "fluxbus-web.8", "fluxbus-types.5", "fluxbusd.yaml.5",
+    ]
     private static let documents: [Document] =
-        Document.helps()
-        + ["fluxbus.1", "fluxbusd.8", "fluxbus-web.8", "fluxbus-types.5", "fluxbusd.yaml.5"].compactMap {
-            try? Document.manual($0)
-        }
-        + [try? Document.readme()].compactMap { $0 }
+        Document.helps() + manuals.compactMap { try? Document.manual($0) }
+        + (["README.md"] + articles).compactMap { try? Document.page($0) }
 
     @Test(arguments: documents)
     func examplesRunAsTheyArePrinted(_ document: Document) throws {
@@ -65,13 +73,15 @@ struct DocumentationTests {
 
     /// So that nothing is left out by a document that is read wrongly.
     @Test func everyDocumentHasExamples() throws {
-        #expect(Self.documents.count >= 22)
+        #expect(Self.documents.count >= 22 + Self.articles.count)
         for document in Self.documents where document.name != "fluxbus help reload" {
             #expect(!document.examples.isEmpty || document.name == "fluxbusd.8", "\(document.name)")
         }
-        let readme = try Document.readme().examples
-        #expect(readme.count >= 45)
-        #expect(readme.filter { $0.reasonNotToRun == nil }.count >= 35)
+        // What the README once held alone stands in these now.
+        let pages = ["README.md"] + Self.articles.prefix(2)
+        let shown = try pages.flatMap { try Document.page($0).examples }
+        #expect(shown.count >= 45)
+        #expect(shown.filter { $0.reasonNotToRun == nil }.count >= 35)
     }
 
     @Test func helpTextsAreWrittenForPeople() throws {
@@ -105,7 +115,7 @@ struct DocumentationTests {
     @Test func watchingWithNothingButNetcatBeginsWithTheStates() throws {
         let bus = try FreshBus()
         let example = try #require(
-            try Document.readme().examples.first { $0.command.contains("sleep infinity") })
+            try Document.page("README.md").examples.first { $0.command.contains("sleep infinity") })
         let text = try bus.runEndless(example.setting + example.command)
         #expect(text.hasPrefix(#"{"counter/main":{"count":0"#), "\(text)")
     }
@@ -118,7 +128,7 @@ struct DocumentationTests {
             #"seq 1 40 | sed 's/.*/{"store":"counter\/main","action":"increment","payload":{"by":&}}/' | fluxbus dispatch -"#
         )
         let newest = try #require(Int(bus.check("fluxbus ping --json | jq .revision").dropLast()))
-        let page = try Repository.text("README.md")
+        let page = try Repository.text(Self.articles[0])
         let block = try #require(page.firstMatch(of: /```sql\n((?:.|\n)*?)```/)).1
         var database: OpaquePointer?
         try #require(sqlite3_open_v2(bus.log, &database, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)

@@ -209,8 +209,8 @@ struct TransferTests {
             #expect(run.status == .refused)
             return run.messages
         }
-        #expect(try status([]).contains("no export"))
-        #expect(try status(["{}"]).contains("no export"))
+        #expect(try status([]).contains("is not an export"))
+        #expect(try status(["{}"]).contains("is not an export"))
         #expect(try status([lines[0].replacing(#""form":1"#, with: #""form":2"#)]).contains("form"))
         #expect(try status(Array(lines.dropLast())).contains("get the whole file"))
         var without = lines
@@ -218,8 +218,8 @@ struct TransferTests {
         #expect(try status(without).contains("belongs"))
         var cut = lines
         cut[cut.count - 1].removeLast(4)
-        #expect(try status(cut).contains("no JSON"))
-        #expect(try status(lines + [lines[2]]).contains("no commit"))
+        #expect(try status(cut).contains("is not JSON"))
+        #expect(try status(lines + [lines[2]]).contains("is not a commit"))
         #expect(try status(lines + [lines[lines.count - 1]]).contains("belongs"))
         #expect(try CommandRun(["import", "/nowhere"], bus: "unix:/nowhere").status == .usage)
     }

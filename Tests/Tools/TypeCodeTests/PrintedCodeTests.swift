@@ -48,6 +48,13 @@ struct PrintedCodeTests {
         try workshop.printTypes(option: "--typescript", ending: "ts")
         try workshop.copy("use.ts")
         try workshop.copy("send.js")
+        try workshop.write(
+            "article.ts",
+            """
+            import { thermostat } from "./thermostat";
+            export function article(socket: { write(text: string): void }): void {
+            \(Self.example("typescript"))}
+            """)
         try workshop.write("tsconfig.json", Self.strict)
         let compiled = try workshop.run(["/usr/bin/tsc", "--project", "tsconfig.json"])
         try #require(compiled.status == 0, "\(compiled.output)")
@@ -57,10 +64,17 @@ struct PrintedCodeTests {
         try Scenario.checkStates(in: workshop)
     }
 
+    private static let page = "Sources/Core/BusLogic/BusLogic.docc/Types.md"
+
+    /// The page's one example in a language.
+    private static func example(_ language: String) throws -> String {
+        try #require(MarkdownPage(page).blocks(language).first, "\(language)").text
+    }
+
     /// What the documents show of a printed type, as functions.
     private static func codeOfArticles() throws -> String {
         var code = "import FluxBus\n"
-        let articles = ["README.md", "Sources/Client/FluxBus/FluxBus.docc/GettingStarted.md"]
+        let articles = ["README.md", page, "Sources/Client/FluxBus/FluxBus.docc/GettingStarted.md"]
         for (number, article) in articles.enumerated() {
             let blocks = try Repository.text(article).matches(of: /```swift\n((?:.|\n)*?)```/)
             let block = try #require(blocks.first { $0.1.contains("Thermostat.self") }, "\(article)")
@@ -85,8 +99,23 @@ struct PrintedCodeTests {
         let workshop = try Workshop()
         try workshop.printTypes(option: "--python", ending: "py")
         try workshop.copy("use.py")
+        try workshop.write(
+            "article.py",
+            """
+            import json
+            from typing import TextIO
+
+            import thermostat
+
+
+            def article(lines: TextIO) -> None:
+                \(Self.example("python"))
+            """)
         let checked = try workshop.run(
-            ["/usr/bin/mypy", "--strict", "--python-version", "3.11", "--cache-dir", "/dev/null", "use.py"]
+            [
+                "/usr/bin/mypy", "--strict", "--python-version", "3.11", "--cache-dir", "/dev/null", "use.py",
+                "article.py",
+            ]
                 + Workshop.files.map { "\($0).py" })
         try #require(checked.status == 0, "\(checked.output)")
         let sent = try workshop.run(

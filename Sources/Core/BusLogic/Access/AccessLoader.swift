@@ -59,7 +59,7 @@ struct AccessLoader {
     private func role(_ member: LocatedObject.Member) throws(SourceError) -> AccessRole {
         guard Names.isTypeName(member.key) else {
             throw SourceError(
-                "A role can't be called \(member.key); start with a small letter and go on with letters, digits, _ or -.",
+                "A role can't be called \(member.key); start with a lower-case letter and continue with letters, digits, _ or -.",
                 at: member.place)
         }
         let elements = try member.value.array("the role \(member.key)")
@@ -78,7 +78,7 @@ struct AccessLoader {
         var line = AccessRole.Line()
         if case .scalar(.string(let text)) = element.content {
             guard text == "everyone" else {
-                throw element.failure("\(text) is nobody; write everyone, or { user: \(text) }.")
+                throw element.failure("\(text) is not anybody; write everyone, or { user: \(text) }.")
             }
             return line
         }
@@ -143,7 +143,8 @@ struct AccessLoader {
         for (text, element) in try strings(value, "match") {
             var text = text
             guard let pattern = text.withUTF8({ AddressPattern(UnsafeRawBufferPointer($0)) }) else {
-                throw element.failure("\(text) is no pattern of addresses; write TYPE/NAME, such as light/*.")
+                throw element.failure(
+                    "\(text) is not a pattern of addresses; write TYPE/NAME, such as light/*.")
             }
             if let types, !types.contains(where: { pattern.type.matches($0.name) }) {
                 let name = String(decoding: pattern.type.pattern, as: UTF8.self)
@@ -223,7 +224,7 @@ struct AccessLoader {
         let root = String(text.prefix { $0 != "." })
         if root.isEmpty || Self.data.contains(root) { return }
         mistakes.doubt(
-            "\(root) is nothing that a rule can read; \(suggestion(for: root, among: Self.data))",
+            "a rule can't read \(root); \(suggestion(for: root, among: Self.data))",
             at: place.place)
     }
 
@@ -236,7 +237,7 @@ struct AccessLoader {
         for (text, element) in try strings(value, "select") {
             guard let pointer = try? JSONPointer(text), !pointer.tokens.isEmpty else {
                 throw element.failure(
-                    "\(text) is no part of a state; write a JSON Pointer such as /target, or leave select out for all of it."
+                    "\(text) is not a part of a state; write a JSON Pointer such as /target, or leave select out for all of it."
                 )
             }
             pointers.append(pointer.tokens)

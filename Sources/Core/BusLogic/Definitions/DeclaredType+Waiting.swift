@@ -55,7 +55,7 @@ extension DeclaredType {
                 } else if target.place.line > 0 {
                     errors.append(
                         SourceError(
-                            "waitFor names \(target.name), which is no type; "
+                            "waitFor names \(target.name), which is not a type; "
                                 + suggestion(for: target.name, among: names), at: target.place))
                 }
             }

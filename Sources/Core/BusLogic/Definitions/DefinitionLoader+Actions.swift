@@ -86,7 +86,7 @@ extension DefinitionLoader {
             operation.key != "if"
         {
             throw SourceError(
-                "\(operation.key) stands where an element of require has its if; "
+                "\(operation.key) is where an element of require has its if; "
                     + "write { if: { \(operation.key): … }, else: … }.", at: operation.place)
         }
         try object.refuseMembers(besides: ["if", "else"], of: "require")

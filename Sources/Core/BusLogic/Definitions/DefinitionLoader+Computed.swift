@@ -10,7 +10,7 @@ extension DefinitionLoader {
             if parts.plain[member.key] != nil {
                 let place = root["initial"]?.json[member.key] == nil ? "state" : "initial"
                 mistakes.add(
-                    "\(member.key) stands in \(place) too; give the computed value another name.",
+                    "\(member.key) is in \(place) too; give the computed value another name.",
                     at: member.place)
                 continue
             }

@@ -14,7 +14,7 @@ extension DefinitionLoader {
         for member in steps?.members ?? [] {
             guard let from = Int(member.key), String(from) == member.key, from >= 1 else {
                 throw SourceError(
-                    "\(member.key) is no version; each member of migrate is called as the version it starts from, such as 1.",
+                    "\(member.key) is not a version; each member of migrate is called as the version it starts from, such as 1.",
                     at: member.place)
             }
             guard from < version else {

@@ -15,11 +15,11 @@ extension DefinitionLoader {
                     at: member.place)
             } else if root["actions"]?.isNull == true, Self.looksLikeAction(member.value) {
                 mistakes.add(
-                    "\(key) stands beside actions; write it below, indented further, if it is an action.",
+                    "\(key) is beside actions; write it below, indented further, if it is an action.",
                     at: member.place)
             } else {
-                let hint = suggestion(for: key, among: Self.members)
-                mistakes.add("\(key) is no member of a state type; \(hint)", at: member.place)
+                mistakes.add(
+                    FileWords.unknownKey(key, in: "a state type", among: Self.members), at: member.place)
             }
         }
     }
@@ -46,8 +46,8 @@ extension DefinitionLoader {
                     "\(key) belongs to require, which is a list; write require: [{ if: …, else: … }].",
                     at: member.place)
             } else {
-                let hint = suggestion(for: key, among: Self.actionMembers)
-                mistakes.add("\(key) is no member of an action; \(hint)", at: member.place)
+                mistakes.add(
+                    FileWords.unknownKey(key, in: "an action", among: Self.actionMembers), at: member.place)
             }
         }
     }
@@ -64,7 +64,7 @@ extension DefinitionLoader {
             }
             let place = owner.map { "the action \($0.key)" } ?? "an action"
             mistakes.add(
-                "\(member.key) stands beside the actions; write it in \(place), indented further than its name.",
+                "\(member.key) is beside the actions; write it in \(place), indented further than its name.",
                 at: member.place)
             refused.append(member.key)
             if let owner, owner.value.isNull { refused.append(owner.key) }

@@ -74,7 +74,7 @@ struct DefinitionLoader {
         for element in try root["waitFor"]?.array("waitFor") ?? [] {
             let name = try element.string("each type of waitFor")
             if parts.waitFor.contains(name) {
-                throw element.failure("\(name) stands in waitFor twice; keep one of them.")
+                throw element.failure(FileWords.duplicate("type", name))
             }
             parts.waitFor.append(name)
             parts.waitForPlaces.append(element.place)
@@ -108,7 +108,7 @@ struct DefinitionLoader {
             }
         guard isGood else {
             throw SourceError(
-                "\(owner) can't be called \(name); start with a small letter and go on with letters, digits, _ or -.",
+                "\(owner) can't be called \(name); start with a lower-case letter and continue with letters, digits, _ or -.",
                 at: place)
         }
         guard bytes.count <= longestName else {

@@ -130,13 +130,13 @@ final class ExpressionReview {
             let names = (schema.properties ?? []).map(\.name)
             return "\(owner) has no member \(key); \(suggestion(for: key, among: names))"
         case .array where key == "length":
-            return "\(owner) is an array, and length is no index; write { length: { var: \(owner) } }."
+            return "\(owner) is an array, and length is not an index; write { length: { var: \(owner) } }."
         case .array:
-            return "\(owner) is an array, and \(key) is no index; write a number, counted from 0."
+            return "\(owner) is an array, and \(key) is not an index; write a number, counted from 0."
         case .string where key == "length":
             return "\(owner) is a string; write { length: { var: \(owner) } }."
         default:
-            return "\(owner) is \(schema.type.phrase), and nothing stands inside; leave .\(key) out."
+            return "\(owner) is \(schema.type.phrase), which has no members; leave .\(key) out."
         }
     }
 

@@ -49,7 +49,7 @@ enum WritePath: Sendable {
         for part in parts(of: text) {
             guard !part.isEmpty else {
                 throw SourceError(
-                    "The path \(text) has an empty segment; write keys divided by dots.", at: place)
+                    "The path \(text) has an empty segment; write keys separated by dots.", at: place)
             }
             guard part.contains("{") || part.contains("}") else {
                 segments.append(.key(part))
@@ -100,7 +100,7 @@ enum WritePath: Sendable {
     ) throws(SourceError) -> String {
         let opening = "{payload."
         guard part.hasPrefix(opening), part.hasSuffix("}"), part.utf8.count > opening.utf8.count + 1 else {
-            throw SourceError("The segment \(part) of \(path) is no {payload.NAME}; write it so.", at: place)
+            throw SourceError("The segment \(part) of \(path) is not {payload.NAME}; write it so.", at: place)
         }
         let name = String(part.dropFirst(opening.count).dropLast())
         guard let member = payload.member(name) else {

@@ -115,7 +115,7 @@ extension ExpressionCompiler {
             Self.otherNames[operation.name].map { "did you mean \($0)?" }
             ?? suggestion(for: operation.name, among: Self.operators)
         return SourceError(
-            "\(operation.name) is no operator; \(hint) "
+            "\(operation.name) is not an operator; \(hint) "
                 + "An object with this one member is written {object: {\(operation.name): …}}, "
                 + "plain data {literal: …}.",
             at: operation.place)

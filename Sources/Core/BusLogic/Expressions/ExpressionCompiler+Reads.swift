@@ -71,7 +71,7 @@ extension ExpressionCompiler {
                 ExpressionScope.actionNames.contains(root)
                 ? "leave it out." : "write state.\(root) for a member of it."
             throw SourceError(
-                "\(root) is no data of a migration, which reads the old state alone; \(hint)", at: place)
+                "\(root) is not data of a migration, which reads the old state alone; \(hint)", at: place)
         }
         return StateReadNode(keys.dropFirst().map { ReadKey($0) }, fallback: fallback)
     }
@@ -140,7 +140,7 @@ extension ExpressionCompiler {
             } else {
                 suggestion(for: root, among: ExpressionScope.actionNames)
             }
-        return SourceError("\(root) is no data of an action; \(hint)", at: place)
+        return SourceError("\(root) is not data of an action; \(hint)", at: place)
     }
 
     /// Keys with the places they have in the initial state.

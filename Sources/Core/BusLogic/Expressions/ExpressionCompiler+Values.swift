@@ -55,7 +55,7 @@ extension ExpressionCompiler {
         }
         guard let precision = CalendarTime.Precision(rawValue: name) else {
             let hint = suggestion(for: name, among: names)
-            throw SourceError("\(name) is no precision of format; \(hint)", at: operation.place)
+            throw SourceError("\(name) is not a precision of format; \(hint)", at: operation.place)
         }
         return FormatNode(nodes[0], precision: precision)
     }

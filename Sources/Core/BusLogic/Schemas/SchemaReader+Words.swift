@@ -78,7 +78,7 @@ extension SchemaReader {
                 let value = element.json
                 if value.isNull, words.type != .any {
                     mistakes.add(
-                        "null is no \(words.type.rawValue); leave it out and write nullable: true.",
+                        "null does not fit \(words.type.rawValue); leave it out and write nullable: true.",
                         at: element.place)
                 } else if let problem = schema.problem(of: value, at: ["Each value of enum"]) {
                     mistakes.add("\(problem.sentence).", at: element.place)

@@ -103,7 +103,8 @@ struct SchemaReader {
         let word = isOptional ? String(text.dropLast()) : text
         guard let type = PayloadType(rawValue: word) else {
             let kind = purpose == .payload ? "payload type" : "type"
-            throw source.failure("\(word) is no \(kind); \(suggestion(for: word, among: PayloadType.words))")
+            throw source.failure(
+                "\(word) is not a \(kind); \(suggestion(for: word, among: PayloadType.words))")
         }
         guard isOptional else { return (type, false) }
         switch purpose {
@@ -141,8 +142,7 @@ struct SchemaReader {
                     : "a property is optional where it is not in required."
                 mistakes.add("optional is only for members of a payload; \(hint)", at: member.place)
             } else {
-                let hint = suggestion(for: member.key, among: valid)
-                mistakes.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+                mistakes.add(FileWords.unknownKey(member.key, in: owner, among: valid), at: member.place)
             }
         }
     }
@@ -218,7 +218,7 @@ struct SchemaReader {
             let text = try element.string("each element of required")
             guard named[text] != nil else {
                 throw element.failure(
-                    "\(text) is no property of \(name); \(suggestion(for: text, among: named.keys))")
+                    "\(text) is not a property of \(name); \(suggestion(for: text, among: named.keys))")
             }
             names.append(text)
         }

@@ -81,7 +81,7 @@ final class Admission {
         throw RequestError(
             .forbidden,
             creator == StoreRecord.configured
-                ? "\(address) stands in the configuration; only root and the daemon's own user may drop it."
+                ? "\(address) is in the configuration; only root and the daemon's own user may drop it."
                 : "Only who created \(address), root and the daemon's own user may drop it.")
     }
 

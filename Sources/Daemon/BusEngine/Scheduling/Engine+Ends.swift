@@ -118,7 +118,7 @@ extension Engine {
             outputs.report(
                 Diagnostic(
                     kind: .willRejected, level: .warning,
-                    message: "A will was not carried out: \(error.message)",
+                    message: "A will was not committed: \(error.message)",
                     peer: session.principal.peer, store: error.detail("store"),
                     action: error.detail("action")))
             return false

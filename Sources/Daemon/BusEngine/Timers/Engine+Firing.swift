@@ -79,7 +79,7 @@ extension Engine {
         outputs.report(
             Diagnostic(
                 kind: .timerRejected, level: .warning,
-                message: "The timer \(timer.name) of \(owner) is gone, and \(action) was not carried out: "
+                message: "The timer \(timer.name) of \(owner) is gone, and \(action) was not committed: "
                     + error.message,
                 peer: asker.peer, store: error.detail("store"), action: action, revision: machine.revision))
     }

@@ -229,8 +229,8 @@ final class ClusterCoordinator {
         }
         let reason =
             most == nil
-            ? "the shared log no longer has what lies behind this copy"
-            : "the shared log lacks what this copy has, behind place \(most ?? 0)"
+            ? "the shared log no longer has what comes after this copy"
+            : "the shared log lacks what this copy has, after place \(most ?? 0)"
         remember(.discard, DiscardedCopy(most: most, reason: reason).text)
         giveUp(
             StartFailure(
@@ -265,7 +265,7 @@ final class ClusterCoordinator {
                 "member \(settings.member), incarnation \(incarnation)", metadata: LogKind.joined.metadata)
         case .ended(let incarnation):
             logger.warning(
-                "incarnation \(incarnation) of this member has ended; it joins anew",
+                "incarnation \(incarnation) of this member has ended; it joins again",
                 metadata: LogKind.memberEnded.metadata)
         case .nameTaken:
             giveUp(
@@ -275,7 +275,7 @@ final class ClusterCoordinator {
                 ))
         case .logLost(let place):
             logger.critical(
-                "the shared log lacks what this member has seen behind place \(place): it was restored from a backup, or replaced",
+                "the shared log lacks what this member has seen after place \(place): it was restored from a backup, or replaced",
                 metadata: LogKind.logLost.metadata)
         case .epoch(let epoch, let revision):
             logger.critical(

@@ -158,7 +158,7 @@ struct ClusterStart {
         try next.close()
         let aside = try file.giveWay()
         logger.error(
-            "this member takes another copy of the bus, because \(discarded.reason); what it had lies in \(aside)",
+            "this member takes another copy of the bus, because \(discarded.reason); what it had is kept as \(aside)",
             metadata: LogKind.otherCopy.metadata)
         return Copy(
             file: try LogFile(path: path, sync: log.sync, bootID: BootID.read()), replica: own, isNew: true)
@@ -220,7 +220,7 @@ struct ClusterStart {
         StartFailure(
             .configuration,
             SourceError(
-                "The shared log of the bus \(settings.bus.value) is empty, and this member has had the bus: it lies in \(had). Restore etcd from a backup, or name the right one; or make that file a bus of its own with --restore \(had), and begin the bus with it by --cluster-init; or move it away, to begin an empty bus.",
+                "The shared log of the bus \(settings.bus.value) is empty, and this member has had the bus: it is in \(had). Restore etcd from a backup, or name the right one; or make that file a bus of its own with --restore \(had), and begin the bus with it by --cluster-init; or move it away, to begin an empty bus.",
                 at: settings.place
             ).description)
     }

@@ -37,7 +37,7 @@ struct ClusterWait {
             if let failure { throw failure }
             if try isDone() { return }
             if isEnding() {
-                throw StartFailure(.inUse, "The start was given up while the shared log was waited for.")
+                throw StartFailure(.inUse, "The start was cancelled while it waited for the shared log.")
             }
             let now = MonotonicClock.read()
             if now >= told + Self.statusInterval {

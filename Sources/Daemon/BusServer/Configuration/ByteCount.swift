@@ -23,7 +23,7 @@ package enum ByteCount {
         }
         guard let unit = units.first(where: { $0.name == unitName }) else {
             let hint = suggestion(for: unitName, among: units.map(\.name))
-            throw SourceError("\(unitName) is no unit of size; \(hint)", at: place)
+            throw SourceError("\(unitName) is not a unit of size; \(hint)", at: place)
         }
         guard let number = Int(digits),
             case let (size, false) = number.multipliedReportingOverflow(by: unit.bytes)

@@ -15,7 +15,7 @@ enum ClusterAddress {
         let scheme = ["https://", "http://"].first { text.hasPrefix($0) }
         guard let scheme, isHostAndPort(text.dropFirst(scheme.count)) else {
             throw SourceError(
-                "\(text) is no address of an etcd; write it as https://HOST:2379.", at: place)
+                "\(text) is not an address of an etcd; write it as https://HOST:2379.", at: place)
         }
         return text
     }
@@ -24,7 +24,7 @@ enum ClusterAddress {
     static func advertised(_ text: String, at place: Place) throws(SourceError) -> String {
         guard let colon = text.firstIndex(of: ":") else {
             throw SourceError(
-                "\(text) is no address; write unix:/path, tcp:HOST:PORT or tls:HOST:PORT.", at: place)
+                "\(text) is not an address; write unix:/path, tcp:HOST:PORT or tls:HOST:PORT.", at: place)
         }
         let kind = String(text[..<colon])
         let rest = text[text.index(after: colon)...]
@@ -54,7 +54,7 @@ enum ClusterAddress {
             }
         default:
             throw SourceError(
-                "\(kind) is no kind of address; \(suggestion(for: kind, among: ["unix", "tcp", "tls"]))",
+                "\(kind) is not a kind of address; \(suggestion(for: kind, among: ["unix", "tcp", "tls"]))",
                 at: place)
         }
         return text

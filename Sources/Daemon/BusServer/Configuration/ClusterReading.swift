@@ -43,8 +43,7 @@ struct ClusterReading {
 
     private mutating func refuseMembers(of object: LocatedObject) {
         for member in object.members where !Self.members.contains(member.key) {
-            let hint = suggestion(for: member.key, among: Self.members)
-            errors.add("\(member.key) is no member of cluster; \(hint)", at: member.place)
+            errors.add(FileWords.unknownKey(member.key, in: "cluster", among: Self.members), at: member.place)
         }
     }
 
@@ -86,7 +85,7 @@ struct ClusterReading {
                 let text = try element.string("an address of cluster.etcd")
                 let address = try ClusterAddress.etcd(text, at: element.place)
                 if found.contains(where: { $0.value == address }) {
-                    throw element.failure("The address \(address) stands here twice; keep one of them.")
+                    throw element.failure(FileWords.duplicate("address", "\(address)"))
                 }
                 found.append(Located(address, at: element.place))
             }

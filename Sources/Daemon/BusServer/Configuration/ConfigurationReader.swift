@@ -50,8 +50,7 @@ struct ConfigurationReader {
 
     private mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
         for member in object.members where !valid.contains(member.key) {
-            let hint = suggestion(for: member.key, among: valid)
-            errors.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+            errors.add(FileWords.unknownKey(member.key, in: owner, among: valid), at: member.place)
         }
     }
 

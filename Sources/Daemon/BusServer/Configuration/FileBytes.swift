@@ -12,7 +12,7 @@ enum FileBytes {
     /// Why a file may not hold a secret: others than root and the daemon could read it, or have written it.
     static func refusalOfSecret(_ status: stat) -> String? {
         if status.st_mode & 0o077 != 0 {
-            return "may be read by others than its owner; do chmod 600 on it."
+            return "may be read by others than its owner; run chmod 600 on it."
         }
         if status.st_uid != 0, status.st_uid != geteuid() {
             return "belongs to another user; it must belong to root or to the daemon's user."
@@ -33,7 +33,7 @@ enum FileBytes {
         defer { SystemCall.close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw failure("is no file.")
+            throw failure("is not a file.")
         }
         if let refusal = accept(status) { throw failure(refusal) }
         guard status.st_size <= limit else { throw failure("is larger than \(limit >> 20) MiB.") }

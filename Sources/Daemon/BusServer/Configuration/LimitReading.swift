@@ -65,7 +65,7 @@ enum LimitReading {
             )
         }
         guard let entry = entries.first(where: { $0.name == name }) else {
-            throw value.failure("\(name) is no limit; \(suggestion(for: name, among: names))")
+            throw value.failure("\(name) is not a limit; \(suggestion(for: name, among: names))")
         }
         try set(entry, "limits.\(name)", to: value, in: &limits)
     }

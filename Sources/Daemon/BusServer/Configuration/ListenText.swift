@@ -6,7 +6,7 @@ enum ListenText {
     static func read(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
         guard let colon = text.firstIndex(of: ":") else {
             throw SourceError(
-                "\(text) is no address; write unix:/path, tcp:host:port or systemd:name.", at: place)
+                "\(text) is not an address; write unix:/path, tcp:host:port or systemd:name.", at: place)
         }
         let rest = String(text[text.index(after: colon)...])
         switch text[..<colon] {
@@ -23,7 +23,7 @@ enum ListenText {
             return try systemd(rest, at: place)
         default:
             let hint = suggestion(for: String(text[..<colon]), among: ["unix", "tcp", "tls", "systemd"])
-            throw SourceError("\(text[..<colon]) is no kind of address; \(hint)", at: place)
+            throw SourceError("\(text[..<colon]) is not a kind of address; \(hint)", at: place)
         }
     }
 
@@ -44,7 +44,7 @@ enum ListenText {
         let (name, port) = try nameAndPort(text, at: place)
         guard let host = InternetHost(name) else {
             throw SourceError(
-                "\(name.isEmpty ? "Nothing" : name) is no address of this machine; write it in numbers, such as "
+                "\(name.isEmpty ? "Nothing" : name) is not an address of this machine; write it in numbers, such as "
                     + "127.0.0.1, or 0.0.0.0 for all.", at: place)
         }
         return ListenAddress(.tls(host: host, port: port, files), at: place)
@@ -55,7 +55,7 @@ enum ListenText {
     ) throws(SourceError) -> (String, UInt16) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             throw SourceError(
-                "\(text) is no TCP address; write HOST:PORT, such as 127.0.0.1:7411.", at: place)
+                "\(text) is not a TCP address; write HOST:PORT, such as 127.0.0.1:7411.", at: place)
         }
         return (String(text[..<colon]), port)
     }
@@ -85,7 +85,7 @@ enum FileMode {
         guard let mode = UInt32(text, radix: 8), mode <= 0o777, text.utf8.count <= 4,
             text.utf8.allSatisfy({ (0x30...0x37).contains($0) })
         else {
-            throw value.failure("\(text) is no mode; write three or four octal digits, such as \"0660\".")
+            throw value.failure("\(text) is not a mode; write three or four octal digits, such as \"0660\".")
         }
         return mode
     }

@@ -66,8 +66,7 @@ struct LogReading {
 
     private mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
         for member in object.members where !valid.contains(member.key) {
-            let hint = suggestion(for: member.key, among: valid)
-            errors.add("\(member.key) is no member of \(owner); \(hint)", at: member.place)
+            errors.add(FileWords.unknownKey(member.key, in: owner, among: valid), at: member.place)
         }
     }
 
@@ -90,7 +89,7 @@ struct LogReading {
     private static func mode(_ text: String, at place: Place) throws(SourceError) -> SyncMode {
         guard let mode = SyncMode(rawValue: text) else {
             throw SourceError(
-                "\(text) is no way to sync; \(suggestion(for: text, among: modes))", at: place)
+                FileWords.invalidValue(text, for: "sync", among: modes), at: place)
         }
         return mode
     }

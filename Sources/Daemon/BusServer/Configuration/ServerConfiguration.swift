@@ -123,7 +123,7 @@ package struct ServerConfiguration: Sendable {
             guard let first = listen[..<index].first(where: { $0.text == address.text }) else { continue }
             if case .tcp(_, port: 0) = first.kind { continue }
             errors.add(
-                "The address \(address.text) stands here twice; keep one of them.", at: address.place)
+                FileWords.duplicate("address", address.text), at: address.place)
         }
     }
 }

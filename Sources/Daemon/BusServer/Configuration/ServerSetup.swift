@@ -140,13 +140,13 @@ package struct ServerSetup: Sendable {
         for store in configuration.stores {
             guard let type = StoreAddressText.type(of: store.value) else {
                 errors.add(
-                    "\(store.value) is no store's address; write TYPE/NAME, such as counter/main.",
+                    "\(store.value) is not a store's address; write TYPE/NAME, such as counter/main.",
                     at: store.place)
                 continue
             }
             if !seen.insert(store.value).inserted {
                 errors.add(
-                    "The store \(store.value) stands here twice; keep one of them.", at: store.place)
+                    FileWords.duplicate("store", store.value), at: store.place)
             }
             // Without types their stores can't be checked.
             guard let names = types?.map(\.name), !names.contains(type) else { continue }

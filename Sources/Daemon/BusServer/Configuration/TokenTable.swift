@@ -72,7 +72,7 @@ package struct TokenTable: Sendable {
         guard words.count == 2 else {
             // The line may hold a secret: it is not shown.
             throw failure(
-                "A line has a NAME and a TOKEN, divided by a space; this one has \(words.count) words.",
+                "A line has a NAME and a TOKEN, separated by a space; this one has \(words.count) words.",
                 first.startIndex)
         }
         let (name, token) = (words[0], words[1])
@@ -94,7 +94,7 @@ package struct TokenTable: Sendable {
         let entry = Entry(name: String(decoding: name, as: UTF8.self), token: Array(token))
         if entries.contains(where: { $0.name == entry.name }) {
             throw failure(
-                "The name \(entry.name) stands here twice; give each client its own.", name.startIndex)
+                "duplicate name `\(entry.name)`; give each client its own.", name.startIndex)
         }
         if let other = entries.first(where: { $0.token == entry.token }) {
             throw failure(

@@ -265,7 +265,7 @@ final class LogCoordinator {
             try writer.close()
         } catch {
             logger.error(
-                "the log was not closed well: \(error.message)", metadata: LogKind.logTrouble.metadata)
+                "the log was not closed cleanly: \(error.message)", metadata: LogKind.logTrouble.metadata)
         }
     }
 }

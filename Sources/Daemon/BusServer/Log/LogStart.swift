@@ -93,7 +93,7 @@ struct LogStart {
         if let epoch = file.epoch, !Epoch.isOne(epoch) {
             throw LogFailure(
                 .damaged, path: path,
-                "The history in the log \(path) is named \(String(reflecting: String(epoch.prefix(40)))), which is no UUID; "
+                "The history in the log \(path) is named \(String(reflecting: String(epoch.prefix(40)))), which is not a UUID; "
                     + "put a copy in its place with --restore, which gives it a name.")
         }
         let logger = logger
@@ -176,7 +176,7 @@ struct LogStart {
         let summary = inheritance.summary
         if !isNew, file.epoch != summary.epoch || file.lastRevision != summary.revision {
             logger.error(
-                "the clients of the daemon before are let go: its state is not that of the log \(file.path)",
+                "clients of the previous daemon have to reconnect: its state is not that of the log \(file.path)",
                 metadata: LogKind.notTakenOver.metadata)
             return nil
         }
@@ -187,13 +187,13 @@ struct LogStart {
         }
         if case .failure(let failure) = outcome {
             logger.error(
-                "the clients of the daemon before are let go: \(failure.message)",
+                "clients of the previous daemon have to reconnect: \(failure.message)",
                 metadata: LogKind.notTakenOver.metadata)
             return nil
         }
         if WallClock.isAhead(engine.lastTime) {
             logger.error(
-                "the clients of the daemon before are let go: its clock was ahead, and time can't go back for them",
+                "clients of the previous daemon have to reconnect: its clock was ahead, and time can't go back for them",
                 metadata: LogKind.notTakenOver.metadata)
             return nil
         }

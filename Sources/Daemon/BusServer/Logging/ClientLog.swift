@@ -94,7 +94,7 @@ final class ClientLog {
         ]
         logger.log(
             level: client.isWrong ? .warning : .info,
-            "\(account.suppressed) messages about \(client.name) were left out",
+            "\(account.suppressed) messages about \(client.name) were dropped",
             metadata: metadata.merging(LogKind.leftOut.metadata) { $1 })
     }
 

@@ -19,7 +19,7 @@ final class JournalSink: Sendable {
         let count = lost.exchange(0, ordering: .relaxed)
         guard count > 0 else { return }
         var entry = JournalEntry(
-            "\(count) messages were left out, because the journal did not keep up.", priority: .warning,
+            "\(count) messages were dropped, because the journal did not keep up.", priority: .warning,
             messageID: MessageID(LogKind.leftOut.rawValue))
         entry.set("FLUXBUS_SUPPRESSED", String(count))
         if !pass(entry) { lost.add(count, ordering: .relaxed) }

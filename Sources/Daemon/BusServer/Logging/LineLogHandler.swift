@@ -22,7 +22,7 @@ package struct LineLogHandler: LogHandler {
         let all = metadata.merging(event.metadata ?? [:]) { $1 }
         sink.write(Self.line(event.level, event.message.description, all)) { count in
             Self.line(
-                .warning, "\(count) messages were left out, because nobody read standard error.",
+                .warning, "\(count) messages were dropped, because nobody read standard error.",
                 LogKind.leftOut.metadata)
         }
     }

@@ -42,7 +42,7 @@ extension EventLoop {
                 switch refuseWithSpare(listener) {
                 case .refused: continue
                 case .nobodyWaits: return
-                case .noSpare: return pauseAccepting("there is no descriptor left")
+                case .noSpare: return pauseAccepting("out of file descriptors")
                 }
             case .failed(let error):
                 return pauseAccepting(error.reason)
@@ -127,7 +127,7 @@ extension EventLoop {
         var address = sockaddr_storage()
         switch SystemCall.accept(listener.descriptor, address: &address) {
         case .connection(let descriptor):
-            refuse(descriptor, listener, "This bus has no descriptor left; try again later.")
+            refuse(descriptor, listener, "This bus is out of file descriptors; try again later.")
             return .refused
         case .wouldBlock:
             return .nobodyWaits

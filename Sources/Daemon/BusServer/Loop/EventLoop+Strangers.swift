@@ -163,7 +163,7 @@ extension EventLoop {
     /// A handshake has failed. Its client is answered after a constant time, whatever was wrong.
     private func refuse(_ failure: TLSFailure, _ token: UInt64, among strangers: Strangers) {
         guard let stranger = strangers.find(token) else { return }
-        noteWrong(stranger, "TLS did not come about: \(failure)", among: strangers)
+        noteWrong(stranger, "the TLS handshake failed: \(failure)", among: strangers)
         strangers.hold(token, until: MonotonicClock.read() + LoopLimits.refusalWait, &calls)
     }
 

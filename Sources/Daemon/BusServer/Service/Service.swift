@@ -84,7 +84,7 @@ package struct Service: Sendable {
     /// A manager that can't be notified is worth a line in the log, whatever else goes on.
     func report(to logger: Logger) {
         notifications.reportFailures {
-            logger.warning("the service manager does not hear of this daemon: \($0)")
+            logger.warning("the service manager can't be notified: \($0)")
         }
     }
 

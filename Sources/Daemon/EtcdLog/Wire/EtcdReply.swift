@@ -10,9 +10,9 @@ package struct EtcdReply {
         do throws(JSONError) {
             json = try JSON(parsing: body)
         } catch {
-            throw .unexpected(endpoint, "an answer that is no JSON (\(error))")
+            throw .unexpected(endpoint, "an answer that is not JSON (\(error))")
         }
-        guard json.object != nil else { throw .unexpected(endpoint, "an answer that is no object") }
+        guard json.object != nil else { throw .unexpected(endpoint, "an answer that is not an object") }
         self.endpoint = endpoint
     }
 
@@ -73,7 +73,7 @@ package struct EtcdReply {
         case .string(let text)?:
             if let number = Int(text), number >= 0 { return number }
             fallthrough
-        default: throw .unexpected(endpoint, "an answer in which \(name) is no number")
+        default: throw .unexpected(endpoint, "an answer in which \(name) is not a number")
         }
     }
 }
@@ -91,7 +91,7 @@ package struct EtcdKey: Equatable {
     package init(_ json: JSON, _ endpoint: String) throws(EtcdFault) {
         guard let key = Base64.decode(json["key"]?.string ?? ""),
             let value = Base64.decode(json["value"]?.string ?? "")
-        else { throw .unexpected(endpoint, "a key that is no base64") }
+        else { throw .unexpected(endpoint, "a key that is not base64") }
         self.key = key
         self.value = value
         created = try EtcdReply.number(json, "create_revision", endpoint)

@@ -28,7 +28,7 @@ public struct Watchdog: Sendable, Hashable {
         guard answer >= 0 else {
             throw SystemdError(
                 .environment,
-                "WATCHDOG_USEC or WATCHDOG_PID is no number that can be; set WatchdogSec= anew.",
+                "WATCHDOG_USEC or WATCHDOG_PID is not a valid number; correct WatchdogSec=.",
                 systemCode: -answer)
         }
         guard answer > 0 else { return nil }

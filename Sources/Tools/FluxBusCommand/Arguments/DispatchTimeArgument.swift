@@ -22,7 +22,7 @@ package struct DispatchTimeArgument: ParsableArguments {
             valueName: "time"))
     package var at: String?
 
-    @Option(help: ArgumentHelp("The timer's name; one of the same name is set anew.", valueName: "name"))
+    @Option(help: ArgumentHelp("The timer's name; one of the same name is replaced.", valueName: "name"))
     package var timer: String?
 
     package init() {}

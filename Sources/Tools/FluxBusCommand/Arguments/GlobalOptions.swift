@@ -32,7 +32,7 @@ package struct GlobalOptions: ParsableArguments {
         completion: .file())
     package var key: String?
 
-    @Flag(help: "Print NDJSON, one object per line; the default when standard output is no terminal.")
+    @Flag(help: "Print NDJSON, one object per line; the default when standard output is not a terminal.")
     package var json = false
 
     @Flag(help: "Print text for people; the default on a terminal.")

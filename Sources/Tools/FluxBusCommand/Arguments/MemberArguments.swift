@@ -2,7 +2,8 @@ import BusJSON
 import FluxBus
 
 /// The members of a payload or state, as written on a command line: `key=string`, `key:=json`, a whole JSON object,
-/// or `-` for an object on standard input. They add up; one member given twice is a mistake.
+/// or `-` for an object on standard input. They add up; one member given twice is a mistake. `PayloadKinds` finds out which of
+/// the strings are meant to be more.
 package enum MemberArguments {
     /// Parses all of them. Mistakes of the command line are usage errors; bad data from `input` is refused data.
     package static func parse(_ arguments: [String], input: Int32) throws -> JSONObject {
@@ -11,7 +12,7 @@ package enum MemberArguments {
         for argument in arguments {
             if argument == "-" {
                 guard !tookInput else {
-                    throw CommandFailure(.usage, "Standard input can be read once only: give one “-”.")
+                    throw CommandFailure(.usage, "Standard input can be read only once: give one “-”.")
                 }
                 tookInput = true
                 try add(object(from: input), to: &members)
@@ -25,18 +26,23 @@ package enum MemberArguments {
         return members
     }
 
+    /// The members written as `key=text` whose text is also JSON of another kind, such as `brightness=40`.
+    static func ambiguous(_ arguments: [String]) -> [(key: String, text: String, value: JSON)] {
+        arguments.compactMap { argument in
+            guard argument.first != "{", argument != "-", let (key, member) = try? member(argument),
+                let text = member.string, argument == "\(key)=\(text)",
+                let value = try? JSON(parsing: text), value.string == nil
+            else { return nil }
+            return (key, text, value)
+        }
+    }
+
     /// The bus's error about a payload, with how to write the member it is about: `brightness=40` is a text, and
     /// `brightness:=40` the number.
     package static func explained(_ error: BusError, of arguments: [String]) -> BusError {
         guard error.code == .invalidPayload else { return error }
-        for argument in arguments where argument.first != "{" {
-            guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex,
-                argument[argument.index(before: equals)] != ":"
-            else { continue }
-            let (key, text) = (argument[..<equals], argument[argument.index(after: equals)...])
-            guard error.message.contains("payload.\(key), not a string"),
-                let value = try? JSON(parsing: String(text)), value.string == nil
-            else { continue }
+        for (key, text, _) in ambiguous(arguments)
+        where error.message.contains("payload.\(key), not a string") {
             return BusError(
                 error.code, error.message.endingSentence(with: "write \(key):=\(text)"),
                 details: error.details)
@@ -57,7 +63,8 @@ package enum MemberArguments {
     static func member(_ argument: String) throws -> (key: String, value: JSON) {
         guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
             throw CommandFailure(
-                .usage, "“\(argument)” is no member: write key=text, key:=json, or a JSON object in quotes.")
+                .usage,
+                "“\(argument)” is not a member: write key=value, key:=json, or a JSON object in quotes.")
         }
         let text = String(argument[argument.index(after: equals)...])
         let before = argument.index(before: equals)
@@ -72,7 +79,7 @@ package enum MemberArguments {
             // For a word the reason adds nothing; for an object it does.
             let reason = text.first.map { "{[\"".contains($0) } ?? false ? " because \(error)" : ""
             throw CommandFailure(
-                .usage, "“\(text)” is no JSON\(reason): write \(key)=\(text) if a string is meant.")
+                .usage, "“\(text)” is not JSON\(reason): write \(key)=\(text) if a string is meant.")
         }
     }
 
@@ -81,7 +88,7 @@ package enum MemberArguments {
             // Text that starts with a brace is an object or no JSON at all.
             return try JSON(parsing: text).object ?? [:]
         } catch {
-            throw CommandFailure(.usage, "“\(text)” is no JSON object: \(error).")
+            throw CommandFailure(.usage, "“\(text)” is not a JSON object: \(error).")
         }
     }
 
@@ -92,11 +99,11 @@ package enum MemberArguments {
         do throws(JSONError) {
             value = try JSON(parsing: bytes)
         } catch {
-            throw CommandFailure(.refused, "Standard input is no JSON object: \(error).")
+            throw CommandFailure(.refused, "Standard input is not a JSON object: \(error).")
         }
         guard let object = value.object else {
             throw CommandFailure(
-                .refused, "Standard input is no JSON object but a value of kind \(value.kind).")
+                .refused, "Standard input is not a JSON object but a value of kind \(value.kind).")
         }
         return object
     }

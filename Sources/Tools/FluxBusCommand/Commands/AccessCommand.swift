@@ -154,7 +154,8 @@ package struct AccessCheckCommand: BusCommand {
             return grants.dispatching(action, to: parts.count == 2 ? parts[1] : nil, ofType: parts[0])
         }
         guard parts.count == 2 else {
-            throw CommandFailure(.usage, "\(target) is no store; write TYPE/NAME, such as counter/kitchen.")
+            throw CommandFailure(
+                .usage, "\(target) is not a store; write TYPE/NAME, such as counter/kitchen.")
         }
         return grants.allowing(wanted, parts[1], ofType: parts[0])
     }

@@ -11,7 +11,7 @@ package struct CancelCommand: BusCommand {
             Examples:
               fluxbus dispatch counter/kitchen reset --in 5m --timer tea
               fluxbus cancel counter/kitchen tea        the timer of one store
-              fluxbus dispatch thermostat setTarget celsius:=17 --at 22:30 --timer night
+              fluxbus dispatch thermostat setTarget celsius=17 --at 22:30 --timer night
               fluxbus cancel thermostat night           that of a dispatch to every store of a type
 
             `fluxbus timers` lists what waits.

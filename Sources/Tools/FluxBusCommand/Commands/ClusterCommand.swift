@@ -12,9 +12,10 @@ package struct ClusterCommand: BusCommand {
               fluxbus cluster
               fluxbus cluster leave       the daemon leaves the bus, and stops
 
-            BEHIND counts the revisions that a member still has to make of the log; STORED is the place in it up to which \
-            it has everything on its disk; CLOCK says when the bus last saw the member's clock. Whoever does not agree made \
-            something else of the same log: the journal of fluxbusd there says from which revision on.
+            BEHIND counts the revisions that a member has yet to apply; STORED is the place in the log up to which \
+            it has everything on its disk; CLOCK says when the bus last saw the member's clock. A member that \
+            does not agree has come to other states by the same log: the journal of its fluxbusd says from \
+            which revision on.
             """,
         subcommands: [ClusterLeaveCommand.self])
 

@@ -10,13 +10,17 @@ package struct DispatchCommand: BusCommand {
         discussion: """
             Examples:
               fluxbus dispatch counter increment                 every counter
-              fluxbus dispatch counter/kitchen increment by:=2   one store; by is the number 2
+              fluxbus dispatch counter/kitchen increment by=2    one store; by is a number, as the type says
               fluxbus dispatch todo/home add id=bread title='Buy bread'     two strings
               fluxbus dispatch todo/home add '{"id": "tea", "title": "Buy tea"}'
               jq -n '{id: "jam", title: "Buy jam"}' | fluxbus dispatch todo/home add -
               fluxbus dispatch '*' reset                         every type that has this action
               fluxbus dispatch counter/kitchen reset --in 5m     later; `fluxbus timers` shows what waits
-              fluxbus dispatch thermostat setTarget celsius:=17 --at 22:30 --timer night
+              fluxbus dispatch thermostat setTarget celsius=17 --at 22:30 --timer night
+
+            key=value has the kind that the action takes: a number, a boolean, a list, or else text. Where \
+            the type leaves that open, it is text, and key:=json gives any other value.
+              fluxbus dispatch value set value:=40
 
             With “-” instead of a target, requests are read from standard input, one JSON object per line, sent \
             without waiting for each other, and their replies printed in order. A line without “op” is a dispatch. \
@@ -33,7 +37,7 @@ package struct DispatchCommand: BusCommand {
     package var action: String?
 
     @Argument(
-        help: "The payload: key=text, key:=json, a JSON object, or “-” for an object from standard input.")
+        help: "The payload: key=value, key:=json, a JSON object, or “-” for an object from standard input.")
     package var payload: [String] = []
 
     @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
@@ -62,7 +66,7 @@ package struct DispatchCommand: BusCommand {
             }
             guard ifRevision == nil, key == nil, !dryRun, time.isNow else {
                 throw ValidationError(
-                    "With “-” write ifRevision, key, dryRun, in, at and timer into the requests on standard input."
+                    "With “-” leave --if-revision, --key, --dry-run, --in, --at and --timer out: each request on standard input says them itself."
                 )
             }
             return
@@ -79,18 +83,45 @@ package struct DispatchCommand: BusCommand {
         guard target != "-" else {
             return try RequestStream(session: session, withoutAcknowledgement: noAck).run()
         }
-        let request = try request(in: session.context)
+        var members = try MemberArguments.parse(payload, input: session.context.input)
+        let connection = try session.connect()
+        let notes = try settleKinds(of: &members, in: session, on: connection)
+        let request = request(members, in: session.context)
         do {
-            if noAck { return try sendWithoutAcknowledgement(request, in: session) }
-            try show(session.ask(request), in: session.console)
-            return .success
+            if noAck {
+                try sendWithoutAcknowledgement(request, in: session, on: connection)
+            } else {
+                try show(session.ask(request, on: connection), in: session.console)
+            }
         } catch let error as BusError {
             throw MemberArguments.explained(error, of: payload)
         }
+        for note in notes { try session.console.note(note) }
+        return .success
     }
 
-    private func request(in context: CommandContext) throws -> BusRequest {
-        let members = try MemberArguments.parse(payload, input: context.input)
+    /// Gives members that were written as text the kind that the action takes. What can't be known stays text, and is noted.
+    private func settleKinds(
+        of members: inout JSONObject, in session: CommandSession, on connection: BusConnection
+    ) throws -> [String] {
+        let texts = MemberArguments.ambiguous(payload)
+        guard let action, !texts.isEmpty else { return [] }
+        let kinds = try PayloadKinds.asked(of: action, target: target, in: session, on: connection)
+        var notes: [String] = []
+        for (key, text, value) in texts {
+            switch kinds.meaning(of: key, text, or: value) {
+            case .text: break
+            case .value: members[key] = value
+            case .unknown:
+                notes.append(
+                    "\(key)=\(text) was sent as text, because the type does not say what \(key) is: write \(key):=\(text) if text is not meant."
+                )
+            }
+        }
+        return notes
+    }
+
+    private func request(_ members: JSONObject, in context: CommandContext) -> BusRequest {
         var request = BusRequest(
             "dispatch",
             [
@@ -108,12 +139,10 @@ package struct DispatchCommand: BusCommand {
 
     /// The dispatch is followed by a ping, so that a refusal is known when the ping's reply comes.
     private func sendWithoutAcknowledgement(
-        _ request: BusRequest, in session: CommandSession
-    ) throws -> CommandStatus {
-        let connection = try session.connect()
+        _ request: BusRequest, in session: CommandSession, on connection: BusConnection
+    ) throws {
         connection.queue(request)
         try connection.request(BusRequest("ping"), until: session.replyDeadline)
-        return .success
     }
 
     private func show(_ reply: JSONObject, in console: Console) throws {

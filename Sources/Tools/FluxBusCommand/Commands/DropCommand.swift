@@ -11,8 +11,8 @@ package struct DropCommand: BusCommand {
             Example:
               fluxbus drop counter/kitchen
 
-            Who created a store may drop it, and so may root and the daemon's own user. Those of the \
-            configuration only the latter may drop.
+            Who created a store may drop it, and so may root and the daemon's own user. One that the \
+            configuration names may be dropped by those two only.
             """)
 
     @Argument(help: "The address: TYPE/NAME.", completion: .custom(BusCompletion.stores))

@@ -15,7 +15,7 @@ package struct ExportCommand: BusCommand {
 
             The first line says what it is; then come the definitions and states as they were at the revision where \
             it begins, the oldest that the log reaches back to or --since, and one line for each commit after it, \
-            up to the newest when the export began. `fluxbus import` carries it out on another bus, and \
+            up to the newest when the export began. `fluxbus import` replays it on another bus, and \
             `fluxbus replay --check` tries changed definitions on it.
             """)
 

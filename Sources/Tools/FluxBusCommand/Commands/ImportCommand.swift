@@ -5,7 +5,7 @@ import FluxBus
 package struct ImportCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Carry an exported file out on a running bus, as new commits.",
+        abstract: "Replay an exported file on a running bus, as new commits.",
         discussion: """
             Examples:
               fluxbus import house.ndjson --dry-run
@@ -14,16 +14,16 @@ package struct ImportCommand: BusCommand {
 
             Stores that are missing are created as they were, then each recorded commit is dispatched, as one batch, \
             in order. An import that was cut off can be repeated by the same user: what was committed is not \
-            committed again. What the bus refuses is told and left out, and the code is that of the worst refusal. \
-            Expressions that read the time or the revision read those of the import. The types must be there, and it \
-            is told when their definitions are other ones. A revert becomes a drop and a creation with the state that \
+            committed again. What the bus refuses is reported and left out, and the code is that of the worst refusal. \
+            Expressions that read the time or the revision read those of the import. The types must be there, and \
+            a definition that differs is reported. A revert becomes a drop and a creation with the state that \
             it brought back.
             """)
 
     @Argument(help: "The file, or “-” for standard input.", completion: .file())
     package var file: String
 
-    @Flag(help: "Tell what the file holds and what the bus has of it, and change nothing.")
+    @Flag(help: "Say what the file holds and what the bus has of it, and change nothing.")
     package var dryRun = false
 
     @OptionGroup package var options: GlobalOptions

@@ -9,10 +9,10 @@ package struct KickCommand: BusCommand {
         abstract: "End a client's connection.",
         discussion: """
             Examples:
-              fluxbus clients                                     tells the ids
+              fluxbus clients                                     lists the ids
               fluxbus clients --json | jq 'select(.lagging > 9).id' | xargs -r -n1 fluxbus kick
 
-            The client is told the reason and disconnected; its wills are carried out. It may connect again: what keeps \
+            The client is told the reason and disconnected; its wills are committed. It may connect again: what keeps \
             it out are access rules and tokens. Those who may manage the bus may kick anyone, others the clients of \
             their own user.
             """)

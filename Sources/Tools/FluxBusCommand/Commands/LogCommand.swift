@@ -59,7 +59,7 @@ package struct LogCommand: BusCommand {
         completion: .custom(BusCompletion.actions))
     package var action: String?
 
-    @Flag(name: .shortAndLong, help: "Go on with each commit as it comes.")
+    @Flag(name: .shortAndLong, help: "Continue with each commit as it comes.")
     package var follow = false
 
     @OptionGroup package var options: GlobalOptions

@@ -13,7 +13,7 @@ package struct ReloadCommand: BusCommand {
               fluxbus reload --dry-run        what it would migrate, and how, changing nothing
 
             Only root and the daemon's own user may, or those whom the access rules let manage the bus. A definition that is wrong, or that does not fit the stores \
-            there are, is refused, and the bus goes on with those it has.
+            there are, is refused, and the bus keeps those it has.
             """)
 
     @Flag(help: "Show which types would be migrated and which states would change, and change nothing.")

@@ -7,16 +7,16 @@ package struct ReplayCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "replay",
         abstract:
-            "Carry an exported file out again, or check what changed definitions would have made of it.",
+            "Replay an exported file, or check what changed definitions would have made of it.",
         discussion: """
             Examples:
               fluxbus replay --check house.ndjson --types /etc/fluxbus/types
               fluxbus replay --check house.ndjson --types draft --json | jq '.differences // empty'
               fluxbus replay house.ndjson                   the same as fluxbus import
 
-            With --check no bus is needed and none is changed: every recorded commit is carried out in memory, at its \
+            With --check no bus is needed and none is changed: every recorded commit is replayed in memory, at its \
             time and under its revision, once with the recorded definitions and once with those in --types, and what \
-            comes out differently is told, commit by commit. The code is 0 when all comes out the same, and 1 when \
+            comes out differently is reported, commit by commit. The code is 0 when all comes out the same, and 1 when \
             something does not. What was refused when it was recorded is not in the file. Types compiled into a \
             daemon keep their mutations to themselves: their actions change nothing here.
             """)
@@ -38,7 +38,7 @@ package struct ReplayCommand: BusCommand {
             valueName: "number"))
     package var limit: Int?
 
-    @Flag(help: "Without --check: tell what the file holds and what the bus has of it, and change nothing.")
+    @Flag(help: "Without --check: say what the file holds and what the bus has of it, and change nothing.")
     package var dryRun = false
 
     @OptionGroup package var options: GlobalOptions

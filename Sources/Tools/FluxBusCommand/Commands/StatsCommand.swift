@@ -16,7 +16,7 @@ package struct StatsCommand: BusCommand {
               fluxbus stats --openmetrics            what Prometheus reads
 
             With --json it is what the bus sends: see fluxbus-protocol(7). Latencies are those since the start; \
-            `fluxbus top` shows the present ones. Where the bus has access rules, only those who may manage it see more \
+            `fluxbus top` shows the current ones. Where the bus has access rules, only those who may manage it see more \
             than its revision.
             """)
 

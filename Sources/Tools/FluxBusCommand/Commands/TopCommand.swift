@@ -26,7 +26,7 @@ package struct TopCommand: BusCommand {
             see more than its revision.
             """)
 
-    @Option(help: ArgumentHelp("How long one update lies behind the other.", valueName: "time"))
+    @Option(help: ArgumentHelp("Time between updates.", valueName: "time"))
     package var interval = TimeSpan(duration: .seconds(1))
 
     @Flag(help: "Print rates once, over one interval, and end.")
@@ -40,7 +40,7 @@ package struct TopCommand: BusCommand {
         guard let length = interval.duration, length >= .milliseconds(100), length <= .seconds(3600) else {
             throw ValidationError("--interval takes 100ms to 1h.")
         }
-        if options.json && !once { throw ValidationError("--json goes with --once: a screen is no JSON.") }
+        if options.json && !once { throw ValidationError("--json needs --once: the screen is not JSON.") }
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
@@ -52,7 +52,7 @@ package struct TopCommand: BusCommand {
         guard session.console.output.isTerminal, session.console.output.descriptor != nil else {
             throw CommandFailure(
                 .usage,
-                "fluxbus top fills a terminal, and this is none: with --once it prints one table and ends.")
+                "fluxbus top needs a terminal: with --once it prints one table and ends.")
         }
         var view = TopView()
         view.interval = Self.seconds(interval)
@@ -101,7 +101,7 @@ package struct TopCommand: BusCommand {
             }
         }
         throw CommandFailure(
-            .internal, "The bus gave no usable answer to stats: use a fluxbus of its own version.")
+            .internal, "The bus sent no usable statistics: use a fluxbus of the daemon's version.")
     }
 
     private static func seconds(_ span: TimeSpan) -> Double {

@@ -28,7 +28,7 @@ package struct TypesCommand: BusCommand {
             where programs are built.
             """)
 
-    @Argument(help: "One type, to see all of it.", completion: .custom(BusCompletion.types))
+    @Argument(help: "Only this type, in full.", completion: .custom(BusCompletion.types))
     package var type: String?
 
     @Flag(help: "Print the type as code in this language.")

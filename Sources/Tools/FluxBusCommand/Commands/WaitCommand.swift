@@ -16,8 +16,8 @@ package struct WaitCommand: BusCommand {
               fluxbus wait counter/kitchen '{">": [{"var": "count"}, 9]}'
 
             The expression is JsonLogic over the store's state, computed values included. Made for scripts and \
-            units, as in ExecStartPre=. Nothing is polled: once connected, the bus says when it is so. After \
-            --timeout the code is 75. With --timeout 0 it looks once, and the code is 1 when it is not so.
+            units, as in ExecStartPre=. Nothing is polled: once connected, the bus says when it holds. After \
+            --timeout the code is 75. With --timeout 0 it looks once, and the code is 1 when it does not hold.
             """)
 
     @Argument(help: "The store: TYPE/NAME.", completion: .custom(BusCompletion.targets))
@@ -45,12 +45,12 @@ package struct WaitCommand: BusCommand {
         do throws(JSONError) {
             json = try JSON(parsing: text)
         } catch {
-            throw CommandFailure(.usage, "“\(text)” is no JSON: \(error).")
+            throw CommandFailure(.usage, "“\(text)” is not JSON: \(error).")
         }
         do {
             return try Expression.compile(json)
         } catch {
-            throw CommandFailure(.usage, "“\(text)” is no expression: \(error.message)")
+            throw CommandFailure(.usage, "“\(text)” is not an expression: \(error.message)")
         }
     }
 }

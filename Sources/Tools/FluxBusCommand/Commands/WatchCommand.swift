@@ -43,7 +43,7 @@ package struct WatchCommand: BusCommand {
     @Option(help: "The epoch that --since belongs to.")
     package var epoch: String?
 
-    @Flag(help: "Tell which action caused a change, and who sent it.")
+    @Flag(help: "Show which action caused a change, and who sent it.")
     package var cause = false
 
     @Flag(help: "Show the actions themselves instead of the changes.")
@@ -65,7 +65,7 @@ package struct WatchCommand: BusCommand {
     package func validate() throws {
         guard (since == nil) == (epoch == nil) else {
             throw ValidationError(
-                "--since and --epoch belong together: a revision means something in its epoch only.")
+                "--since and --epoch belong together: a revision only has a meaning within its epoch.")
         }
         guard count ?? 1 > 0 else { throw ValidationError("--count must be at least 1.") }
         if actions && withActions {

@@ -6,7 +6,7 @@ import FluxBus
 package struct WhoAmICommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "whoami",
-        abstract: "Show who the bus takes you for, and which roles you have.",
+        abstract: "Show your identity on the bus, and your roles.",
         discussion: """
             Examples:
               fluxbus whoami

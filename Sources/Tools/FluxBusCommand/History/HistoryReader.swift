@@ -96,6 +96,6 @@ final class HistoryReader {
 
     private static func strange(_ op: String) -> CommandFailure {
         CommandFailure(
-            .internal, "The bus gave no usable answer to \(op): use a fluxbus of its own version.")
+            .internal, "The bus sent no usable answer to \(op): use a fluxbus of the daemon's version.")
     }
 }

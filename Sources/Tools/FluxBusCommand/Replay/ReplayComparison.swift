@@ -56,7 +56,7 @@ final class ReplayComparison {
         } catch {
             throw CommandFailure(
                 .refused,
-                "A definition of revision \(revision) is none that this fluxbus can replay (\(error.message)): "
+                "A definition of revision \(revision) can't be replayed by this fluxbus (\(error.message)): "
                     + "use a fluxbus of the daemon's version.")
         }
     }
@@ -185,7 +185,7 @@ final class ReplayComparison {
             .refused,
             refusal.message.endingSentence(
                 with:
-                    "revision \(revision) can't be replayed with its own definitions; export anew, with a fluxbus of the daemon's version"
+                    "revision \(revision) can't be replayed with its own definitions; export it again, with a fluxbus of the daemon's version"
             ))
     }
 }

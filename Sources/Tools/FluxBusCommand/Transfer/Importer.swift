@@ -81,7 +81,7 @@ final class Importer {
         }
         if let progress {
             try session.console.note(
-                "The bus has this history up to revision \(progress.revision) already; going on behind it.")
+                "The bus has this history up to revision \(progress.revision) already; continuing after it.")
         }
     }
 
@@ -172,7 +172,7 @@ final class Importer {
             throw CommandFailure(
                 .temporary,
                 error.message.endingSentence(
-                    with: "the import stopped at revision \(step.place.revision); repeat it to go on"))
+                    with: "the import stopped at revision \(step.place.revision); repeat it to continue"))
         }
         tally.refused += 1
         status = status.worse(CommandStatus(error.code))

@@ -64,7 +64,7 @@ package struct RecordingReader: ~Copyable {
     private static func header(_ line: [UInt8]?, name: String) throws -> Recording.Header {
         let object = line.flatMap { try? JSON(parsing: $0) }
         guard let object, object["fluxbus"]?.string == "export" else {
-            throw CommandFailure(.refused, "\(name) is no export of a bus: make one with fluxbus export.")
+            throw CommandFailure(.refused, "\(name) is not an export of a bus: make one with fluxbus export.")
         }
         guard object["form"]?.int == Recording.form else {
             throw CommandFailure(
@@ -72,7 +72,7 @@ package struct RecordingReader: ~Copyable {
         }
         guard let epoch = object["epoch"]?.string, let base = object["revision"]?.int,
             let last = object["until"]?.int, base <= last
-        else { throw CommandFailure(.refused, "The first line of \(name) is damaged: export anew.") }
+        else { throw CommandFailure(.refused, "The first line of \(name) is damaged: export it again.") }
         return Recording.Header(epoch: epoch, base: base, last: last)
     }
 
@@ -87,7 +87,7 @@ package struct RecordingReader: ~Copyable {
             return nil
         }
         lineNumber += 1
-        guard let value = try? JSON(parsing: line, depthLimit: 256) else { throw damage("is no JSON") }
+        guard let value = try? JSON(parsing: line, depthLimit: 256) else { throw damage("is not JSON") }
         if let commit = RecordedCommit(value) {
             guard commit.revision == revision + 1, revision < header.last else {
                 throw damage("holds revision \(commit.revision) where \(revision + 1) belongs")
@@ -96,7 +96,7 @@ package struct RecordingReader: ~Copyable {
             commitsBegan = true
             return .commit(commit)
         }
-        guard !commitsBegan else { throw damage("is no commit") }
+        guard !commitsBegan else { throw damage("is not a commit") }
         if let definition = value["definition"] {
             let type = definition["type"]?.string ?? ""
             guard given.insert(type).inserted else { throw damage("gives the type \(type) a second time") }
@@ -110,7 +110,7 @@ package struct RecordingReader: ~Copyable {
     }
 
     private func damage(_ what: String) -> CommandFailure {
-        CommandFailure(.refused, "Line \(lineNumber) of \(name) \(what): export anew.")
+        CommandFailure(.refused, "Line \(lineNumber) of \(name) \(what): export it again.")
     }
 }
 

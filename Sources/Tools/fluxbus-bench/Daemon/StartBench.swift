@@ -35,7 +35,7 @@ struct StartBench {
                 scenario: "start", name: "the log of \(name)", value: Double(place.logBytes), unit: "bytes"))
         tell(try start(place, "start from a snapshot, \(name)", revision))
         try takeSnapshotsAway(place)
-        tell(try start(place, "start by carrying out \(name)", revision))
+        tell(try start(place, "start by replaying \(name)", revision))
     }
 
     /// Makes the commits and ends the daemon; returns the last revision.

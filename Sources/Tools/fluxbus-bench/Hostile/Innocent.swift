@@ -67,7 +67,7 @@ final class Innocent {
     private func takeReply(_ line: [UInt8]) {
         let now = nanoseconds()
         guard let message = try? BusMessage(parsing: line) else {
-            return tally.fail("a line that is no JSON")
+            return tally.fail("a line that is not JSON")
         }
         switch message {
         case .event(let name, let event):

@@ -4,21 +4,20 @@ import Foundation
 import TestFiles
 import Testing
 
-/// A text that people take commands from: the README, a manual page, what `--help` prints.
+/// A text that people take commands from: the README, an article, a manual page, what `--help` prints.
 struct Document: Sendable, CustomTestStringConvertible {
     let name: String
     let examples: [Example]
     var testDescription: String { name }
 
-    // MARK: - README
+    // MARK: - README and articles
 
     /// Fenced blocks of the shell's kinds, and commands in tables.
-    static func readme() throws -> Document {
+    static func page(_ path: String) throws -> Document {
         var examples: [Example] = []
         var block: [Substring]?
         var kind: Substring = ""
-        for line in try Repository.text("README.md").split(separator: "\n", omittingEmptySubsequences: false)
-        {
+        for line in try Repository.text(path).split(separator: "\n", omittingEmptySubsequences: false) {
             if line.hasPrefix("```") {
                 if let lines = block {
                     examples += self.examples(of: lines, kind: kind)
@@ -34,7 +33,7 @@ struct Document: Sendable, CustomTestStringConvertible {
                 }
             }
         }
-        return Document(name: "README.md", examples: examples)
+        return Document(name: path.split(separator: "/").last.map(String.init) ?? path, examples: examples)
     }
 
     /// Of a console what follows the prompt; of a script each line that is a command.
@@ -51,12 +50,18 @@ struct Document: Sendable, CustomTestStringConvertible {
         }
     }
 
+    /// A command ends with its line, unless a backslash or an open quote says that it goes on.
     private static func script(_ lines: [Substring]) -> [Example] {
         var examples: [Example] = []
         var setting = ""
         var hasStopped = false
+        var begun = ""
         for line in lines where !line.isEmpty && !line.hasPrefix("#") {
-            let command = line.split(separator: " #")[0].trimmingCharacters(in: .whitespaces)
+            begun += begun.isEmpty ? String(line) : "\n\(line)"
+            if line.hasSuffix("\\") || begun.count(where: { $0 == "'" }) % 2 == 1 { continue }
+            let command = String(begun.prefix(upTo: begun.range(of: " #")?.lowerBound ?? begun.endIndex))
+                .trimmingCharacters(in: .whitespaces)
+            begun = ""
             if command.contains(/^[a-z]+=[^ ]+$/) {
                 setting += command + "\n"
                 continue
