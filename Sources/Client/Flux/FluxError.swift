@@ -2,8 +2,6 @@
 public enum FluxError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A mutation dispatched. The commit was rolled back and the inner dispatch refused.
     case dispatchInMutation(action: String)
-    /// An observer dispatched to a store while it was told of a replay of that store. Nothing has happened.
-    case dispatchInReplay(action: String)
     /// No reducer knew the action.
     case unhandledAction(action: String)
     /// Two reducers handle one sub-state, or may.
@@ -29,8 +27,6 @@ public enum FluxError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .dispatchInMutation(let action):
             "The mutation of \(action) dispatched; let an action, a middleware or an observer dispatch instead."
-        case .dispatchInReplay(let action):
-            "\(action) was dispatched by an observer of a replay, and is ignored; the recording holds what came of it."
         case .unhandledAction(let action):
             "No reducer handles \(action); add one that does, or don't dispatch it to this store."
         case .duplicateReducer(let first, let second):

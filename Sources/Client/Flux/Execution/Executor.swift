@@ -13,8 +13,7 @@ public struct Executor: Sendable {
     private let carryOut: @Sendable (@escaping @Sendable () -> Void) -> Void
 
     /// A custom executor: the closure receives each piece of work and has to call it once, now or later, on any thread.
-    /// What a piece was to do is not lost where it drops one: the next that it calls does it too, as far as a store's
-    /// commits go; an observer stays that many values behind.
+    /// Work that it drops is not lost: the next piece of the same store, or for the same observer, makes up for it.
     ///
     /// ```swift
     /// let guarded = Executor { work in queue.sync(execute: work) }

@@ -15,9 +15,9 @@ final class ThreadContext {
     private var isCatchingUp = false
     private var later = FirstInFirstOut<() -> Void>()
     private var isMutating = false
+    /// Whether an observer is being notified of what a replay has shown.
+    private var isReplaying = false
     private var refusedDispatch = false
-    /// The source of a store's states that tells its observers of a replay right now.
-    private var replayed: ObjectIdentifier?
 
     /// Calls `work` now, or, inside the library's calls to user code, when those have returned.
     static func whenFree(_ work: @escaping () -> Void) {
@@ -30,19 +30,30 @@ final class ThreadContext {
     }
 
     /// Like ``whenFree(_:)`` for work that calls user code itself.
-    static func carryOut(_ work: @escaping () -> Void) { whenFree { enter(work) } }
+    static func carryOut(_ work: @escaping () -> Void) { whenFree { enter { _ in work() } } }
 
     /// Calls `work`, which calls user code, at once; work deferred meanwhile follows when the
     /// outermost such call has ended.
-    static func enter(_ work: () -> Void) {
+    static func enter(_ work: (ThreadContext) -> Void) {
         let context = current
-        guard !context.isBusy else { return work() }
+        guard !context.isBusy else { return work(context) }
         context.catchUp {
             context.isBusy = true
-            work()
+            work(context)
             context.isBusy = false
         }
     }
+
+    /// Calls `notify`, which tells observers of a value: one that a replay has shown, or not.
+    func tell(isReplay: Bool, _ notify: () -> Void) {
+        let outer = isReplaying
+        isReplaying = isReplay
+        notify()
+        isReplaying = outer
+    }
+
+    /// Whether this thread is notifying an observer of what a replay has shown. What is dispatched then is ignored.
+    static var isReplaying: Bool { current.isReplaying }
 
     private func catchUp(after work: () -> Void) {
         guard !isCatchingUp else { return work() }
@@ -61,18 +72,6 @@ final class ThreadContext {
         defer { (context.isMutating, context.refusedDispatch) = outer }
         let result = try mutation()
         return (result, context.refusedDispatch)
-    }
-
-    /// The source that tells observers of a replay on this thread, if one does.
-    static var replayed: ObjectIdentifier? { current.replayed }
-
-    /// Tells observers of what a source has replayed; nil where it has not.
-    static func replaying(_ source: ObjectIdentifier?, _ work: () -> Void) {
-        let context = current
-        let outer = context.replayed
-        context.replayed = source
-        work()
-        context.replayed = outer
     }
 
     /// Whether a dispatch must be refused because a mutation is running on this thread. The attempt is

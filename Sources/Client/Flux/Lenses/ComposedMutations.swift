@@ -11,8 +11,8 @@
 /// ```
 ///
 /// An action goes through all reducers in the order listed; each either handles or ignores it, and an action that all
-/// of them ignore fails with ``FluxError/unhandledAction(action:)``. At most one reducer handles a sub-state: two for
-/// the same one, or one inside another's, is an error when the store is made. A sub-state without any never changes.
+/// of them ignore fails with ``FluxError/unhandledAction(action:)``. A sub-state has at most one reducer: two for
+/// the same one, or one inside another's, is an error when the store is made. What no reducer is for stays as it began.
 public protocol ComposedMutations<State>: Mutations {
     /// The state as a whole; it follows from the type of ``mutators``.
     associatedtype State

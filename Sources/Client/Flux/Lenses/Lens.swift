@@ -27,8 +27,8 @@ public struct Lens<Root: Sendable, Part: Sendable>: Sendable {
             change: { root, body in try body(&root[keyPath: keyPath]) })
     }
 
-    /// The part that closures read and write. Whether it overlaps another part can't be known, and is left to you: of two
-    /// ``Mutator``s only the same lens used twice is recognised.
+    /// The part that closures read and write. Whether such a part overlaps another one can't be known; only the
+    /// same lens used twice is recognised, and one inside a part that another lens sees.
     public init(
         get: @escaping @Sendable (Root) throws -> Part,
         set: @escaping @Sendable (inout Root, Part) throws -> Void

@@ -62,14 +62,17 @@ struct LensPath: Sendable {
         return path
     }
 
-    /// The relation of this place to the other one. Places that can't be told apart for certain count as the same, except
-    /// those that closures reach: of these nothing is known, and they count as apart.
+    /// The relation of this place to the other one. Places that can't be told apart for certain count as the same.
     func relation(to other: LensPath) -> Relation {
         for (mine, theirs) in zip(segments, other.segments) {
             switch mine.relation(to: theirs) {
             case .apart: return .apart
-            case .contains: return mine.step.map { $0.isClosures ? .apart : .same } ?? .contains
-            case .inside: return theirs.step.map { $0.isClosures ? .apart : .same } ?? .inside
+            case .contains:
+                guard let step = mine.step else { return .contains }
+                return step.isOfClosures ? .apart : .same
+            case .inside:
+                guard let step = theirs.step else { return .inside }
+                return step.isOfClosures ? .apart : .same
             case .same: break
             }
             switch (mine.step, theirs.step) {

@@ -8,9 +8,7 @@ enum LensStep: Sendable {
     /// Closures, which only their own name distinguishes.
     case closures(ObjectIdentifier)
 
-    var isClosures: Bool {
-        if case .closures = self { true } else { false }
-    }
+    var isOfClosures: Bool { if case .closures = self { true } else { false } }
 
     /// Whether the two lead to different places for certain.
     func isApart(from other: LensStep) -> Bool {
@@ -18,7 +16,7 @@ enum LensStep: Sendable {
         case (.index(let one), .index(let two)): one != two
         case (.id(let one), .id(let two)), (.key(let one), .key(let two)):
             AnyHashable(one) != AnyHashable(two)
-        // The reach of closures can't be known; different ones are assumed to be apart.
+        // The reach of closures can't be known; they are assumed to be apart from all but themselves.
         case (.closures(let one), .closures(let two)): one != two
         case (.closures, _), (_, .closures): true
         default: false

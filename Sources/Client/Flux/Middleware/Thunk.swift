@@ -17,22 +17,24 @@ public struct Thunk<State: Flux.State>: Sendable {
 }
 
 extension Store {
-    /// Starts the work and returns its task, which can be awaited or cancelled. An error that the work throws fails the
-    /// task, and ``failures`` reports it, with no actions; a `CancellationError` fails the task only.
+    /// Starts the work in a task and returns that, which can be awaited or cancelled. No part of the work is done before
+    /// this returns on the calling thread: it runs beside it, or later.
     ///
-    /// Inside a mutation nothing starts: the mutation and the task fail with ``FluxError/dispatchInMutation(action:)``. Nor
-    /// does it from an observer to which a ``Recorder`` replays this store: ``FluxError/dispatchInReplay(action:)``.
+    /// An error that the work throws fails the task and is reported by ``failures``, without actions; not so the end of a
+    /// cancelled one. Inside a mutation nothing starts: the mutation and the task fail with
+    /// ``FluxError/dispatchInMutation(action:)``. While an observer is notified of a replay nothing starts either (see
+    /// ``Recorder``), and the task is a cancelled one.
     @discardableResult
     public func dispatch(_ thunk: Thunk<State>) -> Task<Void, any Error> {
         guard !ThreadContext.refusesDispatch() else {
             return Task { throw FluxError.dispatchInMutation(action: "a thunk") }
         }
-        guard ThreadContext.replayed != ObjectIdentifier(core.emitter) else {
-            return Task { throw FluxError.dispatchInReplay(action: "a thunk") }
-        }
+        guard !ThreadContext.isReplaying else { return Task { throw CancellationError() } }
         return Task {
-            do { try await thunk.body(self) } catch {
-                if !(error is CancellationError) {
+            do {
+                try await thunk.body(self)
+            } catch {
+                if !(error is CancellationError && Task.isCancelled) {
                     core.failures.send(ActionFailure(actions: [], error: error))
                 }
                 throw error

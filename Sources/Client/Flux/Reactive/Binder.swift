@@ -6,10 +6,10 @@
 /// ```
 public struct Binder<Value: Sendable>: Sendable {
     let executor: Executor
+    /// Whether the target exists.
+    let isAlive: @Sendable () -> Bool
     /// Puts the value; false if the target has been released.
     let put: @Sendable (Value) -> Bool
-    /// Whether the target has been released.
-    let isGone: @Sendable () -> Bool
 
     /// A place in `target`, filled by `apply` on `executor`.
     public init<Target: AnyObject & Sendable>(
@@ -17,12 +17,12 @@ public struct Binder<Value: Sendable>: Sendable {
         _ apply: @escaping @Sendable (Target, Value) -> Void
     ) {
         self.executor = executor
+        isAlive = { [weak target] in target != nil }
         put = { [weak target] value in
             guard let target else { return false }
             apply(target, value)
             return true
         }
-        isGone = { [weak target] in target == nil }
     }
 
     /// The member of `target` at `keyPath`, set on `executor`.

@@ -11,8 +11,9 @@ import Synchronization
 /// ``DisposableScope`` does that.
 public final class Disposable: Sendable {
     private struct Contents {
-        var dispose: (@Sendable () -> Void)?
-        /// What else to call: scopes that keep it no longer.
+        /// How it is ended; nil once it is.
+        var action: (@Sendable () -> Void)?
+        /// Who wants to know when it is, most often nobody or one scope.
         var followers: [@Sendable () -> Void] = []
     }
 
@@ -22,18 +23,18 @@ public final class Disposable: Sendable {
 
     /// Something that ends by `dispose`, which is called at most once.
     public init(_ dispose: @escaping @Sendable () -> Void) {
-        contents = Mutex(Contents(dispose: dispose))
+        contents = Mutex(Contents(action: dispose))
         isOver = { false }
     }
 
     /// Something that ends by `dispose`, or by itself when `work` is released.
     init(endingWith work: some AnyObject & Sendable, _ dispose: @escaping @Sendable () -> Void) {
-        contents = Mutex(Contents(dispose: dispose))
+        contents = Mutex(Contents(action: dispose))
         isOver = { [weak work] in work == nil }
     }
 
     /// Whether it has been ended, or its source has and no value is left to be delivered.
-    public var isDisposed: Bool { isOver() || contents.withLock { $0.dispose == nil } }
+    public var isDisposed: Bool { isOver() || contents.withLock { $0.action == nil } }
 
     /// Ends it. Further calls do nothing.
     public func dispose() {
@@ -41,17 +42,17 @@ public final class Disposable: Sendable {
             defer { contents = Contents() }
             return contents
         }
-        ended.dispose?()
-        for follow in ended.followers { follow() }
+        ended.action?()
+        for follower in ended.followers { follower() }
     }
 
-    /// Calls `follow` when it has been disposed of; at once if it has.
-    func whenDisposed(_ follow: @escaping @Sendable () -> Void) {
-        let isPending = contents.withLock { contents in
-            if contents.dispose != nil { contents.followers.append(follow) }
-            return contents.dispose != nil
+    /// Calls `follower` when it has been ended by ``dispose()``; false if it has been already.
+    func whenDisposed(_ follower: @escaping @Sendable () -> Void) -> Bool {
+        contents.withLock { contents in
+            guard contents.action != nil else { return false }
+            contents.followers.append(follower)
+            return true
         }
-        if !isPending { follow() }
     }
 
     /// Adds it to `scope`, which ends it.

@@ -12,10 +12,16 @@ import Synchronization
 /// }
 /// ```
 public final class DisposableScope: Sendable {
+    private struct Member {
+        let number: UInt64
+        let disposable: Disposable
+    }
+
     private struct Contents {
-        /// By numbers that ascend; nil once it has ended.
-        var members: [Int: Disposable]? = [:]
-        var lastNumber = 0
+        /// nil once it has ended.
+        var members: [Member]? = []
+        /// The number of the last member.
+        var number: UInt64 = 0
         /// How many members there may be before those that have ended by themselves are removed.
         var limit = 16
     }
@@ -32,32 +38,43 @@ public final class DisposableScope: Sendable {
     /// How many things end with it.
     package var count: Int { contents.withLock { $0.members?.count ?? 0 } }
 
-    /// Adds something that ends with the scope; at once if the scope has ended. The scope keeps it until it is disposed of.
+    /// Adds something that ends with the scope; at once if the scope has ended. What is disposed of before leaves the scope.
     public func add(_ disposable: Disposable) {
-        let number = contents.withLock { contents -> Int? in
+        let number = contents.withLock { contents -> UInt64? in
             guard var members = contents.members.take() else { return nil }
-            // What ended because its source did tells nobody, and a long-lived scope would only grow.
+            // Members that have ended by themselves are removed, or a long-lived scope would only grow.
             if members.count >= contents.limit {
-                members = members.filter { !$0.value.isDisposed }
+                members.removeAll { $0.disposable.isDisposed }
                 contents.limit = max(16, members.count * 2)
             }
-            contents.lastNumber += 1
-            members[contents.lastNumber] = disposable
+            contents.number += 1
+            members.append(Member(number: contents.number, disposable: disposable))
             contents.members = members
-            return contents.lastNumber
+            return contents.number
         }
         guard let number else { return disposable.dispose() }
-        disposable.whenDisposed { [weak self] in self?.remove(number) }
+        if !disposable.whenDisposed({ [weak self] in self?.remove(number) }) { remove(number) }
     }
 
-    private func remove(_ number: Int) {
-        // Released outside the lock: its deinit may do anything.
-        _ = contents.withLock { $0.members?.removeValue(forKey: number) }
+    /// Lets go of a member that has been disposed of.
+    private func remove(_ number: UInt64) {
+        // Released outside the lock: what it holds may do anything when it goes.
+        _ = contents.withLock { contents in
+            guard let members = contents.members else { return Disposable?.none }
+            // Their numbers ascend.
+            var (low, high) = (0, members.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if members[middle].number < number { low = middle + 1 } else { high = middle }
+            }
+            guard low < members.count, members[low].number == number else { return nil }
+            return contents.members?.remove(at: low).disposable
+        }
     }
 
     /// Ends all that was added, in that order. Further calls do nothing.
     public func dispose() {
         let ended = contents.withLock { $0.members.take() }
-        for (_, disposable) in (ended ?? [:]).sorted(by: { $0.key < $1.key }) { disposable.dispose() }
+        for member in ended ?? [] { member.disposable.dispose() }
     }
 }

@@ -10,7 +10,7 @@ final class Emitter<Value: Sendable>: Sendable {
     private struct Contents {
         var latest: Value?
         var observers: [Observer<Value>] = []
-        var line = FirstInFirstOut<(number: UInt64, emission: Emission<Value>, isReplay: Bool)>()
+        var line = FirstInFirstOut<Queued>()
         /// The number of the last emission that was queued.
         var number: UInt64 = 0
         var isDelivering = false
@@ -18,8 +18,15 @@ final class Emitter<Value: Sendable>: Sendable {
 
         mutating func putInLine(_ emission: Emission<Value>, isReplay: Bool = false) {
             number += 1
-            line.append((number, emission, isReplay))
+            line.append(Queued(number: number, emission: emission, isReplay: isReplay))
         }
+    }
+
+    private struct Queued {
+        let number: UInt64
+        let emission: Emission<Value>
+        /// Whether a replay has led to it; then what its observers dispatch is ignored.
+        let isReplay: Bool
     }
 
     private let contents: Mutex<Contents>
@@ -45,7 +52,7 @@ final class Emitter<Value: Sendable>: Sendable {
         return latest
     }
 
-    /// Sets the value and queues it, without notifying observers yet. What they dispatch to the store of a replay is ignored.
+    /// Sets the value and queues it, without notifying observers yet.
     func put(_ value: Value, isReplay: Bool = false) {
         // The previous value is released outside the lock: its deinit may do anything.
         _ = contents.withLock { contents in
@@ -58,7 +65,7 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     func send(_ value: Value) {
-        put(value)
+        put(value, isReplay: ThreadContext.isReplaying)
         deliver()
     }
 
@@ -66,11 +73,12 @@ final class Emitter<Value: Sendable>: Sendable {
     func modify<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
+        let isReplay = ThreadContext.isReplaying
         let result = try contents.withLock { contents throws(Failure) -> Result? in
             guard !contents.isFinished, var value = contents.latest else { return nil }
             let result = try change(&value)
             contents.latest = value
-            contents.putInLine(.value(value))
+            contents.putInLine(.value(value), isReplay: isReplay)
             return result
         }
         deliver()
@@ -95,11 +103,11 @@ final class Emitter<Value: Sendable>: Sendable {
             return true
         }
         guard isMine else { return }
-        ThreadContext.enter {
+        ThreadContext.enter { context in
             while let (next, observers) = nextRound() {
-                ThreadContext.replaying(next.isReplay ? ObjectIdentifier(self) : nil) {
+                context.tell(isReplay: next.isReplay) {
                     for observer in observers where observer.joined < next.number {
-                        observer.offer(next.emission)
+                        observer.offer(next.emission, isReplay: next.isReplay)
                     }
                 }
             }
@@ -107,10 +115,11 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     func attach(_ receive: @escaping @Sendable (Emission<Value>) -> Void) -> Disposable {
+        let isReplay = ThreadContext.isReplaying
         let observer = contents.withLock { contents in
-            var first = FirstInFirstOut<Emission<Value>>()
-            if let latest = contents.latest { first.append(.value(latest)) }
-            if contents.isFinished { first.append(.end) }
+            var first = FirstInFirstOut<Observer<Value>.Kept>()
+            if let latest = contents.latest { first.append((.value(latest), isReplay)) }
+            if contents.isFinished { first.append((.end, isReplay)) }
             let observer = Observer(joined: contents.number, first: first, receive: receive)
             if !contents.isFinished { contents.observers.append(observer) }
             return observer
@@ -120,13 +129,11 @@ final class Emitter<Value: Sendable>: Sendable {
             observer.dispose()
             self?.remove(observer)
         }
-        ThreadContext.enter { observer.start() }
+        ThreadContext.enter { observer.start($0) }
         return disposable
     }
 
-    private func nextRound() -> (
-        (number: UInt64, emission: Emission<Value>, isReplay: Bool), observers: [Observer<Value>]
-    )? {
+    private func nextRound() -> (Queued, observers: [Observer<Value>])? {
         contents.withLock { contents in
             guard let next = contents.line.popFirst() else {
                 contents.isDelivering = false

@@ -1,13 +1,20 @@
 import Synchronization
 
 /// Delivers emissions to one observer through an executor: in order and one at a time, even if the executor runs its
-/// work on many threads at once.
+/// work on many threads at once. Work that the executor drops is made up for by the next piece.
 final class Mailbox<Value: Sendable>: Sendable {
+    private struct Post {
+        let number: UInt64
+        let emission: Emission<Value>
+        /// Whether it was posted while observers were notified of a replay.
+        let isReplay: Bool
+    }
+
     private struct Contents {
-        /// Each with the source that it was replayed by, if it was.
-        var line = FirstInFirstOut<(emission: Emission<Value>, replayed: ObjectIdentifier?)>()
-        /// How many emissions the executor has called for that have not been delivered.
-        var due = 0
+        var line = FirstInFirstOut<Post>()
+        /// The number of the last emission that was posted, and of the last one that the executor has called for.
+        var posted: UInt64 = 0
+        var due: UInt64 = 0
         var isRunning = false
         var isClosed = false
     }
@@ -22,9 +29,13 @@ final class Mailbox<Value: Sendable>: Sendable {
     }
 
     func post(_ emission: Emission<Value>) {
-        let replayed = ThreadContext.replayed
-        contents.withLock { $0.line.append((emission, replayed)) }
-        executor.execute { self.handOver() }
+        let isReplay = ThreadContext.isReplaying
+        let number = contents.withLock { contents in
+            contents.posted += 1
+            contents.line.append(Post(number: contents.posted, emission: emission, isReplay: isReplay))
+            return contents.posted
+        }
+        executor.execute { self.handOver(through: number) }
     }
 
     /// Delivers nothing any more.
@@ -37,29 +48,28 @@ final class Mailbox<Value: Sendable>: Sendable {
         }
     }
 
-    private func handOver() {
+    private func handOver(through number: UInt64) {
         let isMine = contents.withLock { contents in
-            contents.due += 1
+            contents.due = max(contents.due, number)
             guard !contents.isRunning else { return false }
             contents.isRunning = true
             return true
         }
         guard isMine else { return }
-        ThreadContext.enter {
-            while let (emission, replayed) = next() {
-                ThreadContext.replaying(replayed) { receive(emission) }
+        ThreadContext.enter { context in
+            while let post = next() {
+                context.tell(isReplay: post.isReplay) { receive(post.emission) }
             }
         }
     }
 
-    private func next() -> (Emission<Value>, replayed: ObjectIdentifier?)? {
+    private func next() -> Post? {
         contents.withLock { contents in
-            guard contents.due > 0, !contents.isClosed, let next = contents.line.popFirst() else {
+            guard !contents.isClosed, let first = contents.line.first, first.number <= contents.due else {
                 contents.isRunning = false
                 return nil
             }
-            contents.due -= 1
-            return next
+            return contents.line.popFirst()
         }
     }
 }

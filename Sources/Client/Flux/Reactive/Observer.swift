@@ -8,10 +8,13 @@ import Synchronization
 final class Observer<Value: Sendable>: Sendable {
     private enum Phase { case starting, live, disposed }
 
+    /// An emission, and whether a replay has led to it.
+    typealias Kept = (emission: Emission<Value>, isReplay: Bool)
+
     private struct Contents {
         var phase = Phase.starting
         /// The emissions still to be delivered before it is live.
-        var kept: FirstInFirstOut<Emission<Value>>
+        var kept: FirstInFirstOut<Kept>
     }
 
     /// The number of the last emission before it registered; it receives those after.
@@ -21,7 +24,7 @@ final class Observer<Value: Sendable>: Sendable {
 
     /// An observer that receives `first` when it starts.
     init(
-        joined: UInt64, first: FirstInFirstOut<Emission<Value>>,
+        joined: UInt64, first: FirstInFirstOut<Kept>,
         receive: @escaping @Sendable (Emission<Value>) -> Void
     ) {
         self.joined = joined
@@ -29,13 +32,15 @@ final class Observer<Value: Sendable>: Sendable {
         contents = Mutex(Contents(kept: first))
     }
 
-    func start() {
-        while let emission = nextKept() { receive(emission) }
+    func start(_ context: ThreadContext) {
+        while let next = nextKept() {
+            context.tell(isReplay: next.isReplay) { receive(next.emission) }
+        }
     }
 
-    func offer(_ emission: Emission<Value>) {
+    func offer(_ emission: Emission<Value>, isReplay: Bool) {
         let isLive = contents.withLock { contents in
-            if contents.phase == .starting { contents.kept.append(emission) }
+            if contents.phase == .starting { contents.kept.append((emission, isReplay)) }
             return contents.phase == .live
         }
         if isLive { receive(emission) }
@@ -50,7 +55,7 @@ final class Observer<Value: Sendable>: Sendable {
         }
     }
 
-    private func nextKept() -> Emission<Value>? {
+    private func nextKept() -> Kept? {
         contents.withLock { contents in
             guard contents.phase == .starting else { return nil }
             let next = contents.kept.popFirst()

@@ -3,9 +3,7 @@ import Synchronization
 extension Signal {
     /// Each value, transformed.
     public func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) -> Other) -> Signal<Other> {
-        Signal<Other>(skipsEqualParts: skipsEqualParts) { receive in
-            self.attach { receive($0.map(transform)) }
-        }
+        Signal<Other>(keepsRepeats: keepsRepeats) { receive in self.attach { receive($0.map(transform)) } }
     }
 
     /// The values for which `condition` holds.
@@ -14,7 +12,7 @@ extension Signal {
     /// temperature.signal.only(where: { $0 > 30 }).observe { … }
     /// ```
     public func only(where condition: @escaping @Sendable (Value) -> Bool) -> Signal<Value> {
-        Signal(skipsEqualParts: skipsEqualParts) { receive in
+        Signal(keepsRepeats: keepsRepeats) { receive in
             self.attach { emission in
                 if case .value(let value) = emission, !condition(value) { return }
                 receive(emission)
@@ -31,7 +29,7 @@ extension Signal {
     public func only(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
         Value
     > {
-        Signal(skipsEqualParts: skipsEqualParts) { receive in
+        Signal(keepsRepeats: keepsRepeats) { receive in
             let last = Mutex<Value?>(nil)
             return self.attach { emission in
                 if case .value(let value) = emission {
@@ -61,7 +59,7 @@ extension Signal {
     /// One part of each value. A part that equals the previous one is skipped, if it can be compared.
     public func select<Part: Sendable>(_ part: @escaping @Sendable (Value) -> Part) -> Signal<Part> {
         let parts = map(part)
-        return skipsEqualParts ? parts.skippingEqualValues() : parts
+        return keepsRepeats ? parts : parts.skippingEqualValues()
     }
 
     /// One member of each value. A value that equals the previous one is skipped, if it can be compared.
@@ -71,7 +69,7 @@ extension Signal {
 
     /// The values of both; it ends with this one.
     func merged(with other: Signal<Value>) -> Signal<Value> {
-        Signal(skipsEqualParts: skipsEqualParts) { receive in
+        Signal(keepsRepeats: keepsRepeats) { receive in
             let others = other.attach { emission in
                 if case .value = emission { receive(emission) }
             }
@@ -88,7 +86,7 @@ extension Signal {
 
     /// The values without `nil`.
     func present<Wrapped: Sendable>() -> Signal<Wrapped> where Value == Wrapped? {
-        Signal<Wrapped>(skipsEqualParts: skipsEqualParts) { receive in
+        Signal<Wrapped>(keepsRepeats: keepsRepeats) { receive in
             self.attach { emission in
                 switch emission {
                 case .value(let value?): receive(.value(value))
@@ -115,7 +113,7 @@ extension Signal {
     /// The same values, delivered by `executor`, one after another and in order. After the observation is disposed of,
     /// nothing is delivered, not even what was already queued.
     public func on(_ executor: Executor) -> Signal<Value> {
-        Signal(skipsEqualParts: skipsEqualParts) { receive in
+        Signal(keepsRepeats: keepsRepeats) { receive in
             let mailbox = Mailbox(executor: executor, receive: receive)
             let source = self.attach { mailbox.post($0) }
             // Held by the source and by queued work only: a disposable that outlives both

@@ -12,30 +12,34 @@
 /// the order of their registration. Each observation of a derived signal has its own memory (of the last value, say).
 public struct Signal<Value: Sendable>: SignalSource {
     let attach: @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
-    /// Whether `select` leaves out a part that equals the previous one, here and in signals derived from this one.
-    private(set) var skipsEqualParts = true
+    /// Whether ``select(_:)-(KeyPath<Value,Part>)`` of this signal, and of what derives from it, leaves equal values in.
+    private(set) var keepsRepeats: Bool
 
     init(
-        skipsEqualParts: Bool = true,
+        keepsRepeats: Bool = false,
         attach: @escaping @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
     ) {
+        self.keepsRepeats = keepsRepeats
         self.attach = attach
-        self.skipsEqualParts = skipsEqualParts
     }
 
-    init(_ emitter: Emitter<Value>) { attach = { emitter.attach($0) } }
+    init(_ emitter: Emitter<Value>) { self.init { emitter.attach($0) } }
 
     /// A signal that delivers `values` to each observer and ends.
     init(saying values: [Value]) {
-        attach = { receive in
+        self.init { receive in
             for value in values { receive(.value(value)) }
             receive(.end)
             return Disposable {}
         }
     }
 
-    public var signal: Signal<Value> { self }
+    /// The same signal, of whose values none is skipped by itself.
+    func keepingRepeats() -> Signal<Value> {
+        var signal = self
+        signal.keepsRepeats = true
+        return signal
+    }
 
-    /// The same values; `select` leaves out none.
-    var keepingEqualParts: Signal<Value> { Signal(skipsEqualParts: false, attach: attach) }
+    public var signal: Signal<Value> { self }
 }

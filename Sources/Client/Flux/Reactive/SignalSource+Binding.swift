@@ -1,14 +1,13 @@
 extension SignalSource {
-    /// Passes each value to `binder`, until disposed of, or until the target or the source is released. A binding to a target
-    /// that is gone is disposed of at once; one whose target goes later, with the next value.
+    /// Passes each value to `binder`, until disposed of, or until the target or the source is released: a binding to a
+    /// target that has gone already is disposed of at once, later the next value ends it.
+    ///
+    /// Values are put where `binder` says, by default at once on the thread that delivers them; give
+    /// ``Executor/mainThread`` for what belongs to a user interface.
     @discardableResult
     public func bind(to binder: Binder<Value>) -> Disposable {
-        if binder.isGone() {
-            let over = Disposable {}
-            over.dispose()
-            return over
-        }
         let end = DisposableScope()
+        if !binder.isAlive() { end.dispose() }
         let binding = observe(on: binder.executor) { value in
             if !binder.put(value) { end.dispose() }
         }

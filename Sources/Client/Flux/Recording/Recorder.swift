@@ -11,11 +11,11 @@ import Synchronization
 /// ```
 ///
 /// A step is what reached the mutations, so a replay needs no middleware and no thunk, and none runs. It is one
-/// change for the observers, and what these dispatch to the store when they are told of it is ignored: the recording
-/// holds what came of it. (That goes for what they dispatch themselves, on whatever executor, not for what a task does
-/// later.) A replay that fails changes nothing.
+/// change for the observers. What they dispatch while they are notified of it is ignored, for it was recorded the first
+/// time; so is what they dispatch to other stores. (A task that an observer starts is on its own.)
 ///
-/// A commit after a replay follows the step that was shown; the steps after it are discarded, as by typing after an undo.
+/// A replay discards nothing. A commit after it follows the step that was shown; the steps after that are discarded, as
+/// by typing after an undo.
 public final class Recorder<State: Flux.State>: Sendable {
     private struct Contents {
         /// The state before the first step; nil while nothing was recorded.
@@ -27,22 +27,18 @@ public final class Recorder<State: Flux.State>: Sendable {
 
     private final class Tape: Sendable {
         let contents = Mutex(Contents())
-        /// When the recording began, by the store's clock.
-        let began: Duration
-
-        init(from began: Duration) { self.began = began }
 
         func record(_ before: State, _ actions: [State.Action], at time: Duration) {
             contents.withLock { contents in
                 if contents.start == nil { contents.start = before }
                 contents.steps.removeLast(contents.steps.count - contents.position)
-                contents.steps.append(.init(actions: actions, time: time - began))
+                contents.steps.append(.init(actions: actions, time: time))
                 contents.position = contents.steps.count
             }
         }
     }
 
-    private let tape: Tape
+    private let tape = Tape()
     private weak let core: StoreCore<State>?
     private let observation: Disposable
 
@@ -50,16 +46,16 @@ public final class Recorder<State: Flux.State>: Sendable {
     /// does not keep the store alive.
     public init(_ store: Store<State>) {
         core = store.core
-        let tape = Tape(from: store.core.clock.now)
-        self.tape = tape
-        observation = store.core.recorders.add { tape.record($0, $1, at: $2) }
+        let clock = store.core.clock
+        let began = clock.now
+        observation = store.core.recorders.add { [tape] in tape.record($0, $1, at: clock.now - began) }
     }
 
     deinit { observation.dispose() }
 
-    /// All steps up to now, also those after the one that is shown.
+    /// All steps up to now, also those after the one that is shown, with the state before the first.
     public var recording: Recording<State> {
-        tape.contents.withLock { Recording(from: $0.start, steps: $0.steps) }
+        tape.contents.withLock { Recording(start: $0.start, steps: $0.steps) }
     }
 
     /// Records no more. What was recorded can still be replayed.
@@ -67,51 +63,52 @@ public final class Recorder<State: Flux.State>: Sendable {
 
     /// Restores the store to the state after that many steps, by default after all, and returns it.
     ///
-    /// Throws ``FluxError/unknownStep(step:count:)``, what a mutation throws (then nothing has changed), or
-    /// ``FluxError/storeGone(state:)``.
+    /// Throws ``FluxError/unknownStep(step:count:)``, what a mutation throws, or ``FluxError/storeGone(state:)``; then
+    /// nothing has changed.
     @discardableResult
     public func replay(upTo step: Int? = nil) async throws -> State {
-        guard let core else { throw FluxError.storeGone(state: String(describing: State.self)) }
-        let (start, steps) = tape.contents.withLock { ($0.start, $0.steps) }
-        let count = step ?? steps.count
-        guard (0...steps.count).contains(count) else {
-            throw FluxError.unknownStep(step: count, count: steps.count)
-        }
-        return try await replay(start ?? core.state, steps.prefix(count), in: core) { contents in
-            contents.position = min(count, contents.steps.count)
-        }
+        try await replay(upTo: step) { $0 }
     }
 
-    /// Replaces what was recorded by `recording`, and replays it: from its own start; without one from the state before the
-    /// first recorded step, or from the current state if nothing was recorded.
+    /// Replaces what was recorded by `recording`, and replays it from its first state. If it has none, it is replayed from
+    /// the state before the first recorded step, or from the current state if nothing was recorded.
+    ///
+    /// Throws what ``replay(upTo:)`` throws; then nothing has changed, and what was recorded is still there.
     @discardableResult
     public func replay(_ recording: Recording<State>, upTo step: Int? = nil) async throws -> State {
-        guard let core else { throw FluxError.storeGone(state: String(describing: State.self)) }
-        let count = step ?? recording.steps.count
-        guard (0...recording.steps.count).contains(count) else {
-            throw FluxError.unknownStep(step: count, count: recording.steps.count)
-        }
-        let start = recording.start ?? tape.contents.withLock { $0.start } ?? core.state
-        return try await replay(start, recording.steps.prefix(count), in: core) { contents in
-            contents = Contents(start: start, steps: recording.steps, position: count)
+        try await replay(upTo: step) { recorded in
+            Recording(start: recording.start ?? recorded.start, steps: recording.steps)
         }
     }
 
-    /// Replays steps, and notes that on the tape once they have succeeded.
+    /// Replays what `choose` makes of what is recorded when the replay has its turn, and keeps that if it succeeds.
     private func replay(
-        _ start: State, _ steps: ArraySlice<Recording<State>.Step>, in core: StoreCore<State>,
-        note: @escaping @Sendable (inout Contents) -> Void
+        upTo step: Int?, _ choose: @escaping @Sendable (Recording<State>) -> Recording<State>
     ) async throws -> State {
-        let replay = Entry<State>.Work.replay(from: start, actions: steps.flatMap(\.actions)) { [tape] in
-            tape.contents.withLock { note(&$0) }
+        guard let core else { throw FluxError.storeGone(state: String(describing: State.self)) }
+        let work = Entry<State>.Work.replay { [tape] now in
+            // Only commits, replays among them, change the tape, and they have turns of their own.
+            let chosen = choose(tape.contents.withLock { Recording(start: $0.start, steps: $0.steps) })
+            let count = step ?? chosen.steps.count
+            guard (0...chosen.steps.count).contains(count) else {
+                throw FluxError.unknownStep(step: count, count: chosen.steps.count)
+            }
+            let start = chosen.start ?? now
+            return Replay(start: start, actions: chosen.steps.prefix(count).flatMap(\.actions)) {
+                tape.contents.withLock { contents in
+                    if !chosen.steps.isEmpty { contents.start = start }
+                    contents.steps = chosen.steps
+                    contents.position = count
+                }
+            }
         }
-        return try await core.outcome(of: replay).get()
+        return try await core.outcome(of: work).get()
     }
 }
 
 /// The recorders of a store's commits, called in the order of the commits.
 final class Recorders<State: Flux.State>: Sendable {
-    typealias Record = @Sendable (_ before: State, _ actions: [State.Action], _ time: Duration) -> Void
+    typealias Record = @Sendable (_ before: State, _ actions: [State.Action]) -> Void
 
     private let members = Mutex<[(number: Int, record: Record)]>([])
 
@@ -128,11 +125,8 @@ final class Recorders<State: Flux.State>: Sendable {
 
     /// One commit: the state before it, and the actions that reached the mutations. Without
     /// actions nothing is recorded.
-    func record(before: State, _ actions: [State.Action], at time: @autoclosure () -> Duration) {
+    func record(before: State, _ actions: [State.Action]) {
         guard !actions.isEmpty else { return }
-        let members = members.withLock { $0 }
-        if members.isEmpty { return }
-        let time = time()
-        for member in members { member.record(before, actions, time) }
+        for member in members.withLock({ $0 }) { member.record(before, actions) }
     }
 }

@@ -37,14 +37,21 @@ final class Inbox<State: Flux.State>: Sendable {
     }
 }
 
+/// What a store replays: this state, and then these actions. The closure is called on success.
+struct Replay<State: Flux.State> {
+    let start: State
+    let actions: [State.Action]
+    let whenDone: () -> Void
+}
+
 /// An entry of a store's inbox: something to commit, at its place in the order.
 struct Entry<State: Flux.State>: Sendable {
     enum Work: Sendable {
         /// Actions that become one commit, each through the middleware from the given one on. Those that a relay commits
         /// set no timers.
         case actions([State.Action], firstMiddleware: Int = 0, isRelayed: Bool = false)
-        /// A recording: this state, and then these actions, without middleware; the closure is called on success.
-        case replay(from: State, actions: [State.Action], whenDone: @Sendable () -> Void)
+        /// A recording: what it begins with and holds is asked for when it is committed. Its actions pass no middleware.
+        indirect case replay(_ read: @Sendable (_ now: State) throws -> Replay<State>)
         /// A timer is set or taken away. Apart from the entry, which all dispatches copy.
         indirect case timer(TimerChange<State>)
         /// The action of a timer that is due, if there is one.
@@ -62,9 +69,9 @@ struct Entry<State: Flux.State>: Sendable {
 
     var actions: [State.Action] {
         switch work {
-        case .actions(let actions, _, _), .replay(_, let actions, _): actions
+        case .actions(let actions, _, _): actions
         case .timer(let change): change.setting.map { [$0.action] } ?? []
-        case .dueTimer: []
+        case .replay, .dueTimer: []
         }
     }
 }

@@ -40,17 +40,15 @@ final class Lane<State: Flux.State>: Sendable {
         contents.withLock { contents in contents.members.removeAll { $0.name == name } }
     }
 
-    /// Commits `entries` to one store, one after another with nothing between. What the library itself places is refused
-    /// nowhere.
+    /// Commits `entries` to one store, one after another with nothing between. Those of an observer that is notified of a
+    /// replay are ignored. What the library itself places is refused and ignored nowhere.
     func place(_ entries: [Entry<State>], in core: StoreCore<State>, isOwn: Bool = false) {
         guard isOwn || !ThreadContext.refusesDispatch() else {
             for entry in entries { entry.completion?(.failure(Self.refusal(of: entry))) }
             return
         }
-        guard isOwn || ThreadContext.replayed != ObjectIdentifier(core.emitter) else {
-            for entry in entries {
-                entry.completion?(.failure(FluxError.dispatchInReplay(action: Self.name(of: entry))))
-            }
+        guard isOwn || !ThreadContext.isReplaying else {
+            for entry in entries { entry.completion?(.success(core.state)) }
             return
         }
         let (tickets, refused) = contents.withLock { contents in
@@ -69,11 +67,10 @@ final class Lane<State: Flux.State>: Sendable {
     /// Commits `action` to every live store, in the order of creation. If a relay is attached, only that is called,
     /// unless it is the relay of this number that commits; if it is no longer attached, nothing happens.
     func placeInAll(_ action: State.Action, byRelay number: UInt64? = nil) {
-        guard !ThreadContext.refusesDispatch() else { return }
+        guard !ThreadContext.refusesDispatch(), !ThreadContext.isReplaying else { return }
         // Filled inside the lock but released outside: the last reference to a store must not be released under it.
         var targets: [StoreCore<State>] = []
         var ticket: UInt64 = 0
-        let replayed = ThreadContext.replayed
         let relay = contents.withLock { contents -> (@Sendable (State.Action) -> Void)? in
             if let relay = contents.relay, number == nil { return relay.send }
             guard number == contents.relay?.number else { return nil }
@@ -81,7 +78,7 @@ final class Lane<State: Flux.State>: Sendable {
             ticket = contents.ticket
             let entry = Entry<State>(.actions([action], isRelayed: number != nil))
             for member in contents.members {
-                guard let core = member.core, replayed != ObjectIdentifier(core.emitter) else { continue }
+                guard let core = member.core else { continue }
                 targets.append(core)
                 _ = core.inbox.append(entry, ticket: ticket)
             }
@@ -112,11 +109,7 @@ final class Lane<State: Flux.State>: Sendable {
     }
 
     private static func refusal(of entry: Entry<State>) -> FluxError {
-        .dispatchInMutation(action: name(of: entry))
-    }
-
-    private static func name(of entry: Entry<State>) -> String {
-        entry.actions.first.map { String(describing: $0) } ?? "an action"
+        .dispatchInMutation(action: entry.actions.first.map { String(describing: $0) } ?? "an action")
     }
 }
 

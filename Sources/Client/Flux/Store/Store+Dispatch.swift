@@ -69,15 +69,15 @@ extension Store {
     }
 }
 
-/// Actions that could not be committed and whose dispatcher does not wait for the outcome.
+/// Actions that could not be committed and whose dispatcher does not wait for the outcome, or a thunk that failed.
 ///
 /// ```swift
 /// store.failures.observe { log("\($0.actions) failed: \($0.error)") }
 /// ```
 public struct ActionFailure<State: Flux.State>: Sendable {
-    /// The actions of the one commit that failed; most often one. None where a ``Thunk`` failed.
+    /// The actions of the one commit that failed, most often one; none if a ``Thunk`` failed.
     public let actions: [State.Action]
-    /// The reason: the mutation's error, or a ``FluxError``.
+    /// The reason: the error of the mutation or of the thunk, or a ``FluxError``.
     public let error: any Error
 
     package init(actions: [State.Action], error: any Error) {

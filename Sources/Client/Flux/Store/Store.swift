@@ -60,8 +60,8 @@ public final class Store<State: Flux.State>: SignalSource {
     public var computed: Computed<State> { Computed(state) }
 
     /// Dispatches to this store, and keeps it alive: in `store.actions.increment()` the store may have been used for
-    /// the last time before the action is dispatched, and an optimised program releases it there. What lasts, such as
-    /// an observer's closure, holds ``weakActions`` instead.
+    /// the last time before the action is dispatched, and an optimised program releases it there. What lasts as long as the
+    /// store, an observer for example, keeps ``weakActions`` instead.
     public var actions: Actions<State> {
         Actions { [self] action in core.lane.place([Entry(.actions([action]))], in: core) }
     }
@@ -70,7 +70,7 @@ public final class Store<State: Flux.State>: SignalSource {
     ///
     /// ```swift
     /// store.signal(\.count).observe { [actions = store.weakActions] count in
-    ///     if count > 100 { actions.reset() }
+    ///     if count > 9 { actions.dispatch(.reset) }
     /// }
     /// ```
     public var weakActions: Actions<State> {
@@ -87,7 +87,7 @@ public final class Store<State: Flux.State>: SignalSource {
         return Actions { lane.placeInAll($0) }
     }
 
-    /// Actions that could not be committed and for whose outcome no caller waits, and thunks that failed. If the initial action failed, every
+    /// Actions that could not be committed and for whose outcome no caller waits, and errors of dispatched thunks. If the initial action failed, every
     /// observer is notified of it, also a later one.
     public var failures: Signal<ActionFailure<State>> {
         core.failures.signal.merged(with: core.initialFailure.signal.present())

@@ -122,11 +122,12 @@ final class StoreCore<State: Flux.State>: Sendable {
                 let transaction = Transaction(core: self, state: before, isRelayed: isRelayed)
                 (after, committed) = try transaction.run(actions, from: first)
                 try change(transaction.timers, isRelayed: isRelayed)
-            case .replay(let start, let actions, let whenDone):
+            case .replay(let read):
+                let replay = try read(before)
+                after = replay.start
+                for action in replay.actions { try mutate(&after, by: action) }
+                replay.whenDone()
                 isReplay = true
-                after = start
-                for action in actions { try mutate(&after, by: action) }
-                whenDone()
             case .timer(let timer):
                 if let defect = timer.defect {
                     throw FluxError.timerRefused(timer: timer.timer, reason: defect)
@@ -139,7 +140,7 @@ final class StoreCore<State: Flux.State>: Sendable {
                 entry = Entry(.actions([action]))
                 return commit(&entry)
             }
-            recorders.record(before: before, committed, at: clock.now)
+            recorders.record(before: before, committed)
             if areEqual?(before, after) != true { emitter.put(after, isReplay: isReplay) }
             return .success(after)
         } catch {

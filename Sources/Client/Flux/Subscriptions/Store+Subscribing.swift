@@ -4,15 +4,15 @@ extension Store {
     ///
     /// A subscriber has one subscription per store: a second one replaces the first. Subscribing and
     /// unsubscribing is safe anywhere, also while the store notifies its subscribers. `skipsRepeats` leaves equal
-    /// states out, if they can be compared; without it, what leaves them out is the store alone (`skipsEqualStates`).
+    /// states out, if they can be compared; a store with `skipsEqualStates` never sends any.
     public func subscribe<Subscriber: StoreSubscriber>(
         _ subscriber: Subscriber, skipsRepeats: Bool = true
     ) where Subscriber.Selection == State {
         subscribe(subscriber, skipsRepeats: skipsRepeats) { $0 }
     }
 
-    /// Notifies `subscriber` of what `selection` makes of the states. Without `skipsRepeats` each state counts, also one
-    /// whose selected part is what it was.
+    /// Notifies `subscriber` of what `selection` makes of the states. Without `skipsRepeats`, `select` skips nothing
+    /// either; what `selection` skips explicitly stays skipped.
     ///
     /// ```swift
     /// store.subscribe(view) { $0.select(\.todos).skip(when: { $0.count == $1.count }) }
@@ -22,7 +22,7 @@ extension Store {
         _ selection: (Signal<State>) -> Signal<Subscriber.Selection>
     ) {
         let name = ObjectIdentifier(subscriber)
-        let selected = selection(skipsRepeats ? signal : signal.keepingEqualParts)
+        let selected = selection(skipsRepeats ? signal : signal.keepingRepeats())
         let scope = subscriptions.begin(name)
         let told = skipsRepeats ? selected.skippingEqualValues() : selected
         let observation = told.observe { [weak subscriber, weak subscriptions, weak scope] state in

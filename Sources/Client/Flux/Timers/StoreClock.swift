@@ -7,7 +7,7 @@ import Dispatch
 /// let store = Store<Lamp>(state: Lamp(), clock: time.clock)   // time passes when the program says so
 /// ```
 ///
-/// A store without timers never looks at it.
+/// A store without timers never looks at it, unless a ``Recorder`` records it.
 public struct StoreClock: Sendable {
     private let read: @Sendable () -> Duration
     private let call: @Sendable (Duration, @escaping @Sendable () -> Void) -> Disposable

@@ -47,7 +47,8 @@ struct Light: State, Equatable {
     }
 }
 
-@Suite struct LandingPageTests {
+/// One at a time: the page dispatches to all stores of the type.
+@Suite(.serialized) struct LandingPageTests {
     @Test func landingPage() {
         let seen = Journal<Int>()
         @Sendable func print(_ value: Int) { seen.write(value) }
@@ -58,6 +59,20 @@ struct Light: State, Equatable {
         Store<Count>.actions.increment(by: 2)
         #expect(seen.entries == [0, 1, 3])
         #expect(!even.value)
+    }
+
+    @Test func observerDispatchesWithoutKeepingItsStore() {
+        var owner: Store<Count>? = Store<Count>(state: Count())
+        weak let watched = owner
+        if let store = owner {
+            store.signal(\.value).observe { [actions = store.weakActions] value in
+                if value > 9 { actions.dispatch(.reset) }
+            }
+            store.dispatch([.increment(by: 9), .increment()])
+            #expect(store.state.value == 0)
+        }
+        owner = nil
+        #expect(watched == nil)
     }
 
     @Test func later() {

@@ -1,3 +1,4 @@
+import Dispatch
 import Flux
 import Testing
 
@@ -53,6 +54,23 @@ extension Computed<Shop> {
         func newState(_ customer: String?) { seen.write(customer) }
     }
 
+    final class Label: Sendable {
+        let seen = Journal<Int>()
+        func show(_ number: Int) { seen.write(number) }
+    }
+
+    /// Tells the numbers that it shows, and whether it is asked to on the main thread.
+    final class View: Sendable {
+        let (shown, continuation) = AsyncStream.makeStream(of: (Int, Bool).self)
+        private let mark = DispatchSpecificKey<Bool>()
+
+        init() { DispatchQueue.main.setSpecific(key: mark, value: true) }
+
+        func show(_ number: Int) {
+            continuation.yield((number, DispatchQueue.getSpecific(key: mark) == true))
+        }
+    }
+
     let shown = Journal<Int>()
 
     @Sendable private func show(_ number: Int) { shown.write(number) }
@@ -70,6 +88,24 @@ extension Computed<Shop> {
         while let items = await counts.next(), items.count < 5 {}
         scope.dispose()
         #expect(shown.entries.starts(with: [0, 1, 2, 3, 4]))
+    }
+
+    @Test func bindersAndComputed() async throws {
+        let (label, view) = (Label(), View())
+        let shop = try Store<Shop>(state: Shop())
+        shop.signal(\.items.count).bind(to: label) { $0.show($1) }
+        shop.signal(\.items.count).bind(to: view, on: .mainThread) { $0.show($1) }
+        let before = shop.computed
+        shop.actions.dispatch(.add(1))
+        show(before.items.count)  // 0, as it was
+        show(shop.computed.items.count)  // 1
+        #expect(shown.entries == [0, 1])
+        #expect(label.seen.entries == [0, 1], "a binder puts at once")
+        var views = view.shown.makeAsyncIterator()
+        for number in 0...1 {
+            let (shown, isOnMainThread) = try #require(await views.next())
+            #expect(shown == number && isOnMainThread)
+        }
     }
 
     @Test func swiftFlux() throws {

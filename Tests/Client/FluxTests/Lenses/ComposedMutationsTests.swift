@@ -138,24 +138,32 @@ import Testing
         #expect(mutator.name.contains("[id: bath]"))
     }
 
-    /// Of what closures reach nothing is known; that they overlap a key path is not a mistake that can be found.
-    @Test func closuresCountAsApartFromKeyPaths() throws {
+    @Test func closuresAreApartFromKeyPathsToOtherParts() {
         let closures = Lens<Household, Int>(get: { $0.residents }, set: { $0.residents = $1 })
-        let volume = Lens<Household.Settings, Int>(get: { $0.volume }, set: { $0.volume = $1 })
-        let rules = [
-            reducer(Lens(\.settings.theme), "theme"), reducer(closures, "residents"),
-            reducer(Lens(\.settings).appending(volume), "volume"), reducer(Lens(\.rooms), "rooms"),
-        ]
-        for first in rules {
-            for second in rules where second.name != first.name {
-                #expect(conflict(first, second) == nil)
-            }
+        let inside = Lens(\Household.settings).appending(
+            Lens<Household.Settings, Int>(get: { $0.volume }, set: { $0.volume = $1 }))
+        #expect(
+            conflict(
+                reducer(Lens(\.settings), "a"), reducer(closures, "b"), reducer(Lens(\.rooms), "c")) == nil)
+        #expect(conflict(reducer(Lens(\.settings.theme), "a"), reducer(inside, "b")) == nil)
+        #expect(
+            conflict(reducer(Lens(\.settings), "a"), reducer(inside, "b"))
+                == .nestedReducer(outer: "a", inner: "b"))
+        #expect(
+            conflict(reducer(closures, "a"), reducer(Lens(\.self), "b"))
+                == .nestedReducer(outer: "b", inner: "a"))
+    }
+
+    @Test func partWithoutAReducerStaysAsItBegan() async throws {
+        let moveIn = Mutator<Household>(\.residents) { action, residents in
+            guard case .moveIn = action else { return .ignored }
+            residents += 1
+            return .handled
         }
-        #expect(
-            conflict(reducer(Lens(\.self), "all"), rules[1])
-                == .nestedReducer(outer: "all", inner: "residents"))
-        #expect(
-            conflict(rules[2], reducer(Lens(\.settings), "settings"))
-                == .nestedReducer(outer: "settings", inner: "volume"))
+        let store = try Store<Household>(state: Household(), mutations: Household.Mutations([moveIn]))
+        store.dispatch([.setTheme("dark"), .moveIn])
+        #expect(store.state.settings == Household().settings)
+        #expect(store.state.residents == Household().residents + 1)
+        await #expect(throws: FluxError.self) { try await store.state(after: .setTheme("dark")) }
     }
 }

@@ -104,24 +104,4 @@ import Testing
             try await store.run(Thunk { _ in throw Counter.Failure() })
         }
     }
-
-    /// Nobody has to await a thunk to hear that it failed.
-    @Test func errorOfADispatchedThunkIsReported() async throws {
-        let store = Store<Counter>(state: Counter())
-        let failures = store.failures.values
-        let task = store.dispatch(Thunk { _ in throw Counter.Failure() })
-        var iterator = failures.makeAsyncIterator()
-        let failure = await iterator.next()
-        #expect(failure?.error is Counter.Failure)
-        #expect(failure?.actions == [])
-        await #expect(throws: Counter.Failure.self) { try await task.value }
-        // Who awaits the work itself hears it there; and who cancels knows.
-        await #expect(throws: Counter.Failure.self) {
-            try await store.run(Thunk { _ in throw Counter.Failure() })
-        }
-        let cancelled = store.dispatch(Thunk { _ in throw CancellationError() })
-        await #expect(throws: CancellationError.self) { try await cancelled.value }
-        store.dispatch(.fail)
-        #expect(await iterator.next()?.actions == [.fail])
-    }
 }

@@ -61,15 +61,14 @@ import Testing
         #expect(seen.entries == [nil, "written", "dispatched", nil])
     }
 
-    /// Also one to which no value ever comes.
-    @Test func bindingToATargetThatIsGoneIsDisposedOfAtOnce() {
+    @Test func bindingToATargetThatHasGoneIsDisposedOfAtOnce() {
+        let manual = ManualExecutor()
         let sink = Sink<String>()
-        var label: Label? = Label()
-        guard let binder = label.map({ Binder<String>($0, \.text) }) else { return }
-        #expect(!sink.bind(to: binder).isDisposed)
-        label = nil
-        let binding = sink.bind(to: binder)
-        #expect(binding.isDisposed)
-        #expect(Constant("a").bind(to: binder).isDisposed)
+        let variable = Variable("a")
+        let silent = Binder<String>(Label()) { $0.text = $1 }
+        let waiting = Binder<String>(Label(), on: manual.executor) { $0.text = $1 }
+        #expect(sink.bind(to: silent).isDisposed)
+        #expect(variable.bind(to: silent).isDisposed)
+        #expect(variable.bind(to: waiting).isDisposed)
     }
 }

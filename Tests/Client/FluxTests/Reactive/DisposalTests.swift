@@ -95,19 +95,30 @@ import Testing
         #expect(seen == Array(0..<1_000))
     }
 
-    @Test func scopeDoesNotKeepWhatWasDisposedOf() {
+    @Test func scopeLetsGoOfWhatIsDisposedOf() {
         let ended = Journal<Int>()
-        let scopes = [DisposableScope(), DisposableScope()]
-        var disposable: Disposable? = Disposable { ended.write(0) }
-        weak let watched = disposable
-        for scope in scopes { disposable?.add(to: scope) }
-        for number in 1...3 { scopes[0].add(Disposable { ended.write(number) }) }
-        disposable?.dispose()
-        disposable?.add(to: scopes[0])
-        disposable = nil
-        #expect(watched == nil)
-        #expect(scopes.map(\.count) == [3, 0])
-        scopes[0].dispose()
-        #expect(ended.entries == [0, 1, 2, 3])
+        let scope = DisposableScope()
+        let members = (0..<9).map { number in Disposable { ended.write(number) } }
+        for member in members { scope.add(member) }
+        for number in [4, 0, 8, 5] { members[number].dispose() }
+        #expect(scope.count == 5)
+        scope.add(members[4])
+        #expect(scope.count == 5)
+        scope.dispose()
+        #expect(ended.entries == [4, 0, 8, 5, 1, 2, 3, 6, 7])
+        #expect(scope.count == 0)
+    }
+
+    @Test func scopeDoesNotKeepADisposedMember() {
+        let scope = DisposableScope()
+        weak var member: Disposable?
+        do {
+            let disposable = Disposable {}
+            member = disposable
+            scope.add(disposable)
+            disposable.dispose()
+        }
+        #expect(member == nil)
+        #expect(!scope.isDisposed)
     }
 }

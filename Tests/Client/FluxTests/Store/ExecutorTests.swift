@@ -1,5 +1,6 @@
 import Dispatch
 import Flux
+import Synchronization
 import Testing
 
 /// One at a time: the tests of the main thread look at what is in line there.
@@ -64,16 +65,29 @@ import Testing
         #expect(seen.entries == [nil, "a", "b", "c"])
     }
 
-    /// An executor that drops a piece of work delays it; the store commits all of it with the next.
-    @Test func whatAnExecutorDropsIsDoneWithTheNext() {
-        let manual = ManualExecutor()
-        let store = Store<Counter>(state: Counter(), executor: manual.executor)
-        store.dispatch([.increment(), .increment(by: 10)])
-        manual.drop(0)
-        manual.drop(0)
+    /// Drops each second piece of work.
+    private final class Forgetful: Sendable {
+        private let count = Atomic<Int>(0)
+
+        var executor: Executor {
+            Executor { [self] work in
+                if count.add(1, ordering: .relaxed).newValue.isMultiple(of: 2) { work() }
+            }
+        }
+    }
+
+    @Test func nextPieceMakesUpForADroppedOne() {
+        let store = Store<Counter>(state: Counter(), executor: Forgetful().executor)
+        store.dispatch(.increment())
         #expect(store.state.count == 0)
-        store.actions.increment(by: 100)
-        manual.runAll()
-        #expect(store.state.count == 111)
+        store.dispatch(.increment(by: 10))
+        #expect(store.state.count == 11)
+        let sink = Sink<Int>()
+        let seen = Journal<Int>()
+        sink.observe(on: Forgetful().executor) { seen.write($0) }
+        for value in 1...3 { sink.send(value) }
+        #expect(seen.entries == [1, 2])
+        sink.send(4)
+        #expect(seen.entries == [1, 2, 3, 4])
     }
 }

@@ -65,20 +65,19 @@ import Testing
         #expect(late.entries.isEmpty)
     }
 
-    /// An observer that dispatches to its own store may hold its weak actions, and nothing else.
     @Test func weakActionsDoNotKeepAStore() {
         var store: Store<Counter>? = Store<Counter>(state: Counter())
         weak let watched = store
-        let actions = store?.weakActions
         let state = store?.constant
-        store?.observe { [actions] counter in
-            if counter.count == 1 { actions?.increment() }
+        let actions = store?.weakActions
+        store?.signal(\.count).observe { [actions] count in
+            if count == 1 { actions?.increment(by: 10) }
         }
-        store?.actions.increment()
-        #expect(state?.value.count == 2)
+        actions?.increment()
+        #expect(state?.value.count == 11)
         store = nil
         #expect(watched == nil)
         actions?.increment()
-        #expect(state?.value.count == 2)
+        #expect(state?.value.count == 11)
     }
 }

@@ -1,7 +1,7 @@
 import Flux
 
 /// The smallest state with all that matters: a default, an error, and a mutation that misbehaves.
-struct Counter: State, Codable, Equatable {
+struct Counter: State, Equatable, Codable {
     fileprivate(set) var count = 0
     fileprivate(set) var note: String?
 

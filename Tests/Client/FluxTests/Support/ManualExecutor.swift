@@ -17,8 +17,5 @@ final class ManualExecutor: Sendable {
         piece()
     }
 
-    /// Forgets a piece.
-    func drop(_ index: Int) { work.withLock { _ = $0.remove(at: index) } }
-
     func runAll() { while count > 0 { step() } }
 }

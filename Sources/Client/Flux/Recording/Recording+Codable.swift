@@ -1,0 +1,50 @@
+private enum StepKey: String, CodingKey { case actions, time }
+private enum RecordingKey: String, CodingKey { case version, start, steps }
+
+extension Recording.Step: Encodable where State.Action: Encodable {
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: StepKey.self)
+        try container.encode(actions, forKey: .actions)
+        try container.encode(time, forKey: .time)
+    }
+}
+
+extension Recording.Step: Decodable where State.Action: Decodable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: StepKey.self)
+        self.init(
+            actions: try container.decode([State.Action].self, forKey: .actions),
+            time: try container.decodeIfPresent(Duration.self, forKey: .time) ?? .zero)
+    }
+}
+
+extension Recording: Encodable where State.Action: Encodable {
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: RecordingKey.self)
+        try container.encode(Self.version, forKey: .version)
+        if let start = start as? any Encodable {
+            try start.encode(to: container.superEncoder(forKey: .start))
+        }
+        try container.encode(steps, forKey: .steps)
+    }
+}
+
+extension Recording: Decodable where State.Action: Decodable {
+    /// Reads what was encoded; recordings of earlier releases, too, which have neither version nor times nor a first state.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: RecordingKey.self)
+        let version = try container.decodeIfPresent(Int.self, forKey: .version) ?? Self.version
+        guard version <= Self.version else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .version, in: container,
+                debugDescription:
+                    "The recording has version \(version), and versions up to \(Self.version) are known here; read it with a newer release."
+            )
+        }
+        var start: State?
+        if let type = State.self as? any Decodable.Type, container.contains(.start) {
+            start = try type.init(from: container.superDecoder(forKey: .start)) as? State
+        }
+        self.init(start: start, steps: try container.decode([Step].self, forKey: .steps))
+    }
+}
