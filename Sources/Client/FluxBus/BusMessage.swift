@@ -26,7 +26,8 @@ public enum BusMessage: Sendable {
         }
         guard let object else {
             throw BusError(
-                .unexpectedReply, "The other end does not speak the bus's protocol: a line is no JSON object."
+                .unexpectedReply,
+                "The other end does not speak the bus's protocol: a line is not a JSON object."
             )
         }
         self = if let name = object["event"]?.string { .event(name: name, object) } else { .reply(object) }

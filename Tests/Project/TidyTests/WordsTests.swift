@@ -37,7 +37,7 @@ import Testing
     /// The client libraries, the browser's page and the state machine have words of their own; the page on clients repeats the
     /// scenarios of the conformance suite.
     private static let others = [
-        "Sources/Clients/", "Sources/Client/Flux", "Sources/Web/", "Sources/Core/BusMachine/",
+        "Sources/Clients/", "Sources/Web/", "Sources/Core/BusMachine/",
         "Sources/Core/BusProtocol/BusProtocol.docc/WriteAClient.md",
     ]
 

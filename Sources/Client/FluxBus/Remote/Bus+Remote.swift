@@ -13,6 +13,7 @@ extension Bus {
     ///
     /// - Parameters:
     ///   - name: The part of its address after the slash; the other is the type's name.
+    ///   - type: The Swift type of its state.
     ///   - initial: Creates the store with this state if it does not exist; also when a bus without a log has been
     ///     restarted and has lost it, but not when somebody has dropped it.
     ///   - isEphemeral: A store created here is dropped with this process.

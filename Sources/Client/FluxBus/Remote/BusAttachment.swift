@@ -19,8 +19,8 @@ import Synchronization
 ///
 /// It ends with `detach()`, when it is released, when the bus ends, or when actions were missed: those dispatched while the
 /// connection was lost come from the bus's log afterwards; a bus that has none, or no longer has them, can't tell them, and
-/// local stores without them would be wrong for good. ``problems`` tells of it, ``Problem/gap(revision:)`` and then
-/// ``Problem/ended(_:)`` with the code `gap`; attach stores anew that begin with the states of the bus.
+/// local stores without them would be wrong for good. ``problems`` tells of it, ``BusAttachment/Problem/gap(revision:)`` and then
+/// ``BusAttachment/Problem/ended(_:)`` with the code `gap`; attach stores anew that begin with the states of the bus.
 public final class BusAttachment<State: SharedState>: Sendable {
     /// Problems of an attachment.
     public enum Problem: Sendable {

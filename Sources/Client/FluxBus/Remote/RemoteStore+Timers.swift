@@ -10,7 +10,7 @@ extension RemoteStore {
     /// try await lamp.cancelTimer("off")
     /// ```
     ///
-    /// It is the same call as a local ``Store`` has. Throws the bus's refusal: `invalid_payload`, `unknown_store`,
+    /// It is the same call as a local ``Flux/Store`` has. Throws the bus's refusal: `invalid_payload`, `unknown_store`,
     /// `limit`, …
     @discardableResult
     public func dispatch(

@@ -11,7 +11,7 @@ import Flux
 /// for await count in kitchen.values(\.count) { … }        // the current one first, then each change
 /// ```
 ///
-/// It reads like a ``Store``: ``computed``, ``actions``, ``signal``, bindings. What differs is time. A dispatch travels
+/// It reads like a ``Flux/Store``: ``computed``, ``actions``, ``signal``, bindings. What differs is time. A dispatch travels
 /// to the bus and comes back as a commit, in the one order that all processes see.
 ///
 /// **Optimistic.** With `isOptimistic`, an action dispatched here is applied here at once and shown; the commit then
