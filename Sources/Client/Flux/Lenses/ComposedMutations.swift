@@ -10,6 +10,8 @@
 /// let store = try Store<App>(state: App())
 /// ```
 ///
+/// A reducer that has to look beyond its part takes the whole state as a third argument, to read.
+///
 /// An action goes through all reducers in the order listed; each either handles or ignores it, and an action that all
 /// of them ignore fails with ``FluxError/unhandledAction(action:)``. A sub-state has at most one reducer: two for
 /// the same one, or one inside another's, is an error when the store is made. What no reducer is for stays as it began.
