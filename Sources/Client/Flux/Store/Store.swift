@@ -26,6 +26,9 @@ public final class Store<State: Flux.State>: SignalSource {
     let core: StoreCore<State>
     let subscriptions = Subscriptions()
 
+    /// How many thunks with identities are under way.
+    package var cancellableCount: Int { core.thunks.count }
+
     /// A store with `state`. `middleware` sees every action first, in the order listed; `initialAction` is
     /// committed before anything else; `clock` says when timers are due.
     public convenience init(

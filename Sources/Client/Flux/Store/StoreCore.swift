@@ -16,6 +16,7 @@ final class StoreCore<State: Flux.State>: Sendable {
     let lane: Lane<State>
     let middleware: [Middleware<State>]
     let recorders = Recorders<State>()
+    let thunks = ThunkTable()
     let clock: StoreClock
     /// What actions do to timers; nil where none does anything.
     let timerRule: TimerRule<State>?

@@ -75,6 +75,19 @@ struct Light: State, Equatable {
         #expect(watched == nil)
     }
 
+    @Test func workThatTakesTime() async throws {
+        @Sendable func fetchAmount() async throws -> Int { 3 }
+        let store = Store<Count>(state: Count())
+        let load = Thunk<Count> { store in
+            store.dispatch(.increment(by: try await fetchAmount()))
+        }
+        let task = store.dispatch(load.cancellable(id: "load", cancelInFlight: true))
+        try await task.value
+        store.cancel(id: "load")  // nothing is under way any more
+        #expect(store.state.value == 3)
+        #expect(store.cancellableCount == 0)
+    }
+
     @Test func later() {
         let seen = Journal<Bool>()
         func print(_ value: Bool) { seen.write(value) }
