@@ -1,4 +1,5 @@
 import FluxBus
+import Synchronization
 import TestServer
 import Testing
 
@@ -122,5 +123,31 @@ import Testing
         for await sum in local.values(\.sum) where sum == 6 { break }
         again.detach()
         attachment.detach()
+    }
+
+    @Test func attachmentGoesOnWhereTheLogTellsWhatWasMissed() async throws {
+        var setup = LiveBus.Setup()
+        setup.hasLog = true
+        let live = try LiveBus(setup)
+        let bus = try await live.connect()
+        let local = Store<Total>(state: Total())
+        let attachment = try await bus.attach(Total.self)
+        let problems = Tally()
+        attachment.problems.observe { _ in problems.increment() }
+        Store<Total>.actions.dispatch(.increment(by: 5))
+        for await sum in local.values(\.sum) where sum == 5 { break }
+        live.stop()
+        Store<Total>.actions.dispatch(.increment(by: 7))
+        try live.start()
+        for await sum in local.values(\.sum) where sum == 12 { break }
+        #expect(try await bus.state(of: "counter/main").state["count"] == 12)
+        #expect(problems.count == 0)
+        attachment.detach()
+    }
+
+    private final class Tally: Sendable {
+        private let number = Atomic<Int>(0)
+        var count: Int { number.load(ordering: .relaxed) }
+        func increment() { number.add(1, ordering: .relaxed) }
     }
 }
