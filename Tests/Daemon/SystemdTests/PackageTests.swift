@@ -131,9 +131,11 @@ struct PackageTests {
         try harness.check("systemctl", "restart", "fluxbusd.service")
         #expect(try connection.order("process") != process)
         #expect(try connection.order("states") == "what travels")
-        #expect(try announcements() == 1)
+        let atRestart = try announcements()
+        #expect(atRestart == 1)
         try harness.check("systemctl", "stop", "fluxbusd.service")
-        #expect(try announcements() == 1)
+        let atStop = try announcements()
+        #expect(atStop == 1)
     }
 
     /// A user's own manager, as logging in would start it, with the package's user units.

@@ -87,9 +87,11 @@ package struct Reconciler<State: SharedState>: Sendable {
         changed(to: state, from: 0, revision: revision)
     }
 
-    /// The store's own revision was queried. It belongs to the newest state, so not to `confirmed` if some wait.
+    /// The store's own revision was queried. It belongs to the newest state, so not to `confirmed` if some wait, or if it is
+    /// newer than what is known here: its state is still to come.
     package mutating func learned(ownRevision: Int) {
-        if held.isEmpty, self.ownRevision == nil { self.ownRevision = ownRevision }
+        guard held.isEmpty, ownRevision <= revision else { return }
+        self.ownRevision = self.ownRevision ?? ownRevision
     }
 
     /// The bus has committed the action.
