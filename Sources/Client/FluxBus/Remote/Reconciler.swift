@@ -87,11 +87,10 @@ package struct Reconciler<State: SharedState>: Sendable {
         changed(to: state, from: 0, revision: revision)
     }
 
-    /// The store's own revision was queried. It belongs to the newest state, so not to `confirmed` if some wait, or if it is
-    /// newer than what is known here: its state is still to come.
+    /// The store's own revision was queried, and every state up to it has come. It belongs to the newest, so not to `confirmed`
+    /// if some wait.
     package mutating func learned(ownRevision: Int) {
-        guard held.isEmpty, ownRevision <= revision else { return }
-        self.ownRevision = self.ownRevision ?? ownRevision
+        if held.isEmpty, self.ownRevision == nil { self.ownRevision = ownRevision }
     }
 
     /// The bus has committed the action.

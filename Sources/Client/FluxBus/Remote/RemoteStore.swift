@@ -85,17 +85,20 @@ public final class RemoteStore<State: SharedState>: SignalSource {
             if case (let state?, let revision?, let epoch) = core.confirmed {
                 return (state, revision, epoch)
             }
+            let epoch = core.confirmed.epoch
             let request = BusRequest("stores", ["match": .string(address)])
-            let submission = bus.submission(request, timeout: .standard) { [core] outcome in
-                let entry = (try? outcome.object.get())?["stores"]?[0]
-                if let revision = entry?["revision"]?.int { core.learn(ownRevision: revision) }
-            }
-            await bus.core.submit(submission)
-            let reply = try await PendingReply(submission: submission, core: bus.core).value
-            guard reply["stores"]?.array?.isEmpty == false else {
+            guard let revision = try await bus.request(request)["stores"]?[0]?["revision"]?.int else {
                 if try await core.createAgain() { continue }
                 throw BusError(.unknownStore, "There is no store \(address) any more; create it.")
             }
+            // It may be newer than the state known here, and would let a change of what is not known pass: once this is
+            // answered, all that led to it has come.
+            let barrier = bus.submission(BusRequest("sync"), timeout: .standard) { [core] outcome in
+                guard case .success = outcome.object, core.confirmed.epoch == epoch else { return }
+                core.learn(ownRevision: revision)
+            }
+            await bus.core.submit(barrier)
+            _ = try await PendingReply(submission: barrier, core: bus.core).value
         }
     }
 

@@ -18,18 +18,6 @@ import Testing
         #expect(store.revision == 2)
     }
 
-    /// A revision that is newer than the state would let a change of what is not known pass as `ifRevision`.
-    @Test func revisionOfAStateStillToComeIsNotTakenForThisOne() {
-        var store = Reconciler<Ledger>(isOptimistic: false)
-        store.reset(to: Ledger([1]), revision: 5)
-        #expect(store.ownRevision == nil)
-        store.learned(ownRevision: 7)
-        #expect(store.ownRevision == nil)
-        store.learned(ownRevision: 4)
-        store.learned(ownRevision: 5)
-        #expect(store.ownRevision == 4)
-    }
-
     @Test func refusedActionIsRolledBackUnderLaterOnes() {
         var store = Reconciler<Ledger>(isOptimistic: true)
         store.changed(to: Ledger(), from: 0, revision: 1)

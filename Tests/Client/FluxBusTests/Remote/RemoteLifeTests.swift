@@ -110,4 +110,38 @@ import Testing
         try await main.dispatch(.write(text: "loud"))
         #expect(try await main.confirmed().state.note == .loud)
     }
+
+    /// A store's own revision may be newer than the state known here; the two must not be taken for a pair, or a change of what
+    /// is not known would pass as `ifRevision`. Nor may one be awaited that no event reports, as where the rules hide the part
+    /// of the state that has changed.
+    @Test(arguments: [true, false]) func revisionComesWithTheStateItBelongsTo(isEventSent: Bool) async throws
+    {
+        let bus = try HandmadeBus { bus in
+            guard let peer = bus.accept() else { return }
+            peer.greet(revision: 5)
+            guard let subscription = peer.request(for: "subscribe") else { return }
+            peer.send(#"{"id":\#(subscription),"ok":true,"sub":1,"revision":5}"#)
+            peer.send(
+                #"{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"counter/main":{"count":1}}}"#
+            )
+            // `request` answers what comes before: the barrier of `confirmed`.
+            guard let stores = peer.request(for: "stores") else { return }
+            peer.send(
+                #"{"id":\#(stores),"ok":true,"stores":[{"store":"counter/main","revision":7}],"revision":7}"#)
+            guard let sync = peer.request(for: "sync") else { return }
+            if isEventSent {
+                peer.send(
+                    #"{"event":"change","sub":1,"from":5,"revision":7,"changes":{"counter/main":{"count":9}}}"#
+                )
+            }
+            peer.send(#"{"id":\#(sync),"ok":true,"revision":7}"#)
+            _ = peer.request(for: "nothing")
+        }
+        let client = try await Bus.connect(bus.address)
+        let store = try await client.store("main", of: SharedCounter.self)
+        let (state, revision) = try await store.confirmed()
+        #expect(state.count == (isEventSent ? 9 : 1))
+        #expect(revision == 7)
+        await client.close()
+    }
 }
