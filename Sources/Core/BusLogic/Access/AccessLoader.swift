@@ -78,7 +78,7 @@ struct AccessLoader {
         var line = AccessRole.Line()
         if case .scalar(.string(let text)) = element.content {
             guard text == "everyone" else {
-                throw element.failure("\(text) is not anybody; write everyone, or { user: \(text) }.")
+                throw element.failure("\(text) does not say who it is; write everyone, or { user: \(text) }.")
             }
             return line
         }
