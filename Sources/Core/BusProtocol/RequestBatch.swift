@@ -15,6 +15,8 @@ package final class RequestBatch {
         package var payload = JSONObject()
         /// The payload as it stands in the line; without an address where there is none.
         var payloadText = RequestReader.Text(start: nil, count: 0)
+        /// What its names stood for in a batch like this one.
+        package var resolved: UnsafeMutablePointer<ResolvedDispatch>?
     }
 
     /// Storage for so many actions is kept; what larger batches take is given back.
@@ -128,6 +130,7 @@ package final class RequestBatch {
     ) -> Bool {
         var present = MemberSet()
         element.pointee.payloadText = RequestReader.Text(start: nil, count: 0)
+        element.pointee.resolved = nil
         repeat {
             let word = scanner.takeName()
             guard word != 0, let member = members.value(of: word), !present.contains(member) else {
@@ -195,6 +198,7 @@ package final class RequestBatch {
             element.pointee.isStore = action.pointee.isStore
             element.pointee.target = action.pointee.target
             element.pointee.action = action.pointee.name
+            element.pointee.resolved = action.pointer(to: \.resolved)
             if !action.pointee.hasPayload { element.pointee.payload = JSONObject() }
         }
     }

@@ -1,8 +1,8 @@
 import BusJSON
 
-/// Reading a line that is like the one before from the same sender.
+/// Reading a line that is like one before from the same sender.
 extension RequestReader {
-    /// Parses a line like the previous one of its sender; false for any other line.
+    /// Parses a line like the one that a template keeps; false for any other line.
     @inline(__always)
     func readByTemplate(
         _ line: UnsafeRawBufferPointer, _ familiar: UnsafeMutablePointer<RequestTemplate>
@@ -21,7 +21,26 @@ extension RequestReader {
             else { return false }
             text += Int(piece.length)
         }
-        return scanner.isAtEnd
+        guard scanner.isAtEnd else { return false }
+        if parts.pointee.names.store.baseAddress != familiar.pointee.names.store.baseAddress {
+            familiar.pointee.keep(store: parts.pointee.names.store)
+        }
+        return true
+    }
+
+    /// The same by one of the sender's other templates, which matches then.
+    @inline(never)
+    func readByOtherTemplates(
+        _ line: UnsafeRawBufferPointer, than expected: UnsafeMutablePointer<RequestTemplate>
+    ) -> UnsafeMutablePointer<RequestTemplate>? {
+        var place = expected.pointee.next
+        while place != expected {
+            batch.clear()
+            if readByTemplate(line, place) { return place }
+            place = place.pointee.next
+        }
+        batch.clear()
+        return nil
     }
 
     /// Parses a gap of a template; false where its contents are not of the usual kind.
@@ -45,7 +64,6 @@ extension RequestReader {
         case .store:
             if scanner.take(familiar.pointee.quotedStore) { return true }
             guard let store = scanner.takeText() else { return false }
-            familiar.pointee.keep(store: store)
             parts.pointee.names.store = store
             return true
         case .payload:

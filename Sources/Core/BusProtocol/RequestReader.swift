@@ -139,18 +139,28 @@ public final class RequestReader {
     /// carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
     package func read(_ line: UnsafeRawBufferPointer, from sender: inout SenderMemory) throws(RequestError) {
         batch.clear()
-        if let familiar = sender.template, readByTemplate(line, familiar) {
-            return parts.pointee.familiar = familiar
+        if let last = sender.template {
+            let expected = last.pointee.follower
+            if readByTemplate(line, expected) {
+                sender.note(expected)
+                return parts.pointee.familiar = expected
+            }
+            if let other = readByOtherTemplates(line, than: expected) {
+                last.pointee.follower = other
+                sender.note(other)
+                return parts.pointee.familiar = other
+            }
         }
         parts.pointee.familiar = nil
         try readAny(line)
-        guard isPlainDispatch else { return }
-        let familiar = sender.makeTemplate()
-        if familiar.pointee.meet(
+        guard isPlainDispatch, let familiar = sender.templateForMiss() else { return }
+        if familiar.pointee.keep(
             line, parts.pointee.names, id: id, key: present.contains(.key) ? parts.pointee.key : nil,
             payload: payloadText, batch)
         {
             familiar.pointee.generation = generation
+            sender.template?.pointee.follower = familiar
+            sender.note(familiar)
             parts.pointee.familiar = familiar
         }
     }

@@ -31,6 +31,8 @@ struct RequestTemplate {
         /// A type; stores are gaps.
         let target: RequestReader.Text
         let name: RequestReader.Text
+        /// What the names stand for, once they were resolved; its store is without meaning.
+        var resolved = ResolvedDispatch()
     }
 
     /// How many bytes are kept of a line at most. Names of ordinary length leave room.
@@ -41,10 +43,6 @@ struct RequestTemplate {
     static let mostActions = 4
     /// Gaps of each kind, those of all actions, and the bytes behind the last.
     static let mostPieces = 7 + 2 * mostActions
-    /// Of the lines without a match one in so many is kept: a client that sends another kind each time should
-    /// not pay for useless templates.
-    private static let missesPerTemplate = 8
-
     /// The members that are the same each time, whose bytes lie among those kept; and the store of the line before.
     private(set) var names = RequestReader.Names()
     /// What the names stand for, once they were resolved.
@@ -61,10 +59,19 @@ struct RequestTemplate {
     /// The bytes of the pieces, one after the other.
     let text: UnsafeMutableRawPointer
     private let store: UnsafeMutableRawPointer
-    private var misses = 0
 
-    /// - Parameter room: For actions, pieces and bytes, `size` bytes of it, aligned as actions are.
-    init(_ room: UnsafeMutableRawPointer) {
+    /// The templates of a sender form a ring; alone, it is its own neighbour.
+    var next: UnsafeMutablePointer<RequestTemplate>
+    /// The one that matched the line after the last that this one matched: most programs repeat themselves.
+    var follower: UnsafeMutablePointer<RequestTemplate>
+    /// Whether it matched since its sender last looked for one to replace.
+    var isUsed = false
+
+    /// - Parameters:
+    ///   - place: Where it will stand.
+    ///   - room: For actions, pieces and bytes, `size` bytes of it, aligned as actions are.
+    init(at place: UnsafeMutablePointer<RequestTemplate>, _ room: UnsafeMutableRawPointer) {
+        (next, follower) = (place, place)
         actions = room.bindMemory(to: Action.self, capacity: Self.mostActions)
         let behind = room + Self.mostActions * MemoryLayout<Action>.stride
         pieces = behind.bindMemory(to: Piece.self, capacity: Self.mostPieces)
@@ -92,25 +99,23 @@ struct RequestTemplate {
     /// This line names another store than the one before; what it stands for has to be found out.
     @inline(__always)
     mutating func keep(store address: UnsafeRawBufferPointer) {
-        // One that is too long is another one each time: nobody may name a store with an empty address.
-        let count = address.count <= Self.longestStore ? address.count : 0
-        (store + 1).copyMemory(from: address.baseAddress!, byteCount: count)
+        let count = address.count
+        precondition(count <= Self.longestStore, "The scanner takes no text that is as long.")
         store.storeBytes(of: UInt8(ascii: "\""), as: UInt8.self)
+        (store + 1).copyMemory(from: address.baseAddress!, byteCount: count)
         store.storeBytes(of: UInt8(ascii: "\""), toByteOffset: count + 1, as: UInt8.self)
         names.store = UnsafeRawBufferPointer(start: store + 1, count: count)
         resolved.store = ResolvedDispatch.unknownStore
+        resolved.digest = nil
     }
 
-    /// A dispatch was parsed that did not match; true if it is kept from now on. `id`, `key` and `payload` are their places in
-    /// the line, empty or nil if they are absent.
-    mutating func meet(
+    /// Keeps a dispatch that was parsed in place of the one before; false, and nothing happens, for one that is too long. `id`,
+    /// `key` and `payload` are their places in the line, empty or nil if they are absent.
+    mutating func keep(
         _ line: UnsafeRawBufferPointer, _ names: RequestReader.Names, id: UnsafeRawBufferPointer,
         key: UnsafeRawBufferPointer?, payload: UnsafeRawBufferPointer, _ batch: RequestBatch
     ) -> Bool {
-        misses &+= 1
-        guard misses % Self.missesPerTemplate == 1, let start = line.baseAddress,
-            batch.count <= Self.mostActions
-        else { return false }
+        guard let start = line.baseAddress, batch.count <= Self.mostActions else { return false }
         return withUnsafeTemporaryAllocation(of: Gaps.Place.self, capacity: Self.mostPieces - 1) { room in
             var gaps = Gaps(in: start, room)
             gaps.add(.id, id)
@@ -233,10 +238,12 @@ public struct ResolvedDispatch: Sendable {
     public let action: Int32
     /// -1 for all stores of the type.
     public package(set) var store: Int32
-    /// The definition of the type, and the state of all names when they were resolved: it is
+    /// The definition of the type, and the state of all names when they were resolved: they are
     /// valid while both are unchanged.
     public let definition: Int
     public let names: Int
+    /// The names' part of the request's digest, if it was needed.
+    package var digest: DigestHead?
 
     package init(type: Int32, action: Int32, store: Int32, definition: Int, names: Int) {
         (self.type, self.action, self.store) = (type, action, store)
@@ -246,29 +253,19 @@ public struct ResolvedDispatch: Sendable {
     /// As `store`: names and action are known, but the store is another one than in the line before.
     package static let unknownStore: Int32 = -2
 
+    /// The beginning of a text, digested as far as it makes whole words.
+    package struct DigestHead: Sendable {
+        package let first: UInt64
+        package let second: UInt64
+        /// The bytes behind the last whole word, the first lowest.
+        package let tail: UInt64
+        package let count: Int
+
+        package init(first: UInt64, second: UInt64, tail: UInt64, count: Int) {
+            (self.first, self.second, self.tail, self.count) = (first, second, tail, count)
+        }
+    }
+
     /// Nothing is resolved.
     init() { self.init(type: -1, action: -1, store: -1, definition: -1, names: -1) }
-}
-
-/// What is remembered of one sender's lines: nothing before its first plain dispatch. Each sender has its own, so the
-/// parsing time of a line reveals nothing about another client's lines.
-package struct SenderMemory: ~Copyable {
-    /// The bytes that it keeps follow it in the same block.
-    fileprivate(set) var template: UnsafeMutablePointer<RequestTemplate>?
-
-    package init() {}
-
-    deinit { template?.deallocate() }
-
-    /// The template, which is made if there is none.
-    mutating func makeTemplate() -> UnsafeMutablePointer<RequestTemplate> {
-        if let template { return template }
-        let room = MemoryLayout<RequestTemplate>.stride
-        let block = UnsafeMutableRawPointer.allocate(
-            byteCount: room + RequestTemplate.size, alignment: MemoryLayout<RequestTemplate>.alignment)
-        let made = block.bindMemory(to: RequestTemplate.self, capacity: 1)
-        made.initialize(to: RequestTemplate(block + room))
-        template = made
-        return made
-    }
 }

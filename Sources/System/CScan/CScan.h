@@ -101,11 +101,19 @@ static inline struct scan_counts scan_count(const uint8_t *bytes, long count) {
     return counts;
 }
 
-/// The same as scan_64 for fewer bytes: those behind the last count as odd.
-static inline struct scan_marks scan_fewer(const uint8_t *bytes, unsigned long count) {
+/// The same as scan_64 for 1 to 63 bytes: those behind the last count as odd.
+static inline struct scan_marks scan_fewer(const uint8_t *bytes, long count) {
     uint8_t block[64] = {0};
-    memcpy(block, bytes, count);
+    memcpy(block, bytes, (size_t)count);
     return scan_64(block);
+}
+
+/// The same for the last bytes of at least 64, which end where `end` points: nothing has to be copied.
+static inline struct scan_marks scan_last(const uint8_t *end, long count) {
+    struct scan_marks marks = scan_64(end - 64);
+    marks.quotes >>= 64 - count;
+    marks.odd = marks.odd >> (64 - count) | ~(uint64_t)0 << count;
+    return marks;
 }
 
 #endif

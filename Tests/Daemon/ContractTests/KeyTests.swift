@@ -69,6 +69,42 @@ import Testing
         #expect(try client.revision(after: #"{"op":"sync"}"#) == 3)
     }
 
+    /// What is remembered of a client's lines changes nothing about its keys: a client without a past that sends the same
+    /// request in other words gets its reply, and another request is a conflict.
+    @Test(arguments: 0..<4) func keysOfRequestsLikeThoseBeforeAreThoseOfAnyRequest(seed: UInt64) throws {
+        var random = SeededGenerator(seed: 0x6b65 + seed)
+        let long = String(repeating: "s", count: 128)
+        let bus = try MemoryBus.with("counter/a", "counter/b", "counter/\(long)")
+        let client = bus.connect()
+        let stores = ["counter/a", "counter/b", "counter/\(long)"]
+        func request(_ kind: Int) -> String {
+            let store = stores.randomElement(using: &random)!
+            let action = random.oneIn(4) ? "decrement" : "increment"
+            let payload = [#","payload":{"by":\#(Int.random(in: 1...3, using: &random))}"#, ""]
+                .randomElement(using: &random)!
+            switch kind {
+            case 0: return #""store":"\#(store)","action":"\#(action)"\#(payload)"#
+            case 1: return #""type":"counter","action":"\#(action)"\#(payload)"#
+            default:
+                return #""actions":[{"store":"\#(store)","action":"\#(action)"\#(payload)},"#
+                    + #"{"store":"counter/a","action":"increment"}]"#
+            }
+        }
+        var before = ""
+        for number in 0..<300 {
+            let body = request(random.oneIn(4) ? Int.random(in: 0..<3, using: &random) : 0)
+            let first = try client.reply(to: #"{"op":"dispatch",\#(body),"key":"\#(number)"}"#)
+            #expect(first["ok"] == true && first["duplicate"] == nil, "\(body)")
+            let again = try bus.connect().reply(to: #"{ "key":"\#(number)", \#(body), "op":"dispatch"}"#)
+            #expect(again["duplicate"] == true && again["revision"] == first["revision"], "\(body)")
+            if body != before, number > 0 {
+                let other = #"{"op":"dispatch",\#(body),"key":"\#(number - 1)"}"#
+                #expect(try client.code(of: other) == "conflict", "\(body) after \(before)")
+            }
+            before = body
+        }
+    }
+
     @Test func refusedRequestLeavesItsKeyFree() throws {
         let client = try MemoryBus().connect()
         #expect(try client.code(of: increment + "}") == "unknown_store")

@@ -149,7 +149,9 @@ import Testing
         }
         #expect(try !matchesTemplate(line("counter/a", "1"), reader))
         var before = "counter/a"
-        for store in ["counter/a", "counter/b", "counter/b", "", "", "counter/a", "a"] {
+        // The longest that is known again.
+        let long = "counter/" + String(repeating: "s", count: 55)
+        for store in ["counter/a", "counter/b", "counter/b", "", "", long, long, "", "counter/a", "a"] {
             for key in ["1", "", String(repeating: "k", count: 40)] {
                 let bytes = Array(line(store, key).utf8)
                 try bytes.withUnsafeBytes { bytes in
@@ -165,9 +167,11 @@ import Testing
                 before = store
             }
         }
-        let long = String(repeating: "s", count: 200)
-        #expect(try !matchesTemplate(line("counter/\(long)", "1"), reader))
-        #expect(try !matchesTemplate(line("counter/a", long), reader))
+        for count in [56, 200] {
+            let longer = "counter/" + String(repeating: "s", count: count)
+            #expect(try !matchesTemplate(line(longer, "1"), reader))
+            #expect(try !matchesTemplate(line("counter/a", longer), reader))
+        }
     }
 
     /// Batches are known again up to a number of actions, and by the number of their actions.
@@ -199,6 +203,41 @@ import Testing
         var strange = 0
         while try !matchesTemplate(Self.kinds[0], reader) { strange += 1 }
         #expect(strange <= 8)
+    }
+
+    /// A program that sends a few kinds in turn, or in any order, is known for each of them.
+    @Test func kindsInTurnAreKnownAgain() throws {
+        let reader = Senders(depth: Self.depth)
+        let kinds = [Self.kinds[0], Self.kinds[4], Self.kinds[9], Self.kinds[11]]
+        for kind in kinds { #expect(try !matchesTemplate(kind, reader)) }
+        for _ in 0..<3 {
+            for kind in kinds { #expect(try matchesTemplate(kind, reader), "\(kind)") }
+        }
+        var random = SeededGenerator(seed: 0x7a4e)
+        for _ in 0..<200 {
+            let kind = kinds.randomElement(using: &random)!
+            #expect(try matchesTemplate(kind, reader), "\(kind)")
+        }
+    }
+
+    /// A kind that is sent no more makes room for a new one; those that are still sent do not.
+    @Test func newKindTakesThePlaceOfOneThatIsSentNoMore() throws {
+        let reader = Senders(depth: Self.depth)
+        let kept = [Self.kinds[0], Self.kinds[4]]
+        for kind in kept + [Self.kinds[9], Self.kinds[11]] {
+            #expect(try !matchesTemplate(kind, reader))
+        }
+        var lost = 0
+        for new in [Self.kinds[5], Self.kinds[8], Self.kinds[3]] {
+            var strange = 0
+            repeat {
+                for kind in kept where try !matchesTemplate(kind, reader) { lost += 1 }
+                strange += 1
+            } while try !matchesTemplate(new, reader) && strange < 100
+            #expect(strange <= 24, "\(new)")
+        }
+        // All count as used at first, so one of those that are still sent may go once.
+        #expect(lost <= 2)
     }
 
     /// Another depth is in force for familiar lines, too.
@@ -246,11 +285,14 @@ import Testing
     func randomLinesAreReadAsByAnyReader(seed: UInt64) throws {
         var random = SeededGenerator(seed: 0xfa31 + seed)
         let reader = Senders(depth: Self.depth)
-        var kinds = [0, 1, 2]
+        var kinds = [[0], [1, 9], [2, 11, 3, 9, 10]]
         for _ in 0..<2_000 {
             let sender = Int.random(in: 0..<3, using: &random)
-            if random.oneIn(40) { kinds[sender] = Int.random(in: Self.kinds.indices, using: &random) }
-            var line = Array(Self.kinds[kinds[sender]].utf8)
+            let chosen = Int.random(in: kinds[sender].indices, using: &random)
+            if random.oneIn(40) {
+                kinds[sender][chosen] = Int.random(in: Self.kinds.indices, using: &random)
+            }
+            var line = Array(Self.kinds[kinds[sender][chosen]].utf8)
             switch Int.random(in: 0..<6, using: &random) {
             case 0: line = mutated(line, using: &random)
             case 1: line = disguised(try JSON(parsing: line), using: &random)

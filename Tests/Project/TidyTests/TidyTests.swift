@@ -269,7 +269,8 @@ import Testing
             "StoreTable", "TypeEntry",
         ],
         "BusProtocol": [
-            "RequestBatch", "RequestReader", "RequestReader+Template", "RequestTemplate", "WordTable",
+            "RequestBatch", "RequestReader", "RequestReader+Template", "RequestTemplate", "SenderMemory",
+            "WordTable",
         ],
         "BusState": [
             "DeltaBuilder+Members", "DeltaEntry", "Draft", "Draft+Writing", "JSON+Places", "MemberChanges",

@@ -8,6 +8,7 @@ internal import CScan
 public struct PlainScanner {
     @usableFromInline var cursor: UnsafePointer<UInt8>
     @usableFromInline let end: UnsafePointer<UInt8>
+    @usableFromInline let start: UnsafePointer<UInt8>
     /// The 64 bytes that are looked at begin here.
     @usableFromInline var block: UnsafePointer<UInt8>
     /// Which of them are quotes, and which can't stand in a string of plain ASCII as they are; the first is the lowest bit.
@@ -19,6 +20,7 @@ public struct PlainScanner {
     public init(at reader: JSONReader) {
         cursor = reader.cursor
         end = reader.end
+        start = reader.start
         block = reader.end
     }
 
@@ -146,7 +148,8 @@ public struct PlainScanner {
             (quotes, odd) = (0, .max)
             return
         }
-        let marks = left >= 64 ? scan_64(block) : scan_fewer(block, UInt(left))
+        let marks =
+            left >= 64 ? scan_64(block) : end - start >= 64 ? scan_last(end, left) : scan_fewer(block, left)
         (quotes, odd) = (marks.quotes, marks.odd)
     }
 }

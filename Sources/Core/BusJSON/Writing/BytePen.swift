@@ -50,6 +50,13 @@ public struct BytePen: ~Copyable {
         advance(source.count)
     }
 
+    /// Writes the `count` lowest bytes of a word, at most 8, the lowest first.
+    @inlinable @inline(__always)
+    public mutating func append(word: UInt64, count: Int) {
+        place.storeBytes(of: word.littleEndian, as: UInt64.self)
+        advance(count)
+    }
+
     /// Writes the bytes of `text` as they are, without quotes or escapes.
     @inlinable @inline(__always)
     public mutating func append(raw text: String) {

@@ -37,14 +37,16 @@ package struct KeyedRequest {
     package let digest: DeduplicationTable.Digest
     /// What the client had seen when it first sent the request.
     package let after: Int?
-    package let epoch: String?
+    /// Whether it was sent to the bus of an earlier epoch.
+    package let isOfOtherEpoch: Bool
 
     package init(
-        id: DeduplicationTable.ID, digest: DeduplicationTable.Digest, after: Int? = nil, epoch: String? = nil
+        id: DeduplicationTable.ID, digest: DeduplicationTable.Digest, after: Int? = nil,
+        isOfOtherEpoch: Bool = false
     ) {
         self.id = id
         self.digest = digest
         self.after = after
-        self.epoch = epoch
+        self.isOfOtherEpoch = isOfOtherEpoch
     }
 }

@@ -1,3 +1,4 @@
+import BusProtocol
 internal import CScan
 
 /// The keys of recent commits, so that a repeated request is recognised and answered as before.
@@ -89,8 +90,14 @@ package struct DeduplicationTable: ~Copyable {
     package mutating func remember(_ entry: Entry, as id: ID) {
         if let place = place(of: id) {
             at(place).pointee.entry = entry
-            return
+        } else {
+            add(entry, as: id)
         }
+    }
+
+    /// Remembers a key that was looked for and is not there.
+    package mutating func add(_ entry: Entry, as id: ID) {
+        assert(place(of: id) == nil, "The key is remembered already.")
         if count < BusLimits.rememberedKeys {
             if count == capacity { growRing() }
             if (count + 1) * 5 > buckets * Self.entries * 2 { growIndex() }
@@ -271,12 +278,40 @@ package struct DeduplicationTable: ~Copyable {
         for place in 0..<count { enter(at(place).pointee.hash, place) }
     }
 
+    private static let (seedA, seedB): (UInt64, UInt64) = (0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93)
+
     /// Two independent 64-bit hashes of the request's meaning. Logs and snapshots hold them, so they remain as they are.
     package static func digest(of bytes: UnsafeRawBufferPointer) -> Digest {
+        digest(of: bytes, after: .init(first: seedA, second: seedB, tail: 0, count: 0))
+    }
+
+    /// The same where the beginning was digested before, whose tail the bytes begin with.
+    package static func digest(
+        of bytes: UnsafeRawBufferPointer, after head: ResolvedDispatch.DigestHead
+    ) -> Digest {
+        var (first, second) = (head.first, head.second)
+        let tail = mixWords(of: bytes, into: &first, &second)
+        let count = UInt64(truncatingIfNeeded: head.count & ~7 &+ bytes.count)
+        let (factorA, factorB) = (factor(seedA), factor(seedB))
+        return Digest(
+            first: ByteHash.mix(ByteHash.mix(first ^ tail, factorA) ^ count, factorA),
+            second: ByteHash.mix(ByteHash.mix(second ^ tail, factorB) ^ count, factorB))
+    }
+
+    /// The beginning of what is digested.
+    package static func digestHead(of bytes: UnsafeRawBufferPointer) -> ResolvedDispatch.DigestHead {
+        var (first, second) = (seedA, seedB)
+        let tail = mixWords(of: bytes, into: &first, &second)
+        return ResolvedDispatch.DigestHead(first: first, second: second, tail: tail, count: bytes.count)
+    }
+
+    /// Gives what stands behind the last whole word.
+    @inline(__always)
+    private static func mixWords(
+        of bytes: UnsafeRawBufferPointer, into first: inout UInt64, _ second: inout UInt64
+    ) -> UInt64 {
         // Side by side, as neither waits for the other.
-        let (a, b): (UInt64, UInt64) = (0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93)
-        let (factorA, factorB) = (factor(a), factor(b))
-        var (first, second) = (a, b)
+        let (factorA, factorB) = (factor(seedA), factor(seedB))
         var place = 0
         while place &+ 8 <= bytes.count {
             let word = bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
@@ -284,11 +319,7 @@ package struct DeduplicationTable: ~Copyable {
             second = ByteHash.mix(second ^ word, factorB)
             place &+= 8
         }
-        let tail = ByteHash.tail(of: bytes, from: place)
-        let count = UInt64(truncatingIfNeeded: bytes.count)
-        return Digest(
-            first: ByteHash.mix(ByteHash.mix(first ^ tail, factorA) ^ count, factorA),
-            second: ByteHash.mix(ByteHash.mix(second ^ tail, factorB) ^ count, factorB))
+        return ByteHash.tail(of: bytes, from: place)
     }
 
     @inline(__always)

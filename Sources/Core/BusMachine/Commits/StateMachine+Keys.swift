@@ -34,12 +34,14 @@ extension StateMachine {
         }
         let id = keys.id(principal.number, key)
         keys.prepare(for: id)
-        return KeyedRequest(id: id, digest: digest(of: request), after: after, epoch: epoch)
+        return KeyedRequest(
+            id: id, digest: digest(of: request), after: after,
+            isOfOtherEpoch: epoch.map { $0 != self.epoch } ?? false)
     }
 
     /// The earlier commit with this key, if there was one; throws when the answer can't be known or differs.
     package func duplicate(of key: KeyedRequest) throws(RequestError) -> DeduplicationTable.Entry? {
-        if let seen = key.epoch, seen != epoch {
+        if key.isOfOtherEpoch {
             throw RequestError(
                 .conflict,
                 "The bus began a new epoch since; whether this was committed is unknown. Look, then decide.")
@@ -61,15 +63,16 @@ extension StateMachine {
 
     /// The digest of the request, without what may differ when it is sent again.
     private func digest(of request: RequestReader) -> DeduplicationTable.Digest {
+        let head: ResolvedDispatch.DigestHead
+        if let known = request.resolved?.pointee.digest {
+            head = known
+        } else {
+            head = digestOfNames(of: request)
+            request.resolved?.pointee.digest = head
+        }
         let writer = keyScratch
         writer.clear()
-        let texts = request.op.count + request.type.count + request.store.count + request.action.count
-        writer.write(atMost: texts + 4 * 21) { pen in
-            Self.append(request.op, to: &pen)
-            Self.append(request.type, to: &pen)
-            Self.append(request.store, to: &pen)
-            Self.append(request.action, to: &pen)
-        }
+        writer.write(atMost: 8) { $0.append(word: head.tail, count: head.count & 7) }
         // A missing payload equals an empty one.
         if request.present.contains(.payload) {
             request.writePayload(to: writer)
@@ -81,7 +84,20 @@ extension StateMachine {
         } else {
             writer.append("||||||")
         }
-        return DeduplicationTable.digest(of: writer.bytes)
+        return DeduplicationTable.digest(of: writer.bytes, after: head)
+    }
+
+    private func digestOfNames(of request: RequestReader) -> ResolvedDispatch.DigestHead {
+        let writer = keyScratch
+        writer.clear()
+        let texts = request.op.count + request.type.count + request.store.count + request.action.count
+        writer.write(atMost: texts + 4 * 21) { pen in
+            Self.append(request.op, to: &pen)
+            Self.append(request.type, to: &pen)
+            Self.append(request.store, to: &pen)
+            Self.append(request.action, to: &pen)
+        }
+        return DeduplicationTable.digestHead(of: writer.bytes)
     }
 
     @inline(__always)
@@ -108,6 +124,13 @@ extension StateMachine {
     /// Remembers the result of a keyed request.
     package func remember(_ key: KeyedRequest, matched: Int, changed: Int) {
         keys.remember(
+            .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)
+    }
+
+    /// The same for a request that was found not to be the same as an earlier one.
+    @inline(__always)
+    package func remember(new key: KeyedRequest, matched: Int, changed: Int) {
+        keys.add(
             .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)
     }
 }

@@ -133,7 +133,7 @@ extension StateMachine {
         for place in 0..<batch.count {
             let element = batch.element(place)
             if element.pointee.isStore, let found = locate(element.pointee.target),
-                plan(element.pointee.action, &element.pointee.payload, at: found)
+                plan(element, at: found)
             {
                 continue
             }
@@ -153,22 +153,37 @@ extension StateMachine {
     /// Plans an action of a store that is there, if the type has it and takes the payload as it is, which moves into the plan;
     /// else nothing.
     @inline(__always)
-    private func plan(
-        _ action: UnsafeRawBufferPointer, _ payload: inout JSONObject, at found: Location
-    ) -> Bool {
+    private func plan(_ element: UnsafeMutablePointer<RequestBatch.Element>, at found: Location) -> Bool {
         // The machine holds its types, and nothing here changes them.
         Unmanaged.passUnretained(types[Int(found.type)])._withUnsafeGuaranteedRef { entry in
-            guard let action = entry.action(named: action), entry.takes(payload, for: action) else {
-                return false
-            }
+            guard let action = number(of: element, in: entry),
+                entry.takes(element.pointee.payload, for: action)
+            else { return false }
             let step = plan.steps.count
             var moved = JSONObject()
-            swap(&moved, &payload)
+            swap(&moved, &element.pointee.payload)
             plan.actions.append(.init(steps: step..<step &+ 1, payloadForEveryType: nil))
             plan.steps.append(
                 .init(type: entry, action: action, payload: consume moved, store: found.store))
             return true
         }
+    }
+
+    /// The number of an element's action; in a batch like one before it is known.
+    @inline(__always)
+    private func number(
+        of element: UnsafeMutablePointer<RequestBatch.Element>, in entry: TypeEntry
+    ) -> Int? {
+        if let known = element.pointee.resolved, known.pointee.type == entry.index,
+            known.pointee.definition == entry.definitions, known.pointee.names == nameChanges
+        {
+            return Int(known.pointee.action)
+        }
+        guard let action = entry.action(named: element.pointee.action) else { return nil }
+        element.pointee.resolved?.pointee = ResolvedDispatch(
+            type: entry.index, action: Int32(action), store: ResolvedDispatch.unknownStore,
+            definition: entry.definitions, names: nameChanges)
+        return action
     }
 
     private func planOne(_ request: RequestReader, _ expected: Int?) throws(RequestError) {

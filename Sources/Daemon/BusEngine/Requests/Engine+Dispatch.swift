@@ -52,7 +52,7 @@ extension Engine {
         let matched = try outcome.get()
         if reportsCommits { reportCommit(by: connection, matched: matched) }
         connection.dispatched &+= 1
-        if let key { machine.remember(key, matched: matched, changed: machine.changed) }
+        if let key { machine.remember(new: key, matched: matched, changed: machine.changed) }
         answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
         return true
     }
@@ -69,7 +69,10 @@ extension Engine {
     @inline(__always)
     private func keyed(_ connection: Connection) throws(RequestError) -> KeyedRequest? {
         let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
-            Result { () throws(RequestError) in try self.machine.keyed(self.request, by: principal) }
+            Result { () throws(RequestError) in
+                guard let key = try self.request.key else { return KeyedRequest?.none }
+                return try self.machine.keyed(self.request, key, by: principal)
+            }
         }
         return try outcome.get()
     }

@@ -46,7 +46,16 @@ extension Engine {
     /// A long request waits at the gate. One that takes more than a slice waits in the queue, at the place
     /// where it would end on the clock and not where it would begin: so small requests that come meanwhile are
     /// not held up by many such ones.
+    @inline(__always)
     func mustWait(for cost: Int, _ connection: Connection, _ line: UnsafeRawBufferPointer) -> Bool {
+        guard cost >= min(DaemonLimits.longRequest, clock.limits.sliceWork) else { return false }
+        return mustLongRequestWait(for: cost, connection, line)
+    }
+
+    @inline(never)
+    private func mustLongRequestWait(
+        for cost: Int, _ connection: Connection, _ line: UnsafeRawBufferPointer
+    ) -> Bool {
         if cost >= DaemonLimits.longRequest, scheduler.isGateClosed(to: connection.id) {
             keep(line, of: connection)
             connection.waitsAtGate = true
