@@ -102,8 +102,8 @@ package struct DaemonLimits: Sendable, Equatable {
     /// For so many times as long as a long request took, no other is begun while other connections are active: then
     /// fewer than one in a hundred of their requests meets one.
     static let pauseAfterLongRequest = 150
-    /// Lines up to this length are not weighed: they can't hold much.
-    static let lightLine = 128
+    /// Lines up to this length are not weighed: they can't hold much. A batch of two is shorter.
+    static let lightLine = 256
     /// Arrays and objects in one line: each takes some sixty bytes of memory for two on the line,
     /// and a third of a microsecond.
     package static let containers = 100_000
