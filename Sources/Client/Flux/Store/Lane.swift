@@ -88,6 +88,36 @@ final class Lane<State: Flux.State>: Sendable {
         for core in targets { core.scheduleTurn(through: ticket) }
     }
 
+    /// Commits `action` to every live store, in the order of creation, and reports the outcomes; none of stores that are released
+    /// before. If a relay is attached, only that is called.
+    func placeInAll(
+        _ action: State.Action, _ whenAll: @escaping @Sendable ([Result<State, any Error>]) -> Void
+    ) {
+        guard !ThreadContext.refusesDispatch(), !ThreadContext.isReplaying else { return whenAll([]) }
+        // Released outside the lock, as above.
+        var targets: [StoreCore<State>] = []
+        var closed: [Int] = []
+        var ticket: UInt64 = 0
+        var outcomes: Outcomes<State>?
+        let relay = contents.withLock { contents -> (@Sendable (State.Action) -> Void)? in
+            if let relay = contents.relay { return relay.send }
+            contents.ticket += 1
+            ticket = contents.ticket
+            targets = contents.members.compactMap(\.core)
+            let all = Outcomes<State>(count: targets.count, whenAll)
+            for (number, core) in targets.enumerated() {
+                let entry = Entry<State>(.actions([action])) { all.take($0, of: number) }
+                if !core.inbox.append(entry, ticket: ticket) { closed.append(number) }
+            }
+            outcomes = all
+            return nil
+        }
+        relay?(action)
+        for number in closed { outcomes?.take(nil, of: number) }
+        for core in targets { core.scheduleTurn(through: ticket) }
+        if targets.isEmpty { whenAll([]) }
+    }
+
     /// Attaches a relay and returns its number, or nil if there is one already.
     func attach(_ relay: @escaping @Sendable (State.Action) -> Void) -> UInt64? {
         contents.withLock { contents in

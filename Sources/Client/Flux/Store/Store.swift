@@ -22,12 +22,14 @@
 ///
 /// **Its end.** When the store is released its streams end, and what was queued but not started never happens, nor what
 /// its timers would have done. A store for the whole process is `static let shared = Store<Counter>(state: Counter())`.
-public final class Store<State: Flux.State>: SignalSource {
+public final class Store<State: Flux.State>: StateStore {
     let core: StoreCore<State>
-    let subscriptions = Subscriptions()
+    public let subscriptions = Subscriptions()
+
+    public var effects: Effects { core.effects }
 
     /// How many thunks with identities are under way.
-    package var cancellableCount: Int { core.thunks.count }
+    package var cancellableCount: Int { core.effects.count }
 
     /// A store with `state`. `middleware` sees every action first, in the order listed; `initialAction` is
     /// committed before anything else; `clock` says when timers are due.
@@ -56,11 +58,7 @@ public final class Store<State: Flux.State>: SignalSource {
 
     deinit { core.close() }
 
-    /// The current state.
     public var state: State { core.state }
-
-    /// The current state, with what is derived from it.
-    public var computed: Computed<State> { Computed(state) }
 
     /// Dispatches to this store, and keeps it alive: in `store.actions.increment()` the store may have been used for
     /// the last time before the action is dispatched, and an optimised program releases it there. What lasts as long as the

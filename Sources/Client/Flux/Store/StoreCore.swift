@@ -16,7 +16,7 @@ final class StoreCore<State: Flux.State>: Sendable {
     let lane: Lane<State>
     let middleware: [Middleware<State>]
     let recorders = Recorders<State>()
-    let thunks = ThunkTable()
+    let effects: Effects
     let clock: StoreClock
     /// What actions do to timers; nil where none does anything.
     let timerRule: TimerRule<State>?
@@ -41,6 +41,9 @@ final class StoreCore<State: Flux.State>: Sendable {
         self.executor = executor
         self.middleware = middleware
         self.clock = clock
+        effects = Effects(clock: clock) { [failures] error in
+            failures.send(ActionFailure(actions: [], error: error))
+        }
         let rule = State.timers
         timerRule = rule.changes == nil ? nil : rule
         firstPlain = rule.changes == nil ? middleware.count : .max

@@ -1,8 +1,12 @@
 import Synchronization
 
-/// A store's subscribers, each with what ends its subscription. Subscribers are not kept alive.
-final class Subscriptions: Sendable {
+/// A store's subscribers, each with what ends its subscription. Subscribers are not kept alive. See
+/// ``StateStore/subscribe(_:skipsRepeats:)``.
+public final class Subscriptions: Sendable {
     private let scopes = Mutex<[ObjectIdentifier: DisposableScope]>([:])
+
+    /// Without any subscriber.
+    public init() {}
 
     deinit { for scope in scopes.withLock({ $0.values }) { scope.dispose() } }
 

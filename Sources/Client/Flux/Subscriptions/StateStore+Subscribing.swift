@@ -1,10 +1,10 @@
-extension Store {
+extension StateStore {
     /// Notifies `subscriber` of the latest state and of every new one, until it is released or
     /// unsubscribed, or the store is released.
     ///
     /// A subscriber has one subscription per store: a second one replaces the first. Subscribing and
     /// unsubscribing is safe anywhere, also while the store notifies its subscribers. `skipsRepeats` leaves equal
-    /// states out, if they can be compared; a store with `skipsEqualStates` never sends any.
+    /// states out, if they can be compared; a ``Store`` with `skipsEqualStates` never sends any.
     public func subscribe<Subscriber: StoreSubscriber>(
         _ subscriber: Subscriber, skipsRepeats: Bool = true
     ) where Subscriber.Selection == State {

@@ -1,0 +1,143 @@
+import Synchronization
+
+/// The thunks with identities that are under way for a store. One that ends leaves them.
+public final class Effects: Sendable {
+    /// When one that is throttled began last, or will begin.
+    private struct Throttle {
+        let beginning: Duration
+        /// No other begins before.
+        let end: Duration
+        /// The number of the one that waits for `beginning`.
+        let waiting: UInt64?
+    }
+
+    private struct Contents {
+        var tasks: [EffectID: [UInt64: Task<Void, any Error>]] = [:]
+        var number: UInt64 = 0
+        var throttles: [EffectID: Throttle] = [:]
+        /// With so many it is time to look which are over.
+        var manyThrottles = 64
+    }
+
+    private let clock: StoreClock
+    private let failed: @Sendable (any Error) -> Void
+    private let contents = Mutex(Contents())
+
+    /// None yet.
+    ///
+    /// - Parameters:
+    ///   - clock: What debounced and throttled ones wait for.
+    ///   - failed: Called with the error of each that was dispatched and failed.
+    public init(clock: StoreClock = .continuous, failed: @escaping @Sendable (any Error) -> Void) {
+        self.clock = clock
+        self.failed = failed
+    }
+
+    /// How many are under way, or wait for their time.
+    package var count: Int { contents.withLock { $0.tasks.values.reduce(0) { $0 + $1.count } } }
+
+    /// How many throttles are known, those that are over among them.
+    package var throttleCount: Int { contents.withLock { $0.throttles.count } }
+
+    /// Reports the error of one that was dispatched.
+    func report(_ error: any Error) { failed(error) }
+
+    /// Starts work when its pace allows that.
+    func start(
+        _ id: EffectID, _ pace: EffectPace, _ work: @escaping @Sendable () async throws -> Void
+    ) -> Task<Void, any Error> {
+        switch pace {
+        case .atOnce(let cancelsInFlight):
+            return start(id, cancelsInFlight: cancelsInFlight, after: nil, work)
+        case .debounced(let pause):
+            let wait = ClockWait(for: clock)
+            defer { wait.begin(until: clock.now + pause) }
+            return start(id, cancelsInFlight: true, after: wait, work)
+        case .throttled(let interval, let latest):
+            return startThrottled(id, interval, latest: latest, work)
+        }
+    }
+
+    /// Cancels all that is under way under the identity.
+    func cancel(_ id: EffectID) {
+        let tasks = contents.withLock { $0.tasks.removeValue(forKey: id) }
+        for task in (tasks ?? [:]).values { task.cancel() }
+    }
+
+    private func start(
+        _ id: EffectID, cancelsInFlight: Bool, after wait: ClockWait?,
+        _ work: @escaping @Sendable () async throws -> Void
+    ) -> Task<Void, any Error> {
+        let (task, former) = contents.withLock { contents in
+            let former = cancelsInFlight ? contents.tasks.removeValue(forKey: id) : nil
+            return (enter(id, after: wait, work, &contents), former)
+        }
+        // Outside the lock: what hears of a cancellation may start or cancel others.
+        for task in (former ?? [:]).values { task.cancel() }
+        return task
+    }
+
+    private func startThrottled(
+        _ id: EffectID, _ interval: Duration, latest: Bool,
+        _ work: @escaping @Sendable () async throws -> Void
+    ) -> Task<Void, any Error> {
+        let now = clock.now
+        let wait = ClockWait(for: clock)
+        let (task, former, beginning) = contents.withLock { contents in
+            forgetThrottles(before: now, &contents)
+            var beginning = now
+            var former: Task<Void, any Error>?
+            if let last = contents.throttles[id], now < last.end {
+                guard latest else { return (Task<Void, any Error>?.none, former, now) }
+                beginning = now < last.beginning ? last.beginning : last.end
+                if now < last.beginning, let number = last.waiting {
+                    former = contents.tasks[id]?.removeValue(forKey: number)
+                }
+            }
+            let task = enter(id, after: beginning > now ? wait : nil, work, &contents)
+            contents.throttles[id] = Throttle(
+                beginning: beginning, end: beginning + interval, waiting: contents.number)
+            return (task, former, beginning)
+        }
+        former?.cancel()
+        wait.begin(until: beginning)
+        return task ?? Task { throw CancellationError() }
+    }
+
+    /// The table would grow with each new identity.
+    private func forgetThrottles(before now: Duration, _ contents: inout Contents) {
+        guard contents.throttles.count >= contents.manyThrottles else { return }
+        contents.throttles = contents.throttles.filter { $0.value.end > now }
+        contents.manyThrottles = max(64, 2 * contents.throttles.count)
+    }
+
+    /// Under the lock. The task can't end, and leave, before it is entered: for that it needs the lock.
+    private func enter(
+        _ id: EffectID, after wait: ClockWait?, _ work: @escaping @Sendable () async throws -> Void,
+        _ contents: inout Contents
+    ) -> Task<Void, any Error> {
+        contents.number += 1
+        let number = contents.number
+        let task = Task { [weak self] in
+            defer { self?.end(id, number) }
+            try await wait?.end()
+            try await work()
+        }
+        contents.tasks[id, default: [:]][number] = task
+        return task
+    }
+
+    private func end(_ id: EffectID, _ number: UInt64) {
+        contents.withLock { contents in
+            contents.tasks[id]?[number] = nil
+            if contents.tasks[id]?.isEmpty == true { contents.tasks[id] = nil }
+        }
+    }
+}
+
+/// When a thunk with an identity begins.
+enum EffectPace: Sendable {
+    case atOnce(cancelsInFlight: Bool)
+    case debounced(Duration)
+    case throttled(Duration, latest: Bool)
+}
