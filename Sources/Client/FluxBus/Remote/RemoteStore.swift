@@ -22,11 +22,13 @@ import Flux
 ///
 /// Observers are called on a queue of the store's own, one value after another; use `observe(on:)` for another place.
 /// The store is followed as long as this object is held.
-public final class RemoteStore<State: SharedState>: SignalSource {
+public final class RemoteStore<State: SharedState>: StateStore {
     /// Its address on the bus: `counter/kitchen`.
     public let address: String
     /// The bus it lives on.
     public let bus: Bus
+    public let effects: Effects
+    public let subscriptions = Subscriptions()
     let core: RemoteStoreCore<State>
     private let subscription: SubscriptionHandle
 
@@ -35,6 +37,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
         self.core = core
         self.subscription = subscription
         address = core.address
+        effects = Effects { [core] error in core.report(ActionFailure(actions: [], error: error)) }
     }
 
     deinit { subscription.cancel() }
@@ -44,22 +47,11 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     /// The state as known now.
     public var state: State { core.shown }
 
-    /// The state as known now, with what is derived from it.
-    public var computed: Computed<State> { Computed(core.shown) }
-
     /// The state now and after each change.
     public var signal: Signal<State> { core.state.signal }
 
     /// The state as a value to read and observe, whole or in part.
     public var constant: Constant<State> { core.state.constant }
-
-    /// A part of the state as an asynchronous sequence: the current value first, then each
-    /// change; equal ones are skipped.
-    public func values<Part: Sendable>(
-        _ part: KeyPath<State, Part> & Sendable, buffering: Buffering = .unbounded
-    ) -> Values<Part> {
-        core.state.constant.select(part).values(buffering: buffering)
-    }
 
     /// Whether it follows the bus, and if not, why.
     public var status: Constant<RemoteStoreStatus> { core.status.constant }
@@ -133,8 +125,21 @@ public final class RemoteStore<State: SharedState>: SignalSource {
     }
 
     /// Dispatches an action and returns the state after it, or after commits that directly follow it.
+    @discardableResult
     public func state(after action: State.Action) async throws(BusError) -> State {
         try await dispatch(action)
+        return state
+    }
+
+    /// Dispatches a list of actions as one commit and returns the state after it, or after commits that directly follow it.
+    @discardableResult
+    public func state(afterAtomically actions: [State.Action]) async throws(BusError) -> State {
+        guard !actions.isEmpty else { return state }
+        var requests: [ActionRequest] = []
+        for action in actions { requests.append(try request(action)) }
+        let revision = try await bus.dispatch(requests).revision
+        // It may still wait for the answers of own actions, which come before that of a barrier.
+        while !core.hasTaken(through: revision) { try await bus.sync() }
         return state
     }
 
@@ -171,7 +176,7 @@ public final class RemoteStore<State: SharedState>: SignalSource {
         }
     }
 
-    /// Actions of ``actions`` that failed, with the `BusError` that says why.
+    /// Actions of ``actions`` that failed, with the `BusError` that says why, and the errors of dispatched thunks.
     public var failures: Signal<ActionFailure<State>> { core.failures.signal }
 
     /// A value that is read from the state and set by an action.

@@ -1,0 +1,80 @@
+import FluxBus
+import Synchronization
+import TestServer
+import TestSupport
+import Testing
+
+/// What a store on a bus has in common with one of this process: the same code works with both.
+@Suite(.timeLimit(.minutes(5))) struct RemoteStoreSharingTests {
+    private final class Subscriber: StoreSubscriber {
+        let seen = Variable<[Int]>([])
+
+        func newState(_ count: Int) { seen.modify { $0.append(count) } }
+    }
+
+    /// What any store can do; gives the last count.
+    private func use(_ store: some StateStore<SharedCounter>) async throws -> Int {
+        let subscriber = Subscriber()
+        store.subscribe(subscriber) { $0.select(\.count) }
+        try await store.state(after: .increment(by: 2))
+        try await store.state(afterAtomically: [.increment(by: 10), .increment(by: 20)])
+        let double = Thunk<SharedCounter> { store in
+            try await store.state(after: .increment(by: store.state.count))
+        }
+        try await store.run(double)
+        try await store.dispatch(double.cancellable(id: 1)).value
+        let (numbers, input) = AsyncStream.makeStream(of: Int.self)
+        for number in [100, 200] { input.yield(number) }
+        input.finish()
+        try await store.run([
+            .action(.increment()), .sequence(numbers.map { .increment(by: $0) }), .thunk(double),
+        ])
+        let last = store.state.count
+        for await seen in subscriber.seen.values where seen.last == last {
+            #expect(seen.prefix(3) == [0, 2, 32])
+            break
+        }
+        store.unsubscribe(subscriber)
+        return last
+    }
+
+    @Test(arguments: [false, true]) func sameCodeWorksWithBothKinds(isOptimistic: Bool) async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let remote = try await bus.store("main", of: SharedCounter.self, isOptimistic: isOptimistic)
+        let local = Store<SharedCounter>(state: SharedCounter())
+        let (one, other) = (try await use(local), try await use(remote))
+        #expect(one == (2 + 30) * 4 * 2 + 301 * 2)
+        #expect(other == one)
+        #expect(try await remote.confirmed().state.count == one)
+    }
+
+    /// All actions of a list are one commit; of one that is refused none is.
+    @Test func listIsOneCommit() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: RemoteStoreTests.Limited.self)
+        let before = main.revision
+        #expect(try await main.state(afterAtomically: [.increment(), .limit(by: 5)]).count == 6)
+        #expect(main.revision == before + 1)
+        let error = await #expect(throws: BusError.self) {
+            try await main.state(afterAtomically: [.increment(), .limit(by: 6)])
+        }
+        #expect(error?.code == .rejected || error?.code == .invalidPayload)
+        #expect(try await main.state(afterAtomically: []).count == 6)
+    }
+
+    @Test func errorOfADispatchedThunkIsAFailure() async throws {
+        struct Offline: Error {}
+        let live = try LiveBus()
+        let main = try await live.connect().store("main", of: SharedCounter.self)
+        let failures = Variable<[String]>([])
+        main.failures.observe { failure in failures.modify { $0.append("\(failure.error)") } }
+        let task = main.dispatch(Thunk { _ in throw Offline() })
+        await #expect(throws: Offline.self) { try await task.value }
+        for await seen in failures.values where !seen.isEmpty {
+            #expect(seen == ["Offline()"])
+            break
+        }
+    }
+}
