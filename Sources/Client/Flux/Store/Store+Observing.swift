@@ -1,11 +1,11 @@
 extension Store {
     /// A read-only view of the state: the latest first, then every change.
-    public var constant: Constant<State> {
-        Constant(signal: Signal(core.emitter)) { [emitter = core.emitter] in emitter.latest }
+    @inlinable public var constant: Constant<State> {
+        Constant(signal: signal) { [emitter = core.emitter] in emitter.latest }
     }
 
     /// The latest state, then every change.
-    public var signal: Signal<State> { Signal(core.emitter) }
+    @inlinable public var signal: Signal<State> { Signal(core.emitter, isDistinct: core.skipsEqualStates) }
 
     /// One part of the state, read-only. Observers are not notified of a part that equals the
     /// previous one, if it can be compared.
@@ -13,6 +13,7 @@ extension Store {
     /// ```swift
     /// store.signal(\.count).map { "\($0)" }.bind(to: label) { $0.show($1) }
     /// ```
+    @inlinable
     public func signal<Part: Sendable>(_ part: KeyPath<State, Part> & Sendable) -> Constant<Part> {
         constant.select(part)
     }
@@ -24,6 +25,7 @@ extension Store {
     /// store.select(\.isEven).observe { show($0) }             // a member of Computed<Counter>
     /// store.select { $0.exceeds(limit) }.bind(to: alarm, \.isOn)
     /// ```
+    @inlinable
     public func select<Part: Sendable>(
         _ part: @escaping @Sendable (Computed<State>) -> Part
     ) -> Constant<Part> {

@@ -23,8 +23,8 @@
 /// **Its end.** When the store is released its streams end, and what was queued but not started never happens, nor what
 /// its timers would have done. A store for the whole process is `static let shared = Store<Counter>(state: Counter())`.
 public final class Store<State: Flux.State>: SignalSource {
-    let core: StoreCore<State>
-    let subscriptions = Subscriptions()
+    @usableFromInline let core: StoreCore<State>
+    @usableFromInline let subscriptions = Subscriptions()
 
     /// How many thunks with identities are under way.
     package var cancellableCount: Int { core.thunks.count }
@@ -46,7 +46,7 @@ public final class Store<State: Flux.State>: SignalSource {
     init(core: StoreCore<State>, initialAction: State.Action?) {
         self.core = core
         let first = initialAction.map { action in
-            Entry<State>(.actions([action])) { [initialFailure = core.initialFailure] result in
+            Entry<State>(.action(action)) { [initialFailure = core.initialFailure] result in
                 guard case .failure(let error) = result else { return }
                 initialFailure.value = ActionFailure(actions: [action], error: error)
             }
@@ -57,7 +57,7 @@ public final class Store<State: Flux.State>: SignalSource {
     deinit { core.close() }
 
     /// The current state.
-    public var state: State { core.state }
+    @inlinable public var state: State { core.state }
 
     /// The current state, with what is derived from it.
     public var computed: Computed<State> { Computed(state) }
@@ -65,8 +65,8 @@ public final class Store<State: Flux.State>: SignalSource {
     /// Dispatches to this store, and keeps it alive: in `store.actions.increment()` the store may have been used for
     /// the last time before the action is dispatched, and an optimised program releases it there. What lasts as long as the
     /// store, an observer for example, keeps ``weakActions`` instead.
-    public var actions: Actions<State> {
-        Actions { [self] action in core.lane.place([Entry(.actions([action]))], in: core) }
+    @inlinable public var actions: Actions<State> {
+        Actions { [self] action in core.lane.place(Entry(.action(action)), in: core) }
     }
 
     /// Dispatches to this store while it exists, without keeping it alive; afterwards nothing happens.
@@ -76,16 +76,16 @@ public final class Store<State: Flux.State>: SignalSource {
     ///     if count > 9 { actions.dispatch(.reset) }
     /// }
     /// ```
-    public var weakActions: Actions<State> {
+    @inlinable public var weakActions: Actions<State> {
         Actions { [weak core] action in
             guard let core else { return }
-            core.lane.place([Entry(.actions([action]))], in: core)
+            core.lane.place(Entry(.action(action)), in: core)
         }
     }
 
     /// Dispatches to every living store of the state type in this process, in the order of their creation. While a
     /// relay is attached (see ``attach(_:)``), to the relay only.
-    public static var actions: Actions<State> {
+    @inlinable public static var actions: Actions<State> {
         let lane = Lane<State>.shared
         return Actions { lane.placeInAll($0) }
     }

@@ -1,6 +1,7 @@
 import Synchronization
 
 /// A store's subscribers, each with what ends its subscription. Subscribers are not kept alive.
+@usableFromInline
 final class Subscriptions: Sendable {
     private let scopes = Mutex<[ObjectIdentifier: DisposableScope]>([:])
 
@@ -10,6 +11,7 @@ final class Subscriptions: Sendable {
     var count: Int { scopes.withLock { $0.count } }
 
     /// Begins a subscription of `subscriber`; its former one has ended when this returns.
+    @usableFromInline
     func begin(_ subscriber: ObjectIdentifier) -> DisposableScope {
         let scope = DisposableScope()
         scopes.withLock { $0.updateValue(scope, forKey: subscriber) }?.dispose()
@@ -22,6 +24,7 @@ final class Subscriptions: Sendable {
     }
 
     /// Ends this subscription of `subscriber`, but not one that has replaced it.
+    @usableFromInline
     func end(_ subscriber: ObjectIdentifier, _ scope: DisposableScope) {
         scopes.withLock { scopes in
             if scopes[subscriber] === scope { scopes[subscriber] = nil }
