@@ -47,7 +47,9 @@ public final class Dispatcher: Sendable {
         _ outcome: Kind.Type, _ result: Result<Kind.Payload, Kind.Failure>
     ) throws {
         let name = String(describing: outcome)
-        guard !ThreadContext.refusesDispatch() else { throw FluxError.dispatchInMutation(action: name) }
+        guard !ThreadContext.current.refusesDispatch() else {
+            throw FluxError.dispatchInMutation(action: name)
+        }
         let mine = contents.withLock { contents -> UInt64? in
             contents.number += 1
             contents.line.append(

@@ -2,7 +2,9 @@
 struct EffectID: Hashable, Sendable {
     let base: any Hashable & Sendable
 
-    static func == (one: EffectID, other: EffectID) -> Bool { AnyHashable(one.base) == AnyHashable(other.base) }
+    static func == (one: EffectID, other: EffectID) -> Bool {
+        AnyHashable(one.base) == AnyHashable(other.base)
+    }
 
     func hash(into hasher: inout Hasher) { hasher.combine(AnyHashable(base)) }
 }

@@ -69,10 +69,10 @@ extension StateStore {
     /// ``Recorder``), and the task is a cancelled one.
     @discardableResult
     public func dispatch(_ thunk: Thunk<State>) -> Task<Void, any Error> {
-        guard !ThreadContext.refusesDispatch() else {
+        guard !ThreadContext.current.refusesDispatch() else {
             return Task { throw FluxError.dispatchInMutation(action: "a thunk") }
         }
-        guard !ThreadContext.isReplaying else { return Task { throw CancellationError() } }
+        guard !ThreadContext.current.isReplaying else { return Task { throw CancellationError() } }
         return start(thunk) { [effects] error in
             if !(error is CancellationError && Task.isCancelled) { effects.report(error) }
         }

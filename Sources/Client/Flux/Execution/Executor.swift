@@ -11,6 +11,8 @@ import Dispatch
 /// gets one value after another.
 public struct Executor: Sendable {
     private let carryOut: @Sendable (@escaping @Sendable () -> Void) -> Void
+    /// Whether it is the calling thread that works, and at once: then a dispatch makes no closure.
+    @usableFromInline let isImmediate: Bool
 
     /// A custom executor: the closure receives each piece of work and has to call it once, now or later, on any thread.
     /// Work that it drops is not lost: the next piece of the same store, or for the same observer, makes up for it.
@@ -22,6 +24,13 @@ public struct Executor: Sendable {
     /// One that waits for another thread to do the work must not be used from that thread: what observers
     /// dispatch there is executed there.
     public init(_ carryOut: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void) {
+        self.init(isImmediate: false, carryOut)
+    }
+
+    private init(
+        isImmediate: Bool, _ carryOut: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) {
+        self.isImmediate = isImmediate
         self.carryOut = carryOut
     }
 
@@ -29,7 +38,7 @@ public struct Executor: Sendable {
     public func execute(_ work: @escaping @Sendable () -> Void) { carryOut(work) }
 
     /// At once, on the calling thread.
-    public static let immediate = Executor { $0() }
+    public static let immediate = Executor(isImmediate: true) { $0() }
 
     /// On the main thread: at once if that is the calling thread and nothing waits before, else in the queue.
     ///

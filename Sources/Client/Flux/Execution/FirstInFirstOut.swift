@@ -1,23 +1,32 @@
 /// A queue: first in, first out. Adding and removing cost the same however long it is.
+@usableFromInline
 struct FirstInFirstOut<Element> {
-    private var arrived: [Element] = []
+    @usableFromInline var arrived: [Element] = []
     /// The front of the queue, its first element last.
-    private var leaving: [Element] = []
+    @usableFromInline var leaving: [Element] = []
 
-    var isEmpty: Bool { arrived.isEmpty && leaving.isEmpty }
+    @inlinable
+    init() {}
 
-    var first: Element? { leaving.last ?? arrived.first }
+    @inlinable var isEmpty: Bool { arrived.isEmpty && leaving.isEmpty }
 
+    @inlinable var first: Element? { leaving.last ?? arrived.first }
+
+    @inlinable
     mutating func append(_ element: Element) { arrived.append(element) }
 
+    @inlinable
     mutating func popFirst() -> Element? {
-        if leaving.isEmpty, !arrived.isEmpty {
-            // Swapping keeps the memory of both for the next ones, but not that of a queue that was long once.
-            if leaving.capacity > 1024 { leaving = [] }
+        if leaving.isEmpty {
+            // Mostly there is one.
+            if arrived.count < 2 { return arrived.popLast() }
             swap(&arrived, &leaving)
             leaving.reverse()
         }
-        return leaving.popLast()
+        let element = leaving.popLast()
+        // The memory of both is kept for the next ones, but not that of a queue that was long once.
+        if leaving.isEmpty, leaving.capacity > 1024 { leaving = [] }
+        return element
     }
 }
 

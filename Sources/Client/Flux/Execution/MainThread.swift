@@ -1,6 +1,11 @@
 import Dispatch
-import Glibc
 import Synchronization
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// Execution on the main thread that keeps the order: work runs at once when it comes on the main thread and nothing is
 /// waiting or running before it, else it waits in the main queue.
@@ -25,21 +30,25 @@ final class MainThread: Sendable {
         }
     }
 
-    /// The process's first thread, or the one that serves the main queue: after `dispatchMain()`, the first thread is
-    /// gone on Linux and any thread may.
-    private static var isCurrent: Bool {
-        DispatchQueue.getSpecific(key: mark) != nil || threadNumber?() == getpid()
-    }
+    #if canImport(Darwin)
+        private static var isCurrent: Bool { pthread_main_np() != 0 }
+    #else
+        /// The process's first thread, or the one that serves the main queue: after `dispatchMain()`, the first thread is
+        /// gone on Linux and any thread may.
+        private static var isCurrent: Bool {
+            DispatchQueue.getSpecific(key: mark) != nil || threadNumber?() == getpid()
+        }
 
-    private static let mark: DispatchSpecificKey<Bool> = {
-        let mark = DispatchSpecificKey<Bool>()
-        DispatchQueue.main.setSpecific(key: mark, value: true)
-        return mark
-    }()
+        private static let mark: DispatchSpecificKey<Bool> = {
+            let mark = DispatchSpecificKey<Bool>()
+            DispatchQueue.main.setSpecific(key: mark, value: true)
+            return mark
+        }()
 
-    /// `gettid`, whose number is the process's own on the first thread. The C library has it but its Swift module
-    /// does not show it.
-    private static let threadNumber: (@convention(c) @Sendable () -> pid_t)? = dlsym(nil, "gettid").map {
-        unsafeBitCast($0, to: (@convention(c) @Sendable () -> pid_t).self)
-    }
+        /// `gettid`, whose number is the process's own on the first thread. The C library has it but its Swift module
+        /// does not show it.
+        private static let threadNumber: (@convention(c) @Sendable () -> pid_t)? = dlsym(nil, "gettid").map {
+            unsafeBitCast($0, to: (@convention(c) @Sendable () -> pid_t).self)
+        }
+    #endif
 }

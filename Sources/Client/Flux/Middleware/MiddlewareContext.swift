@@ -22,7 +22,7 @@ public struct MiddlewareContext<State: Flux.State>: Sendable {
     public var actions: Actions<State> {
         Actions { [weak core] action in
             guard let core else { return }
-            core.lane.place([Entry(.actions([action]))], in: core)
+            core.lane.place(Entry(.action(action)), in: core)
         }
     }
 }

@@ -57,7 +57,7 @@ final class Transaction<State: Flux.State>: Sendable {
         let before = state
         var state = before
         do {
-            try core.mutate(&state, by: action)
+            try core.mutate(&state, by: action, .current)
             // Like the mutation, the rule sees the state before the action.
             let timers = try core.timerRule?.changesPurely(by: action, in: before) ?? []
             contents.withLock { contents in

@@ -9,8 +9,9 @@
 public struct Constant<Value: Sendable>: SignalSource {
     /// The latest value, then every change.
     public let signal: Signal<Value>
-    private let read: @Sendable () -> Value
+    @usableFromInline let read: @Sendable () -> Value
 
+    @inlinable
     init(signal: Signal<Value>, read: @escaping @Sendable () -> Value) {
         self.signal = signal
         self.read = read
@@ -20,19 +21,22 @@ public struct Constant<Value: Sendable>: SignalSource {
     public init(_ value: Value) { self.init(signal: Signal(saying: [value])) { value } }
 
     /// The current value.
-    public var value: Value { read() }
+    @inlinable public var value: Value { read() }
 
     /// The transformed value, computed whenever it is read or emitted.
+    @inlinable
     public func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) -> Other) -> Constant<Other> {
         Constant<Other>(signal: signal.map(transform)) { [read] in transform(read()) }
     }
 
     /// A part of the value. Observers are not notified of a part that equals the previous one, if it can be compared.
+    @inlinable
     public func select<Part: Sendable>(_ part: @escaping @Sendable (Value) -> Part) -> Constant<Part> {
         Constant<Part>(signal: signal.select(part)) { [read] in part(read()) }
     }
 
     /// A member of the value. Observers are not notified of one that equals the previous one, if it can be compared.
+    @inlinable
     public func select<Part: Sendable>(_ keyPath: KeyPath<Value, Part> & Sendable) -> Constant<Part> {
         select { $0[keyPath: keyPath] }
     }
@@ -40,6 +44,7 @@ public struct Constant<Value: Sendable>: SignalSource {
 
 extension Constant where Value: Equatable {
     /// The same value; observers are not notified of one that equals the previous one.
+    @inlinable
     public func skipRepeats() -> Constant<Value> {
         Constant(signal: signal.skipRepeats(), read: read)
     }

@@ -27,13 +27,15 @@ public final class DisposableScope: Sendable {
     }
 
     private let contents = Mutex(Contents())
+    /// Whether it has ended, for those who ask often.
+    private let hasEnded = Atomic<Bool>(false)
 
     public init() {}
 
     deinit { dispose() }
 
     /// Whether it has ended.
-    public var isDisposed: Bool { contents.withLock { $0.members == nil } }
+    public var isDisposed: Bool { hasEnded.load(ordering: .acquiring) }
 
     /// How many things end with it.
     package var count: Int { contents.withLock { $0.members?.count ?? 0 } }
@@ -74,7 +76,10 @@ public final class DisposableScope: Sendable {
 
     /// Ends all that was added, in that order. Further calls do nothing.
     public func dispose() {
-        let ended = contents.withLock { $0.members.take() }
+        let ended = contents.withLock { contents in
+            hasEnded.store(true, ordering: .releasing)
+            return contents.members.take()
+        }
         for member in ended ?? [] { member.disposable.dispose() }
     }
 }

@@ -6,79 +6,121 @@ import Synchronization
 /// Hence every observer receives the same values in the same order, in the order of registration for each value, and a
 /// late one receives the latest value and then exactly those after it. An observer may do anything here: register,
 /// dispose, emit; what it emits comes after what is being delivered.
+@usableFromInline
 final class Emitter<Value: Sendable>: Sendable {
-    private struct Contents {
-        var latest: Value?
-        var observers: [Observer<Value>] = []
-        var line = FirstInFirstOut<Queued>()
+    @usableFromInline
+    struct Contents {
+        @usableFromInline var latest: Value?
+        @usableFromInline var observers: [Observer<Value>] = []
+        @usableFromInline var line = FirstInFirstOut<Queued>()
         /// The number of the last emission that was queued.
-        var number: UInt64 = 0
-        var isDelivering = false
-        var isFinished = false
+        @usableFromInline var number: UInt64 = 0
+        @usableFromInline var isDelivering = false
+        @usableFromInline var isFinished = false
 
-        mutating func putInLine(_ emission: Emission<Value>, isReplay: Bool = false) {
+        /// Queues an emission. Without observers there is nobody to deliver it to: one that comes later begins with the
+        /// latest value. Returns whether it is queued.
+        @inlinable
+        mutating func putInLine(_ emission: Emission<Value>, isReplay: Bool = false) -> Bool {
+            if observers.isEmpty { return false }
             number += 1
             line.append(Queued(number: number, emission: emission, isReplay: isReplay))
+            return true
+        }
+
+        /// What is to be delivered next, and to whom.
+        @inlinable
+        mutating func nextRound() -> Round? {
+            guard let next = line.popFirst() else { return nil }
+            let round = Round(next: next, observers: observers)
+            if case .end = next.emission { observers = [] }
+            return round
+        }
+
+        @inlinable
+        init(latest: Value?) { self.latest = latest }
+    }
+
+    @usableFromInline
+    struct Queued {
+        @usableFromInline let number: UInt64
+        @usableFromInline let emission: Emission<Value>
+        /// Whether a replay has led to it; then what its observers dispatch is ignored.
+        @usableFromInline let isReplay: Bool
+
+        @inlinable
+        init(number: UInt64, emission: Emission<Value>, isReplay: Bool) {
+            self.number = number
+            self.emission = emission
+            self.isReplay = isReplay
         }
     }
 
-    private struct Queued {
-        let number: UInt64
-        let emission: Emission<Value>
-        /// Whether a replay has led to it; then what its observers dispatch is ignored.
-        let isReplay: Bool
+    @usableFromInline
+    struct Round {
+        @usableFromInline let next: Queued
+        @usableFromInline let observers: [Observer<Value>]
+
+        @inlinable
+        init(next: Queued, observers: [Observer<Value>]) {
+            self.next = next
+            self.observers = observers
+        }
     }
 
-    private let contents: Mutex<Contents>
-    private let keepsLatest: Bool
+    @usableFromInline let contents: Mutex<Contents>
+    @usableFromInline let keepsLatest: Bool
 
     /// A source that keeps no value.
     init() {
-        contents = Mutex(Contents())
+        contents = Mutex(Contents(latest: nil))
         keepsLatest = false
     }
 
     /// A source that has a value from the start.
+    @inlinable
     init(_ value: Value) {
         contents = Mutex(Contents(latest: value))
         keepsLatest = true
     }
 
     /// The latest value, of a source that keeps it.
-    var latest: Value {
+    @inlinable var latest: Value {
         guard let latest = contents.withLock({ $0.latest }) else {
             preconditionFailure("A source without a first value has no latest one; don't ask it.")
         }
         return latest
     }
 
-    /// Sets the value and queues it, without notifying observers yet.
-    func put(_ value: Value, isReplay: Bool = false) {
-        // The previous value is released outside the lock: its deinit may do anything.
-        _ = contents.withLock { contents in
-            guard !contents.isFinished else { return Value?.none }
-            let before = contents.latest
-            if keepsLatest { contents.latest = value }
-            contents.putInLine(.value(value), isReplay: isReplay)
-            return before
+    /// Sets the value and queues it, without notifying observers yet. Returns whether there is anything to deliver.
+    @inlinable
+    @discardableResult
+    func put(_ value: Value, isReplay: Bool = false) -> Bool {
+        // The previous value gets its place, and is released outside the lock: its deinit may do anything.
+        var latest: Value? = value
+        return contents.withLock { contents in
+            guard !contents.isFinished else { return false }
+            if keepsLatest { swap(&contents.latest, &latest) }
+            return contents.putInLine(.value(value), isReplay: isReplay)
         }
     }
 
+    @inlinable
     func send(_ value: Value) {
-        put(value, isReplay: ThreadContext.isReplaying)
-        deliver()
+        let context = ThreadContext.current
+        if put(value, isReplay: context.isReplaying) { deliver(context) }
     }
 
     /// Changes the latest value in place: no other change comes between reading and writing.
     func modify<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let isReplay = ThreadContext.isReplaying
+        let isReplay = ThreadContext.current.isReplaying
         let result = try contents.withLock { contents throws(Failure) -> Result? in
             guard !contents.isFinished, var value = contents.latest else { return nil }
             let result = try change(&value)
             contents.latest = value
-            contents.putInLine(.value(value), isReplay: isReplay)
+            _ = contents.putInLine(.value(value), isReplay: isReplay)
             return result
         }
         deliver()
@@ -90,36 +132,50 @@ final class Emitter<Value: Sendable>: Sendable {
         contents.withLock { contents in
             guard !contents.isFinished else { return }
             contents.isFinished = true
-            contents.putInLine(.end)
+            _ = contents.putInLine(.end)
         }
         deliver()
     }
 
     /// Delivers what is queued, unless another caller is doing so already, which then delivers this too.
-    func deliver() {
-        let isMine = contents.withLock { contents in
-            guard !contents.isDelivering, !contents.line.isEmpty else { return false }
-            contents.isDelivering = true
-            return true
+    func deliver() { deliver(.current) }
+
+    @inlinable
+    func deliver(_ context: ThreadContext) {
+        var round = contents.withLock { contents -> Round? in
+            if contents.isDelivering { return nil }
+            let round = contents.nextRound()
+            contents.isDelivering = round != nil
+            return round
         }
-        guard isMine else { return }
-        ThreadContext.enter { context in
-            while let (next, observers) = nextRound() {
-                context.tell(isReplay: next.isReplay) {
-                    for observer in observers where observer.joined < next.number {
-                        observer.offer(next.emission, isReplay: next.isReplay)
-                    }
-                }
+        if round == nil { return }
+        let stay = context.enter()
+        while let current = round {
+            let next = current.next
+            let outer = context.beginTelling(isReplay: next.isReplay)
+            for observer in current.observers where observer.joined < next.number {
+                observer.offer(next.emission, isReplay: next.isReplay)
+            }
+            context.endTelling(outer)
+            round = contents.withLock { contents -> Round? in
+                let round = contents.nextRound()
+                if round == nil { contents.isDelivering = false }
+                return round
             }
         }
+        context.leave(stay)
     }
 
+    @usableFromInline
     func attach(_ receive: @escaping @Sendable (Emission<Value>) -> Void) -> Disposable {
-        let isReplay = ThreadContext.isReplaying
+        let context = ThreadContext.current
+        let isReplay = context.isReplaying
         let observer = contents.withLock { contents in
             var first = FirstInFirstOut<Observer<Value>.Kept>()
-            if let latest = contents.latest { first.append((.value(latest), isReplay)) }
-            if contents.isFinished { first.append((.end, isReplay)) }
+            if let latest = contents.latest {
+                first.append(.init(emission: .value(latest), isReplay: isReplay))
+            }
+            if contents.isFinished { first.append(.init(emission: .end, isReplay: isReplay)) }
             let observer = Observer(joined: contents.number, first: first, receive: receive)
             if !contents.isFinished { contents.observers.append(observer) }
             return observer
@@ -129,20 +185,10 @@ final class Emitter<Value: Sendable>: Sendable {
             observer.dispose()
             self?.remove(observer)
         }
-        ThreadContext.enter { observer.start($0) }
+        let stay = context.enter()
+        observer.start(context)
+        context.leave(stay)
         return disposable
-    }
-
-    private func nextRound() -> (Queued, observers: [Observer<Value>])? {
-        contents.withLock { contents in
-            guard let next = contents.line.popFirst() else {
-                contents.isDelivering = false
-                return nil
-            }
-            let observers = contents.observers
-            if case .end = next.emission { contents.observers = [] }
-            return (next, observers)
-        }
     }
 
     private func remove(_ observer: Observer<Value>) {
@@ -154,10 +200,12 @@ final class Emitter<Value: Sendable>: Sendable {
 }
 
 /// What a source delivers to its observers: a value, or its end.
+@usableFromInline
 enum Emission<Value: Sendable>: Sendable {
     case value(Value)
     case end
 
+    @inlinable
     func map<Other>(_ transform: (Value) -> Other) -> Emission<Other> {
         switch self {
         case .value(let value): .value(transform(value))

@@ -29,7 +29,7 @@ final class Mailbox<Value: Sendable>: Sendable {
     }
 
     func post(_ emission: Emission<Value>) {
-        let isReplay = ThreadContext.isReplaying
+        let isReplay = ThreadContext.current.isReplaying
         let number = contents.withLock { contents in
             contents.posted += 1
             contents.line.append(Post(number: contents.posted, emission: emission, isReplay: isReplay))
@@ -56,11 +56,14 @@ final class Mailbox<Value: Sendable>: Sendable {
             return true
         }
         guard isMine else { return }
-        ThreadContext.enter { context in
-            while let post = next() {
-                context.tell(isReplay: post.isReplay) { receive(post.emission) }
-            }
+        let context = ThreadContext.current
+        let stay = context.enter()
+        while let post = next() {
+            let outer = context.beginTelling(isReplay: post.isReplay)
+            receive(post.emission)
+            context.endTelling(outer)
         }
+        context.leave(stay)
     }
 
     private func next() -> Post? {

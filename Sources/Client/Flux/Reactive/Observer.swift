@@ -5,21 +5,24 @@ import Synchronization
 /// It starts by itself, on the thread that registered it, so that it has had its first value when `observe` returns.
 /// What the source emits meanwhile is kept for it and follows; so one observer is never called by two threads at a
 /// time, and sees every value once. After `dispose` no call begins.
+@usableFromInline
 final class Observer<Value: Sendable>: Sendable {
-    private enum Phase { case starting, live, disposed }
-
     /// An emission, and whether a replay has led to it.
-    typealias Kept = (emission: Emission<Value>, isReplay: Bool)
+    struct Kept {
+        let emission: Emission<Value>
+        let isReplay: Bool
+    }
 
     private struct Contents {
-        var phase = Phase.starting
-        /// The emissions still to be delivered before it is live.
-        var kept: FirstInFirstOut<Kept>
+        /// The emissions still to be delivered before it is live; nil from then on.
+        var kept: FirstInFirstOut<Kept>?
     }
 
     /// The number of the last emission before it registered; it receives those after.
-    let joined: UInt64
-    private let receive: @Sendable (Emission<Value>) -> Void
+    @usableFromInline let joined: UInt64
+    @usableFromInline let receive: @Sendable (Emission<Value>) -> Void
+    /// Whether it has started, and has not been disposed of: then nothing else has to be looked at.
+    @usableFromInline let isLive = Atomic<Bool>(false)
     private let contents: Mutex<Contents>
 
     /// An observer that receives `first` when it starts.
@@ -34,32 +37,45 @@ final class Observer<Value: Sendable>: Sendable {
 
     func start(_ context: ThreadContext) {
         while let next = nextKept() {
-            context.tell(isReplay: next.isReplay) { receive(next.emission) }
+            let outer = context.beginTelling(isReplay: next.isReplay)
+            receive(next.emission)
+            context.endTelling(outer)
         }
     }
 
+    @inlinable
     func offer(_ emission: Emission<Value>, isReplay: Bool) {
-        let isLive = contents.withLock { contents in
-            if contents.phase == .starting { contents.kept.append((emission, isReplay)) }
-            return contents.phase == .live
+        if !isLive.load(ordering: .acquiring) {
+            if keep(emission, isReplay: isReplay) { return }
+            // It may have become live meanwhile; else it has been disposed of.
+            guard isLive.load(ordering: .acquiring) else { return }
         }
-        if isLive { receive(emission) }
+        receive(emission)
+    }
+
+    /// Keeps an emission for an observer that is still starting; false if it is not.
+    @usableFromInline
+    func keep(_ emission: Emission<Value>, isReplay: Bool) -> Bool {
+        contents.withLock { contents in
+            contents.kept?.append(Kept(emission: emission, isReplay: isReplay)) != nil
+        }
     }
 
     func dispose() {
         // Kept emissions are released outside the lock: the deinit of a value may do anything.
         _ = contents.withLock { contents in
-            contents.phase = .disposed
-            defer { contents.kept = FirstInFirstOut() }
-            return contents.kept
+            isLive.store(false, ordering: .releasing)
+            return contents.kept.take()
         }
     }
 
     private func nextKept() -> Kept? {
         contents.withLock { contents in
-            guard contents.phase == .starting else { return nil }
-            let next = contents.kept.popFirst()
-            if next == nil { contents.phase = .live }
+            guard let next = contents.kept?.popFirst() else {
+                // Not if it has been disposed of.
+                if contents.kept.take() != nil { isLive.store(true, ordering: .releasing) }
+                return nil
+            }
             return next
         }
     }

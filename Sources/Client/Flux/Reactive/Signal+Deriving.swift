@@ -2,6 +2,7 @@ import Synchronization
 
 extension Signal {
     /// Each value, transformed.
+    @inlinable
     public func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) -> Other) -> Signal<Other> {
         Signal<Other>(keepsRepeats: keepsRepeats) { receive in self.attach { receive($0.map(transform)) } }
     }
@@ -11,6 +12,7 @@ extension Signal {
     /// ```swift
     /// temperature.signal.only(where: { $0 > 30 }).observe { … }
     /// ```
+    @inlinable
     public func only(where condition: @escaping @Sendable (Value) -> Bool) -> Signal<Value> {
         Signal(keepsRepeats: keepsRepeats) { receive in
             self.attach { emission in
@@ -21,11 +23,13 @@ extension Signal {
     }
 
     /// The values for which `condition` does not hold.
+    @inlinable
     public func skip(where condition: @escaping @Sendable (Value) -> Bool) -> Signal<Value> {
         only { !condition($0) }
     }
 
     /// The first value, and each later one for which `condition` holds between the previous value and itself.
+    @inlinable
     public func only(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
         Value
     > {
@@ -45,6 +49,7 @@ extension Signal {
     }
 
     /// The first value, and each later one for which `condition` does not hold between the previous value and itself.
+    @inlinable
     public func skip(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
         Value
     > {
@@ -52,17 +57,20 @@ extension Signal {
     }
 
     /// Without values that repeat the previous one, according to `areSame`.
+    @inlinable
     public func skipRepeats(by areSame: @escaping @Sendable (Value, Value) -> Bool) -> Signal<Value> {
         skip(when: areSame)
     }
 
     /// One part of each value. A part that equals the previous one is skipped, if it can be compared.
+    @inlinable
     public func select<Part: Sendable>(_ part: @escaping @Sendable (Value) -> Part) -> Signal<Part> {
         let parts = map(part)
         return keepsRepeats ? parts : parts.skippingEqualValues()
     }
 
     /// One member of each value. A value that equals the previous one is skipped, if it can be compared.
+    @inlinable
     public func select<Part: Sendable>(_ keyPath: KeyPath<Value, Part> & Sendable) -> Signal<Part> {
         select { $0[keyPath: keyPath] }
     }
@@ -98,14 +106,16 @@ extension Signal {
     }
 
     /// Without repeats if values can be compared, else all of them.
+    @inlinable
     func skippingEqualValues() -> Signal<Value> {
-        guard let areEqual = Equality.of(Value.self) else { return self }
-        return skipRepeats(by: areEqual)
+        guard !isDistinct, Equality.isKnown(of: Value.self) else { return self }
+        return skipRepeats { Equality.areEqual($0, $1) }
     }
 }
 
 extension Signal where Value: Equatable {
     /// Without values that equal the previous one. `nil` is a value like any other.
+    @inlinable
     public func skipRepeats() -> Signal<Value> { skipRepeats(by: ==) }
 }
 

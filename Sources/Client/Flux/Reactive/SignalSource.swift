@@ -15,6 +15,7 @@ extension SignalSource {
     ///
     /// A dispatch from an observer takes its place in the order at once and is executed after the observers have been
     /// notified; so all of them see the same values in the same order.
+    @inlinable
     @discardableResult
     public func observe(_ observer: @escaping @Sendable (Value) -> Void) -> Disposable {
         signal.attach { emission in
@@ -28,6 +29,7 @@ extension SignalSource {
     /// ```swift
     /// store.signal.observe(on: .mainThread) { label.show($0.count) }
     /// ```
+    @inlinable
     @discardableResult
     public func observe(
         on executor: Executor, _ observer: @escaping @Sendable (Value) -> Void
@@ -36,6 +38,7 @@ extension SignalSource {
     }
 
     /// Calls `observer` with each value until `scope` ends.
+    @inlinable
     @discardableResult
     public func observe(
         until scope: DisposableScope, on executor: Executor = .immediate,

@@ -105,28 +105,3 @@ public final class Recorder<State: Flux.State>: Sendable {
         return try await core.outcome(of: work).get()
     }
 }
-
-/// The recorders of a store's commits, called in the order of the commits.
-final class Recorders<State: Flux.State>: Sendable {
-    typealias Record = @Sendable (_ before: State, _ actions: [State.Action]) -> Void
-
-    private let members = Mutex<[(number: Int, record: Record)]>([])
-
-    func add(_ record: @escaping Record) -> Disposable {
-        let number = members.withLock { members in
-            let number = (members.last?.number ?? 0) + 1
-            members.append((number, record))
-            return number
-        }
-        return Disposable { [weak self] in
-            self?.members.withLock { members in members.removeAll { $0.number == number } }
-        }
-    }
-
-    /// One commit: the state before it, and the actions that reached the mutations. Without
-    /// actions nothing is recorded.
-    func record(before: State, _ actions: [State.Action]) {
-        guard !actions.isEmpty else { return }
-        for member in members.withLock({ $0 }) { member.record(before, actions) }
-    }
-}

@@ -16,13 +16,15 @@
 /// Store<Counter>.actions.increment()   // every store of the type
 /// ```
 public struct Actions<State: Flux.State>: Sendable {
-    private let send: @Sendable (State.Action) -> Void
+    @usableFromInline let send: @Sendable (State.Action) -> Void
 
     /// Actions that are passed to `send`.
+    @inlinable
     public init(_ send: @escaping @Sendable (State.Action) -> Void) { self.send = send }
 
     /// Dispatches one action. It returns at once where it may; the store's documentation
     /// says when the change is visible.
+    @inlinable
     public func dispatch(_ action: State.Action) { send(action) }
 }
 

@@ -15,7 +15,9 @@
 public struct Computed<State: Flux.State>: Sendable {
     public let state: State
 
+    @inlinable
     public init(_ state: State) { self.state = state }
 
+    @inlinable
     public subscript<Value>(dynamicMember member: KeyPath<State, Value>) -> Value { state[keyPath: member] }
 }

@@ -5,23 +5,32 @@ import Synchronization
 /// Every dispatch, to one store or to all, takes its place under the lane's one lock: there it gets its ticket and goes
 /// into the inbox of each store that it is for. So no two stores see two dispatches in different orders. Nothing is
 /// executed under the lock; each store's executor does that afterwards.
+@usableFromInline
 final class Lane<State: Flux.State>: Sendable {
-    private struct Member {
-        let name: ObjectIdentifier
-        weak var core: StoreCore<State>?
+    @usableFromInline
+    struct Member {
+        @usableFromInline let name: ObjectIdentifier
+        @usableFromInline weak var core: StoreCore<State>?
     }
 
-    private struct Contents {
-        var ticket: UInt64 = 0
+    @usableFromInline
+    struct Relay: Sendable {
+        @usableFromInline let number: UInt64
+        @usableFromInline let send: @Sendable (State.Action) -> Void
+    }
+
+    @usableFromInline
+    struct Contents {
+        @usableFromInline var ticket: UInt64 = 0
         /// In the order of creation.
-        var members: [Member] = []
-        var relay: (number: UInt64, send: @Sendable (State.Action) -> Void)?
+        @usableFromInline var members: [Member] = []
+        @usableFromInline var relay: Relay?
     }
 
-    private let contents = Mutex(Contents())
+    @usableFromInline let contents = Mutex(Contents())
 
     /// The lane of the state type.
-    static var shared: Lane<State> { LaneRegistry.lane(of: State.self) }
+    @usableFromInline static var shared: Lane<State> { LaneRegistry.lane(of: State.self) }
 
     /// Makes the store a target of global dispatches, after `first`, if given, has taken its place in it.
     func join(_ core: StoreCore<State>, first: Entry<State>?) {
@@ -31,7 +40,7 @@ final class Lane<State: Flux.State>: Sendable {
             guard let first, core.inbox.append(first, ticket: contents.ticket) else { return UInt64?.none }
             return contents.ticket
         }
-        if let ticket { core.scheduleTurn(through: ticket) }
+        if let ticket { core.scheduleTurn(through: ticket, .current) }
     }
 
     /// Removes the store from the targets.
@@ -40,43 +49,64 @@ final class Lane<State: Flux.State>: Sendable {
         contents.withLock { contents in contents.members.removeAll { $0.name == name } }
     }
 
+    /// Commits `entry` to one store. That of an observer that is notified of a replay is ignored.
+    @inlinable
+    func place(_ entry: Entry<State>, in core: StoreCore<State>) {
+        let context = ThreadContext.current
+        if context.refusesDispatch() || context.isReplaying { return refuse([entry], in: core, context) }
+        let ticket = contents.withLock { contents -> UInt64? in
+            contents.ticket += 1
+            return core.inbox.append(entry, ticket: contents.ticket) ? contents.ticket : nil
+        }
+        if let ticket { core.scheduleTurn(through: ticket, context) } else { core.tellGone(entry) }
+    }
+
     /// Commits `entries` to one store, one after another with nothing between. Those of an observer that is notified of a
     /// replay are ignored. What the library itself places is refused and ignored nowhere.
+    @usableFromInline
     func place(_ entries: [Entry<State>], in core: StoreCore<State>, isOwn: Bool = false) {
-        guard isOwn || !ThreadContext.refusesDispatch() else {
-            for entry in entries { entry.completion?(.failure(Self.refusal(of: entry))) }
-            return
+        let context = ThreadContext.current
+        if !isOwn, context.refusesDispatch() || context.isReplaying {
+            return refuse(entries, in: core, context)
         }
-        guard isOwn || !ThreadContext.isReplaying else {
-            for entry in entries { entry.completion?(.success(core.state)) }
-            return
-        }
-        let (tickets, refused) = contents.withLock { contents in
-            let before = contents.ticket
-            var refused: [Entry<State>] = []
+        var refused: [Entry<State>] = []
+        let last = contents.withLock { contents in
             for entry in entries {
                 contents.ticket += 1
                 if !core.inbox.append(entry, ticket: contents.ticket) { refused.append(entry) }
             }
-            return (before..<contents.ticket, refused)
+            return contents.ticket
         }
-        for ticket in tickets { core.scheduleTurn(through: ticket + 1) }
+        for number in 0..<UInt64(entries.count) {
+            core.scheduleTurn(through: last - UInt64(entries.count) + number + 1, context)
+        }
         for entry in refused { core.tellGone(entry) }
+    }
+
+    /// Completes entries that a mutation or an observer of a replay would place.
+    @usableFromInline
+    func refuse(_ entries: [Entry<State>], in core: StoreCore<State>, _ context: ThreadContext) {
+        let isMutating = context.refusesDispatch()
+        for entry in entries {
+            entry.completion?(isMutating ? .failure(Self.refusal(of: entry)) : .success(core.state))
+        }
     }
 
     /// Commits `action` to every live store, in the order of creation. If a relay is attached, only that is called,
     /// unless it is the relay of this number that commits; if it is no longer attached, nothing happens.
+    @inlinable
     func placeInAll(_ action: State.Action, byRelay number: UInt64? = nil) {
-        guard !ThreadContext.refusesDispatch(), !ThreadContext.isReplaying else { return }
+        let context = ThreadContext.current
+        if context.refusesDispatch() || context.isReplaying { return }
         // Filled inside the lock but released outside: the last reference to a store must not be released under it.
         var targets: [StoreCore<State>] = []
         var ticket: UInt64 = 0
-        let relay = contents.withLock { contents -> (@Sendable (State.Action) -> Void)? in
-            if let relay = contents.relay, number == nil { return relay.send }
+        let entry = Entry<State>(number == nil ? .action(action) : .actions([action], isRelayed: true))
+        let relay = contents.withLock { contents -> Relay? in
+            if number == nil, let relay = contents.relay { return relay }
             guard number == contents.relay?.number else { return nil }
             contents.ticket += 1
             ticket = contents.ticket
-            let entry = Entry<State>(.actions([action], isRelayed: number != nil))
             for member in contents.members {
                 guard let core = member.core else { continue }
                 targets.append(core)
@@ -84,37 +114,38 @@ final class Lane<State: Flux.State>: Sendable {
             }
             return nil
         }
-        if let relay { return relay(action) }
-        for core in targets { core.scheduleTurn(through: ticket) }
+        if let relay { return relay.send(action) }
+        for core in targets { core.scheduleTurn(through: ticket, context) }
     }
 
     /// Commits `action` to every live store, in the order of creation, and reports the outcomes; none of stores that are released
     /// before. If a relay is attached, only that is called.
     func placeInAll(
-        _ action: State.Action, _ whenAll: @escaping @Sendable ([Result<State, any Error>]) -> Void
+        _ action: State.Action, whenAll: @escaping @Sendable ([Result<State, any Error>]) -> Void
     ) {
-        guard !ThreadContext.refusesDispatch(), !ThreadContext.isReplaying else { return whenAll([]) }
+        let context = ThreadContext.current
+        if context.refusesDispatch() || context.isReplaying { return whenAll([]) }
         // Released outside the lock, as above.
         var targets: [StoreCore<State>] = []
         var closed: [Int] = []
         var ticket: UInt64 = 0
         var outcomes: Outcomes<State>?
-        let relay = contents.withLock { contents -> (@Sendable (State.Action) -> Void)? in
-            if let relay = contents.relay { return relay.send }
+        let relay = contents.withLock { contents -> Relay? in
+            if let relay = contents.relay { return relay }
             contents.ticket += 1
             ticket = contents.ticket
             targets = contents.members.compactMap(\.core)
             let all = Outcomes<State>(count: targets.count, whenAll)
             for (number, core) in targets.enumerated() {
-                let entry = Entry<State>(.actions([action])) { all.take($0, of: number) }
+                let entry = Entry<State>(.action(action)) { all.take($0, of: number) }
                 if !core.inbox.append(entry, ticket: ticket) { closed.append(number) }
             }
             outcomes = all
             return nil
         }
-        relay?(action)
+        relay?.send(action)
         for number in closed { outcomes?.take(nil, of: number) }
-        for core in targets { core.scheduleTurn(through: ticket) }
+        for core in targets { core.scheduleTurn(through: ticket, context) }
         if targets.isEmpty { whenAll([]) }
     }
 
@@ -123,7 +154,7 @@ final class Lane<State: Flux.State>: Sendable {
         contents.withLock { contents in
             guard contents.relay == nil else { return nil }
             contents.ticket += 1
-            contents.relay = (contents.ticket, relay)
+            contents.relay = Relay(number: contents.ticket, send: relay)
             return contents.ticket
         }
     }
@@ -132,9 +163,7 @@ final class Lane<State: Flux.State>: Sendable {
     func detach(_ number: UInt64) {
         // Released outside the lock: the relay's closure may hold anything.
         _ = contents.withLock { contents in
-            guard contents.relay?.number == number else { return (@Sendable (State.Action) -> Void)?.none }
-            defer { contents.relay = nil }
-            return contents.relay?.send
+            contents.relay?.number == number ? contents.relay.take() : nil
         }
     }
 
@@ -145,11 +174,11 @@ final class Lane<State: Flux.State>: Sendable {
 
 /// One lane for each state type of the process. A generic type can't have stored static properties, hence the table.
 enum LaneRegistry {
-    private static let lanes = Mutex<[ObjectIdentifier: any Sendable]>([:])
+    private static let lanes = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
 
     static func lane<State: Flux.State>(of type: State.Type) -> Lane<State> {
         lanes.withLock { lanes in
-            if let lane = lanes[ObjectIdentifier(type)] as? Lane<State> { return lane }
+            if let lane = lanes[ObjectIdentifier(type)] { return unsafeDowncast(lane, to: Lane<State>.self) }
             let lane = Lane<State>()
             lanes[ObjectIdentifier(type)] = lane
             return lane

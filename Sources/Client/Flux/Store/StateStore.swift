@@ -34,13 +34,13 @@ public protocol StateStore<State>: SignalSource where Value == State {
 
 extension StateStore {
     /// The latest state, then every change.
-    public var signal: Signal<State> { constant.signal }
+    @inlinable public var signal: Signal<State> { constant.signal }
 
     /// The current state.
-    public var state: State { constant.value }
+    @inlinable public var state: State { constant.value }
 
     /// The current state, with what is derived from it.
-    public var computed: Computed<State> { Computed(state) }
+    @inlinable public var computed: Computed<State> { Computed(state) }
 
     /// One part of the state, read-only. Observers are not notified of a part that equals the
     /// previous one, if it can be compared.
@@ -48,7 +48,7 @@ extension StateStore {
     /// ```swift
     /// store.signal(\.count).map { "\($0)" }.bind(to: label) { $0.show($1) }
     /// ```
-    public func signal<Part: Sendable>(_ part: KeyPath<State, Part> & Sendable) -> Constant<Part> {
+    @inlinable public func signal<Part: Sendable>(_ part: KeyPath<State, Part> & Sendable) -> Constant<Part> {
         constant.select(part)
     }
 
@@ -59,7 +59,7 @@ extension StateStore {
     /// store.select(\.isEven).observe { show($0) }             // a member of Computed<Counter>
     /// store.select { $0.exceeds(limit) }.bind(to: alarm, \.isOn)
     /// ```
-    public func select<Part: Sendable>(
+    @inlinable public func select<Part: Sendable>(
         _ part: @escaping @Sendable (Computed<State>) -> Part
     ) -> Constant<Part> {
         constant.select { part(Computed($0)) }
@@ -71,15 +71,15 @@ extension StateStore {
     /// ```swift
     /// for await count in store.values(\.count) { show(count) }
     /// ```
-    public func values<Part: Sendable>(
+    @inlinable public func values<Part: Sendable>(
         _ part: KeyPath<State, Part> & Sendable, buffering: Buffering = .unbounded
     ) -> Values<Part> {
         signal(part).values(buffering: buffering)
     }
 
     /// Dispatches one action, without waiting for its outcome.
-    public func dispatch(_ action: State.Action) { actions.dispatch(action) }
+    @inlinable public func dispatch(_ action: State.Action) { actions.dispatch(action) }
 
     /// Dispatches one action after another, without waiting for their outcome; others may come between.
-    public func dispatch(_ list: [State.Action]) { actions.dispatch(list) }
+    @inlinable public func dispatch(_ list: [State.Action]) { actions.dispatch(list) }
 }

@@ -13,7 +13,7 @@ extension Store {
     @discardableResult
     public static func dispatchToAll(_ action: State.Action) async throws -> [State] {
         try await withCheckedContinuation { continuation in
-            Lane<State>.shared.placeInAll(action) { continuation.resume(returning: $0) }
+            Lane<State>.shared.placeInAll(action, whenAll: { continuation.resume(returning: $0) })
         }.map { try $0.get() }
     }
 }

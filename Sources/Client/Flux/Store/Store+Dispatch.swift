@@ -1,6 +1,7 @@
 extension Store {
     /// Dispatches one action to this store.
-    public func dispatch(_ action: State.Action) { dispatch([action]) }
+    @inlinable
+    public func dispatch(_ action: State.Action) { core.lane.place(Entry(.action(action)), in: core) }
 
     /// Dispatches a list of actions to this store: one commit after another, each state observable, no other commits
     /// between. If one fails, the others are still committed.
@@ -9,7 +10,7 @@ extension Store {
     /// store.dispatch([.increment(by: 1), .increment(by: 2)])
     /// ```
     public func dispatch(_ actions: [State.Action]) {
-        core.lane.place(actions.map { Entry(.actions([$0])) }, in: core)
+        core.lane.place(actions.map { Entry(.action($0)) }, in: core)
     }
 
     /// Dispatches a list of actions as one commit: one change for the observers, and if one action fails, none of them
@@ -42,7 +43,7 @@ extension Store {
     /// If a middleware drops or delays the action, that is the state without it.
     @discardableResult
     public func state(after action: State.Action) async throws -> State {
-        try await state(afterAtomically: [action])
+        try await core.outcome(of: .action(action)).get()
     }
 
     /// Dispatches a list of actions, one commit after another, and returns the state after the last. It throws the
@@ -52,11 +53,11 @@ extension Store {
         guard let last = actions.last else { return state }
         let failure = Variable<(any Error)?>(nil)
         let entries = actions.dropLast().map { action in
-            Entry<State>(.actions([action])) { result in
+            Entry<State>(.action(action)) { result in
                 if case .failure(let error) = result { failure.modify { $0 = $0 ?? error } }
             }
         }
-        let result = await core.outcome(of: .actions([last]), after: entries)
+        let result = await core.outcome(of: .action(last), after: entries)
         if let error = failure.value { throw error }
         return try result.get()
     }

@@ -23,7 +23,7 @@
 /// **Its end.** When the store is released its streams end, and what was queued but not started never happens, nor what
 /// its timers would have done. A store for the whole process is `static let shared = Store<Counter>(state: Counter())`.
 public final class Store<State: Flux.State>: StateStore {
-    let core: StoreCore<State>
+    @usableFromInline let core: StoreCore<State>
     public let subscriptions = Subscriptions()
 
     public var effects: Effects { core.effects }
@@ -48,7 +48,7 @@ public final class Store<State: Flux.State>: StateStore {
     init(core: StoreCore<State>, initialAction: State.Action?) {
         self.core = core
         let first = initialAction.map { action in
-            Entry<State>(.actions([action])) { [initialFailure = core.initialFailure] result in
+            Entry<State>(.action(action)) { [initialFailure = core.initialFailure] result in
                 guard case .failure(let error) = result else { return }
                 initialFailure.value = ActionFailure(actions: [action], error: error)
             }
@@ -58,13 +58,13 @@ public final class Store<State: Flux.State>: StateStore {
 
     deinit { core.close() }
 
-    public var state: State { core.state }
+    @inlinable public var state: State { core.state }
 
     /// Dispatches to this store, and keeps it alive: in `store.actions.increment()` the store may have been used for
     /// the last time before the action is dispatched, and an optimised program releases it there. What lasts as long as the
     /// store, an observer for example, keeps ``weakActions`` instead.
-    public var actions: Actions<State> {
-        Actions { [self] action in core.lane.place([Entry(.actions([action]))], in: core) }
+    @inlinable public var actions: Actions<State> {
+        Actions { [self] action in core.lane.place(Entry(.action(action)), in: core) }
     }
 
     /// Dispatches to this store while it exists, without keeping it alive; afterwards nothing happens.
@@ -74,16 +74,16 @@ public final class Store<State: Flux.State>: StateStore {
     ///     if count > 9 { actions.dispatch(.reset) }
     /// }
     /// ```
-    public var weakActions: Actions<State> {
+    @inlinable public var weakActions: Actions<State> {
         Actions { [weak core] action in
             guard let core else { return }
-            core.lane.place([Entry(.actions([action]))], in: core)
+            core.lane.place(Entry(.action(action)), in: core)
         }
     }
 
     /// Dispatches to every living store of the state type in this process, in the order of their creation. While a
     /// relay is attached (see ``attach(_:)``), to the relay only.
-    public static var actions: Actions<State> {
+    @inlinable public static var actions: Actions<State> {
         let lane = Lane<State>.shared
         return Actions { lane.placeInAll($0) }
     }

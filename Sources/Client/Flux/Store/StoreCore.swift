@@ -7,28 +7,33 @@ import Synchronization
 ///
 /// `turn` is a leaf: while it is held mutations and middleware run, which never wait for another store. It is what
 /// makes a dispatch on `.immediate` return after its commit, also if another thread is executing it.
+///
+/// What every dispatch passes can be inlined, so that code in other modules, which knows the state type, gets it made for that
+/// type. What is rare is in `StoreCore+Commits.swift`.
+@usableFromInline
 final class StoreCore<State: Flux.State>: Sendable {
-    let inbox = Inbox<State>()
-    let emitter: Emitter<State>
+    @usableFromInline let inbox = Inbox<State>()
+    @usableFromInline let emitter: Emitter<State>
     let failures = Sink<ActionFailure<State>>()
     /// The failure of the initial action, if any: kept, because it fails before it can be observed.
     let initialFailure = Variable<ActionFailure<State>?>(nil)
-    let lane: Lane<State>
+    @usableFromInline let lane: Lane<State>
     let middleware: [Middleware<State>]
-    let recorders = Recorders<State>()
+    @usableFromInline let recorders = Recorders<State>()
     let effects: Effects
     let clock: StoreClock
     /// What actions do to timers; nil where none does anything.
     let timerRule: TimerRule<State>?
     let timers = Mutex(TimerTable<State>())
     /// Actions that begin at this middleware go to the mutations, and nothing else has to be done for them.
-    private let firstPlain: Int
-    private let mutations: State.Mutations
+    @usableFromInline let firstPlain: Int
+    @usableFromInline let mutations: State.Mutations
     /// Why the rules can't be used at all, if so; then every commit fails with it.
-    private let defect: FluxError?
-    private let executor: Executor
-    private let areEqual: (@Sendable (State, State) -> Bool)?
-    private let turn = Mutex<Void>(())
+    @usableFromInline let defect: FluxError?
+    @usableFromInline let executor: Executor
+    /// Whether a state that equals the one before goes to nobody.
+    @usableFromInline let skipsEqualStates: Bool
+    @usableFromInline let turn = Mutex<Void>(())
 
     init(
         state: State, mutations: State.Mutations, executor: Executor, skipsEqualStates: Bool,
@@ -47,116 +52,101 @@ final class StoreCore<State: Flux.State>: Sendable {
         let rule = State.timers
         timerRule = rule.changes == nil ? nil : rule
         firstPlain = rule.changes == nil ? middleware.count : .max
-        areEqual = skipsEqualStates ? Equality.of(State.self) : nil
+        self.skipsEqualStates = skipsEqualStates && Equality.isKnown(of: State.self)
     }
 
     /// The latest committed state.
-    var state: State { emitter.latest }
+    @inlinable var state: State { emitter.latest }
 
     /// Lets the executor commit what is in the inbox up to `ticket`. Inside an observer or a middleware even calling
     /// the executor waits until that has returned: it may be one that waits for its work.
-    func scheduleTurn(through ticket: UInt64) {
-        ThreadContext.whenFree { [weak self] in
-            self?.executor.execute { [weak self] in
-                ThreadContext.carryOut { self?.takeTurn(through: ticket) }
+    @inlinable
+    func scheduleTurn(through ticket: UInt64, _ context: ThreadContext) {
+        if context.mustWait {
+            context.wait { self.scheduleTurn(through: ticket, .current) }
+        } else if executor.isImmediate {
+            takeTurn(through: ticket, context)
+        } else {
+            context.whenFree { [executor] in
+                executor.execute { [weak self] in
+                    let context = ThreadContext.current
+                    context.whenFree { self?.takeTurn(through: ticket, context) }
+                }
             }
         }
     }
 
-    /// The store is released: nothing that has not begun will happen.
-    func close() {
-        lane.leave(self)
-        for entry in inbox.close() { tellGone(entry) }
-        closeTimers()
-        emitter.finish()
-    }
-
-    /// The outcome of `work`, with `entries` directly before it.
-    func outcome(
-        of work: Entry<State>.Work, after entries: [Entry<State>] = []
-    ) async -> Result<State, any Error> {
-        await withCheckedContinuation { continuation in
-            let last = Entry<State>(work) { continuation.resume(returning: $0) }
-            lane.place(entries + [last], in: self)
-        }
-    }
-
-    /// Completes the entry with the error that the store has been released.
-    func tellGone(_ entry: Entry<State>) {
-        entry.completion?(.failure(FluxError.storeGone(state: String(describing: State.self))))
-    }
-
-    /// Applies one action to `state`, which stays as it was on an error.
-    func mutate(_ state: inout State, by action: State.Action) throws {
-        if let defect { throw defect }
-        try mutations.commitPurely(action, to: &state)
-    }
-
-    /// Generic code may make a store of composed rules without the initialiser that checks them.
-    private static func defect(of mutations: State.Mutations) -> FluxError? {
-        do throws(FluxError) {
-            try (mutations as? any ComposedMutations)?.check()
-            return nil
-        } catch {
-            return error
-        }
-    }
-
-    private func takeTurn(through ticket: UInt64) {
-        var finished: [(Result<State, any Error>, Entry<State>)] = []
+    @inlinable
+    func takeTurn(through ticket: UInt64, _ context: ThreadContext) {
+        let stay = context.enter()
+        var isPut = false
+        // Only those whose dispatcher waits for them, and those that failed.
+        var reports: [Report] = []
         turn.withLock { _ in
-            while var entry = inbox.next(through: ticket) { finished.append((commit(&entry), entry)) }
+            while let placed = inbox.next(through: ticket) {
+                if commit(placed.entry, context, &reports) { isPut = true }
+                if placed.ticket == ticket { break }
+            }
         }
-        emitter.deliver()
-        for (result, entry) in finished { report(result, of: entry) }
+        if isPut { emitter.deliver(context) }
+        for report in reports { tell(report) }
+        context.leave(stay)
     }
 
-    /// Commits what the entry stands for. The entry of a timer that is due becomes that of its action.
-    private func commit(_ entry: inout Entry<State>) -> Result<State, any Error> {
+    /// Commits what the entry stands for. Returns whether observers have to be notified.
+    @inlinable
+    func commit(_ entry: Entry<State>, _ context: ThreadContext, _ reports: inout [Report]) -> Bool {
+        guard case .action(let action) = entry.work, firstPlain == 0 else {
+            return commitOther(entry, &reports)
+        }
         let before = state
         do {
             var after = before
-            var committed: [State.Action] = []
-            var isReplay = false
-            switch entry.work {
-            case .actions(let actions, let first, _) where first == firstPlain:
-                for action in actions { try mutate(&after, by: action) }
-                committed = actions
-            case .actions(let actions, let first, let isRelayed):
-                let transaction = Transaction(core: self, state: before, isRelayed: isRelayed)
-                (after, committed) = try transaction.run(actions, from: first)
-                try change(transaction.timers, isRelayed: isRelayed)
-            case .replay(let read):
-                let replay = try read(before)
-                after = replay.start
-                for action in replay.actions { try mutate(&after, by: action) }
-                replay.whenDone()
-                isReplay = true
-            case .timer(let timer):
-                if let defect = timer.defect {
-                    throw FluxError.timerRefused(timer: timer.timer, reason: defect)
-                }
-                try change([timer])
-                return .success(before)
-            case .dueTimer:
-                defer { setAlarm() }
-                guard let action = takeDueAction() else { return .success(before) }
-                entry = Entry(.actions([action]))
-                return commit(&entry)
-            }
-            recorders.record(before: before, committed)
-            if areEqual?(before, after) != true { emitter.put(after, isReplay: isReplay) }
-            return .success(after)
+            try mutate(&after, by: action, context)
+            let isPut = settle(before, after, isReplay: false) { [action] }
+            if entry.completion != nil { reports.append(Report(result: .success(after), entry: entry)) }
+            return isPut
         } catch {
-            return .failure(error)
+            reports.append(Report(result: .failure(error), entry: entry))
+            return false
         }
     }
 
-    private func report(_ result: Result<State, any Error>, of entry: Entry<State>) {
-        if let completion = entry.completion {
-            completion(result)
-        } else if case .failure(let error) = result {
-            failures.send(ActionFailure(actions: entry.actions, error: error))
+    /// Applies one action to `state`, of which nothing is to be used after an error.
+    @inlinable
+    func mutate(_ state: inout State, by action: State.Action, _ context: ThreadContext) throws {
+        if let defect { throw defect }
+        let mutation = context.beginMutation()
+        let failure: (any Error)?
+        do {
+            try mutations.commit(action, to: &state)
+            failure = nil
+        } catch {
+            failure = error
+        }
+        let triedToDispatch = context.end(mutation)
+        if let failure { throw failure }
+        if triedToDispatch { throw Self.dispatched(in: action) }
+    }
+
+    /// Records a commit, and keeps its state. Returns whether observers have to be notified.
+    @inlinable
+    func settle(_ before: State, _ after: State, isReplay: Bool, _ actions: () -> [State.Action]) -> Bool {
+        if recorders.isRecording { recorders.record(before: before, actions()) }
+        if skipsEqualStates, Equality.areEqual(before, after) { return false }
+        return emitter.put(after, isReplay: isReplay)
+    }
+
+    /// What became of an entry.
+    @usableFromInline
+    struct Report {
+        @usableFromInline let result: Result<State, any Error>
+        @usableFromInline let entry: Entry<State>
+
+        @inlinable
+        init(result: Result<State, any Error>, entry: Entry<State>) {
+            self.result = result
+            self.entry = entry
         }
     }
 }

@@ -5,6 +5,7 @@ extension StateStore {
     /// A subscriber has one subscription per store: a second one replaces the first. Subscribing and
     /// unsubscribing is safe anywhere, also while the store notifies its subscribers. `skipsRepeats` leaves equal
     /// states out, if they can be compared; a ``Store`` with `skipsEqualStates` never sends any.
+    @inlinable
     public func subscribe<Subscriber: StoreSubscriber>(
         _ subscriber: Subscriber, skipsRepeats: Bool = true
     ) where Subscriber.Selection == State {
@@ -17,6 +18,7 @@ extension StateStore {
     /// ```swift
     /// store.subscribe(view) { $0.select(\.todos).skip(when: { $0.count == $1.count }) }
     /// ```
+    @inlinable
     public func subscribe<Subscriber: StoreSubscriber>(
         _ subscriber: Subscriber, skipsRepeats: Bool = true,
         _ selection: (Signal<State>) -> Signal<Subscriber.Selection>
@@ -25,9 +27,9 @@ extension StateStore {
         let selected = selection(skipsRepeats ? signal : signal.keepingRepeats())
         let scope = subscriptions.begin(name)
         let told = skipsRepeats ? selected.skippingEqualValues() : selected
-        let observation = told.observe { [weak subscriber, weak subscriptions, weak scope] state in
+        let observation = told.observe { [weak subscriber, weak subscriptions] state in
             // The first call comes before the observation is in the scope, and may end it.
-            guard let scope, !scope.isDisposed else { return }
+            if scope.isDisposed { return }
             if let subscriber {
                 subscriber.newState(state)
             } else {

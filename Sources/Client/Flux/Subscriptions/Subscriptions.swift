@@ -14,6 +14,7 @@ public final class Subscriptions: Sendable {
     var count: Int { scopes.withLock { $0.count } }
 
     /// Begins a subscription of `subscriber`; its former one has ended when this returns.
+    @usableFromInline
     func begin(_ subscriber: ObjectIdentifier) -> DisposableScope {
         let scope = DisposableScope()
         scopes.withLock { $0.updateValue(scope, forKey: subscriber) }?.dispose()
@@ -26,6 +27,7 @@ public final class Subscriptions: Sendable {
     }
 
     /// Ends this subscription of `subscriber`, but not one that has replaced it.
+    @usableFromInline
     func end(_ subscriber: ObjectIdentifier, _ scope: DisposableScope) {
         scopes.withLock { scopes in
             if scopes[subscriber] === scope { scopes[subscriber] = nil }
