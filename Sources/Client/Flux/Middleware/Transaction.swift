@@ -11,10 +11,15 @@ final class Transaction<State: Flux.State>: Sendable {
 
     private weak let core: StoreCore<State>?
     private let contents: Mutex<Contents>
+    /// The middleware that the actions pass.
+    private let links: ArraySlice<MiddlewareChain<State>.Link>
     private let isRelayed: Bool
 
-    init(core: StoreCore<State>, state: State, isRelayed: Bool) {
+    init(
+        core: StoreCore<State>, links: ArraySlice<MiddlewareChain<State>.Link>, state: State, isRelayed: Bool
+    ) {
         self.core = core
+        self.links = links
         self.isRelayed = isRelayed
         contents = Mutex(Contents(state: state))
     }
@@ -26,30 +31,31 @@ final class Transaction<State: Flux.State>: Sendable {
     var timers: [TimerChange<State>] { contents.withLock { $0.timers } }
 
     /// Passes all actions on and returns the state after them, with the actions that reached the mutations.
-    func run(_ actions: [State.Action], from first: Int) throws -> (State, [State.Action]) {
-        for action in actions { pass(action, to: first) }
+    func run(_ actions: [State.Action]) throws -> (State, [State.Action]) {
+        for action in actions { pass(action, to: links.startIndex) }
         let contents = contents.withLock { $0 }
         if let failure = contents.failure { throw failure }
         return (contents.state, contents.committed)
     }
 
-    /// Passes `action` to the middleware of that number, or to the mutations after the last one.
-    private func pass(_ action: State.Action, to number: Int) {
+    /// Passes `action` to the middleware at that place, or to the mutations after the last one.
+    private func pass(_ action: State.Action, to place: Int) {
         guard let core, contents.withLock({ $0.failure == nil }) else { return }
-        guard number < core.middleware.count else { return apply(action, core) }
-        let place = Place()
-        core.middleware[number].handle(
-            action, MiddlewareContext(core: core, transaction: self, place: place)
+        guard place < links.endIndex else { return apply(action, core) }
+        let link = links[place]
+        let here = Place()
+        link.middleware.handle(
+            action, MiddlewareContext(core: core, transaction: self, place: here)
         ) { [weak core] action in
-            if place.isHere {
-                self.pass(action, to: number + 1)
+            if here.isHere {
+                self.pass(action, to: place + 1)
             } else if let core {
                 core.lane.place(
-                    [Entry(.actions([action], firstMiddleware: number + 1, isRelayed: self.isRelayed))],
+                    [Entry(.actions([action], firstMiddleware: link.number + 1, isRelayed: self.isRelayed))],
                     in: core)
             }
         }
-        place.leave()
+        here.leave()
     }
 
     private func apply(_ action: State.Action, _ core: StoreCore<State>) {

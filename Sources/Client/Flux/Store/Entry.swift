@@ -5,9 +5,9 @@ struct Entry<State: Flux.State>: Sendable {
     enum Work: Sendable {
         /// One action, as most are.
         case action(State.Action)
-        /// Actions that become one commit, each through the middleware from the given one on. Those that a relay commits
+        /// Actions that become one commit, each through the middleware from the given number on. Those that a relay commits
         /// set no timers.
-        case actions([State.Action], firstMiddleware: Int = 0, isRelayed: Bool = false)
+        case actions([State.Action], firstMiddleware: Int = .min, isRelayed: Bool = false)
         /// A recording: what it begins with and holds is asked for when it is committed. Its actions pass no middleware.
         indirect case replay(_ read: @Sendable (_ now: State) throws -> Replay<State>)
         /// A timer is set or taken away. Apart from the entry, which all dispatches copy.

@@ -14,12 +14,16 @@ extension StoreCore {
             switch entry.work {
             case .action(let action):
                 return commitOther(Entry(.actions([action]), completion: entry.completion), &reports)
-            case .actions(let actions, let first, _) where first == firstPlain:
-                for action in actions { try mutate(&after, by: action, context) }
-                committed = actions
             case .actions(let actions, let first, let isRelayed):
-                let transaction = Transaction(core: self, state: before, isRelayed: isRelayed)
-                (after, committed) = try transaction.run(actions, from: first)
+                let links = middleware.links(from: first)
+                if links.isEmpty, !hasTimerRule {
+                    for action in actions { try mutate(&after, by: action, context) }
+                    committed = actions
+                    break
+                }
+                let transaction = Transaction(
+                    core: self, links: links, state: before, isRelayed: isRelayed)
+                (after, committed) = try transaction.run(actions)
                 try change(transaction.timers, isRelayed: isRelayed)
             case .replay(let read):
                 let replay = try read(before)

@@ -18,15 +18,15 @@ final class StoreCore<State: Flux.State>: Sendable {
     /// The failure of the initial action, if any: kept, because it fails before it can be observed.
     let initialFailure = Variable<ActionFailure<State>?>(nil)
     @usableFromInline let lane: Lane<State>
-    let middleware: [Middleware<State>]
+    @usableFromInline let middleware: MiddlewareChain<State>
     @usableFromInline let recorders = Recorders<State>()
     let effects: Effects
     let clock: StoreClock
     /// What actions do to timers; nil where none does anything.
     let timerRule: TimerRule<State>?
     let timers = Mutex(TimerTable<State>())
-    /// Actions that begin at this middleware go to the mutations, and nothing else has to be done for them.
-    @usableFromInline let firstPlain: Int
+    /// Whether actions may set timers.
+    @usableFromInline let hasTimerRule: Bool
     @usableFromInline let mutations: State.Mutations
     /// Why the rules can't be used at all, if so; then every commit fails with it.
     @usableFromInline let defect: FluxError?
@@ -44,14 +44,14 @@ final class StoreCore<State: Flux.State>: Sendable {
         self.mutations = mutations
         defect = Self.defect(of: mutations)
         self.executor = executor
-        self.middleware = middleware
+        self.middleware = MiddlewareChain(middleware)
         self.clock = clock
         effects = Effects(clock: clock) { [failures] error in
             failures.send(ActionFailure(actions: [], error: error))
         }
         let rule = State.timers
         timerRule = rule.changes == nil ? nil : rule
-        firstPlain = rule.changes == nil ? middleware.count : .max
+        hasTimerRule = rule.changes != nil
         self.skipsEqualStates = skipsEqualStates && Equality.isKnown(of: State.self)
     }
 
@@ -96,9 +96,9 @@ final class StoreCore<State: Flux.State>: Sendable {
     /// Commits what the entry stands for. Returns whether observers have to be notified.
     @inlinable
     func commit(_ entry: Entry<State>, _ context: ThreadContext, _ reports: inout [Report]) -> Bool {
-        guard case .action(let action) = entry.work, firstPlain == 0 else {
-            return commitOther(entry, &reports)
-        }
+        guard case .action(let action) = entry.work, !hasTimerRule,
+            !middleware.isUsed.load(ordering: .acquiring)
+        else { return commitOther(entry, &reports) }
         let before = state
         do {
             var after = before
