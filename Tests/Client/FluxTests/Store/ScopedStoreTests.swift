@@ -30,7 +30,9 @@ import Testing
         struct Mutations: ComposedMutations {
             let mutators: [Mutator<Inner>] = [
                 Mutator(\.right, mutations: Counter.Mutations()) {
-                    switch $0 { case .right(let action): action }
+                    switch $0 {
+                    case .right(let action): action
+                    }
                 }
             ]
         }
