@@ -11,6 +11,7 @@ let package = Package(
     name: "FluxBus",
     products: [
         .library(name: "Flux", targets: ["Flux"]),
+        .library(name: "FluxTesting", targets: ["FluxTesting"]),
         .library(name: "FluxBus", targets: ["FluxBus"]),
         .library(name: "FluxBusDaemon", targets: ["FluxBusDaemon"]),
         .library(name: "Systemd", targets: ["Systemd"]),
@@ -88,6 +89,8 @@ let package = Package(
         .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
+        // Stores for tests of what is built on Flux: expectations, effects, recordings. It links no test library.
+        .target(name: "FluxTesting", dependencies: ["Flux"]),
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
@@ -245,6 +248,9 @@ let package = Package(
             ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
         .testTarget(
+            name: "FluxTestingTests", dependencies: ["Flux", "FluxTesting", "TestFiles"],
+            exclude: ["Fixtures"]),
+        .testTarget(
             name: "BusTypesTests",
             dependencies: ["BusJSON", "BusProtocol", "BusTypes", "Flux", "TestSupport"]),
         // The client library, against a real bus in this process and against lines written by hand.
@@ -350,7 +356,7 @@ let floors = [
         "FluxBusDaemon",
         "fluxbusd",
     ],
-    "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
+    "Sources/Client": ["Flux", "FluxTesting", "BusTypes", "FluxBus"],
     "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
@@ -365,7 +371,7 @@ let floors = [
         "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
-    "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests", "ConformanceTests"],
+    "Tests/Client": ["FluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests", "ConformanceTests"],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
     "Tests/System": ["BusTLSTests"],
