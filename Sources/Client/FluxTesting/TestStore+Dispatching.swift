@@ -79,7 +79,7 @@ extension TestStore {
         for action in actions {
             if let found = journal.take(action, after: done.last?.number ?? start) { done.append(found) }
         }
-        let name = actions.count == 1 ? "\(first)" : "[\(actions.map { "\($0)" }.joined(separator: ", "))]"
+        let name = ValueText.of(actions.count == 1 ? first : actions)
         if let failure { return try report("\(name) failed: \(failure)", place) }
         guard let before = done.first?.before, let after = done.last?.after else {
             return try report("\(name) did not reach the store.", place)
@@ -92,15 +92,16 @@ extension TestStore {
         isolation: isolated (any Actor)? = #isolation, _ isRight: (any Error) -> Bool
     ) async throws {
         let start = journal.count
+        let name = ValueText.of(action)
         do {
             _ = try await store.state(after: action)
         } catch {
             _ = journal.take(action, after: start)
             if isRight(error) { return }
-            return try report("\(action) should fail with \(expected), but failed with: \(error)", place)
+            return try report("\(name) should fail with \(expected), but failed with: \(error)", place)
         }
         _ = journal.take(action, after: start)
-        try report("\(action) should fail with \(expected), but succeeded.", place)
+        try report("\(name) should fail with \(expected), but succeeded.", place)
     }
 
     /// Fails unless `change` makes `after` of `before`; or, if not everything has to be expected, unless it leaves `after` as

@@ -23,13 +23,15 @@ extension TestStore {
         if isExhaustive {
             left += journal.entries.map { entry in
                 switch entry {
-                case .action(let action): "\(action.action) was not received"
+                case .action(let action): "\(action.name) was not received"
                 case .change(let before, let after):
                     "the state changed without an action:"
                         + Comparison.differences(expected: before, actual: after).text
                 }
             }
-            left += store.timers.map { "the timer \($0.name) is set: \($0.action) in \($0.remaining)" }
+            left += store.timers.map {
+                "the timer \($0.name) is set: \(ValueText.of($0.action)) in \($0.remaining)"
+            }
             if !running.isEmpty { left.append("\(running.count) of the thunks did not end") }
         }
         journal.clear()

@@ -14,7 +14,7 @@ extension TestStore {
         fileID: StaticString = #fileID, file: StaticString = #filePath, line: UInt = #line,
         _ change: (inout State) throws -> Void = { _ in }
     ) async throws {
-        try await receive("\(action)", timeout, TestPlace(fileID, file, line), change) {
+        try await receive(ValueText.of(action), timeout, TestPlace(fileID, file, line), change) {
             Comparison.areEqual($0, action)
         }
     }
@@ -108,7 +108,7 @@ extension TestStore {
             next { if case .action(let action) = $0 { isExpected(action.action) } else { false } }
         }
         guard case .action(let action) = try entry(found, name, place) else { return }
-        try compare("\(action.action)", action.before, action.after, place, change)
+        try compare(action.name, action.before, action.after, place, change)
     }
 
     /// Takes the next entry if it is as it should be. Unless everything has to be expected, those before it are skipped.
@@ -120,7 +120,8 @@ extension TestStore {
     private func entry(_ found: Found?, _ name: String, _ place: TestPlace) throws -> JournalEntry<State>? {
         guard let found else {
             let failed = journal.failures.map { "\n    \($0.text)" }.joined()
-            try report("\(name) did not come." + (failed.isEmpty ? "" : " There were failures:\(failed)"), place)
+            try report(
+                "\(name) did not come." + (failed.isEmpty ? "" : " There were failures:\(failed)"), place)
             return nil
         }
         guard found.isTaken else {

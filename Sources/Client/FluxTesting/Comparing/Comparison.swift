@@ -1,9 +1,12 @@
 /// Compares two values of any type, member by member.
 ///
 /// What is `Equatable` is compared by its `==`, and looked into only to say where it differs. Anything else is equal if its
-/// members are; a value without members, if it prints the same; an object, if it is the same.
+/// members are; a value without members, if it prints the same; an object, if it is the same. What is not a number equals
+/// what is not a number: it has not changed.
 struct Comparison {
     private(set) var differences: [Difference] = []
+    /// Whether two values were taken for equal that no `==` says of: both are not a number.
+    private var hasMetNotANumber = false
 
     /// Where `actual` differs from `expected`.
     static func differences(expected: Any, actual: Any) -> [Difference] {
@@ -28,11 +31,17 @@ struct Comparison {
         }
         let equality = Self.equality(of: expected, and: actual)
         guard equality != true else { return }
+        if Self.isNotANumber(expected), Self.isNotANumber(actual) { return hasMetNotANumber = true }
         guard type(of: expected) == type(of: actual) else { return note(expected, actual, at: path) }
         let before = differences.count
+        let hadMet = hasMetNotANumber
+        hasMetNotANumber = false
         compareMembers(of: first, expected, and: second, actual, at: path)
         // Not equal by its own measure, which is what counts, though all members look alike.
-        if equality == false, differences.count == before { note(expected, actual, at: path) }
+        if equality == false, differences.count == before, !hasMetNotANumber {
+            note(expected, actual, at: path)
+        }
+        hasMetNotANumber = hasMetNotANumber || hadMet
     }
 
     private mutating func compareMembers(
@@ -53,7 +62,7 @@ struct Comparison {
             let isSame = ObjectIdentifier(expected as AnyObject) == ObjectIdentifier(actual as AnyObject)
             if !isSame { note(expected, actual, at: path) }
         default:
-            if Self.text(of: expected) != Self.text(of: actual) { note(expected, actual, at: path) }
+            if ValueText.of(expected) != ValueText.of(actual) { note(expected, actual, at: path) }
         }
     }
 
@@ -64,7 +73,7 @@ struct Comparison {
         else {
             let isSame =
                 first.children.isEmpty && second.children.isEmpty
-                && Self.text(of: expected) == Self.text(of: actual)
+                && ValueText.of(expected) == ValueText.of(actual)
             return isSame ? () : note(expected, actual, at: path)
         }
         compare(one, two, at: Self.path(path, name ?? "_"))
@@ -87,7 +96,7 @@ struct Comparison {
     private mutating func compareKeys(_ expected: Any, _ actual: Any, at path: String) {
         guard let expected = expected as? [AnyHashable: Any], let actual = actual as? [AnyHashable: Any]
         else { return note(expected, actual, at: path) }
-        let keys = Set(expected.keys).union(actual.keys).map { (key: $0, text: Self.text(of: $0.base)) }
+        let keys = Set(expected.keys).union(actual.keys).map { (key: $0, text: ValueText.of($0.base)) }
         for (key, text) in keys.sorted(by: { $0.text < $1.text }) {
             let path = "\(path)[\(text)]"
             if let one = expected[key], let other = actual[key] {
@@ -102,7 +111,9 @@ struct Comparison {
         guard let expected = expected as? Set<AnyHashable>, let actual = actual as? Set<AnyHashable> else {
             return note(expected, actual, at: path)
         }
-        func texts(_ elements: Set<AnyHashable>) -> [String] { elements.map { Self.text(of: $0.base) }.sorted() }
+        func texts(_ elements: Set<AnyHashable>) -> [String] {
+            elements.map { ValueText.of($0.base) }.sorted()
+        }
         for missing in texts(expected.subtracting(actual)) {
             differences.append(Difference(path: path, expected: missing, actual: nil))
         }
@@ -113,7 +124,7 @@ struct Comparison {
 
     private mutating func note(_ expected: Any?, _ actual: Any?, at path: String) {
         differences.append(
-            Difference(path: path, expected: expected.map(Self.text), actual: actual.map(Self.text)))
+            Difference(path: path, expected: expected.map(ValueText.of), actual: actual.map(ValueText.of)))
     }
 }
 
@@ -125,21 +136,14 @@ extension Comparison {
         return compare(one)
     }
 
+    private static func isNotANumber(_ value: Any) -> Bool {
+        (value as? any FloatingPoint)?.isNaN == true
+    }
+
     private static func path(_ path: String, _ member: String) -> String {
         // An unnamed value of a tuple or a case: `.0`, or `_`, which says nothing.
         let name = member == "_" ? "" : member
         if name.isEmpty || name.hasPrefix(".") { return path + name }
         return path.isEmpty ? name : "\(path).\(name)"
-    }
-
-    /// The longest text of one value.
-    private static let longestText = 300
-
-    /// A value in words: text in quotes, so that spaces can be seen.
-    static func text(of value: Any) -> String {
-        let text =
-            value is any StringProtocol || value is Character
-            ? String(reflecting: value) : String(describing: value)
-        return text.count > longestText ? "\(text.prefix(longestText))…" : text
     }
 }

@@ -52,7 +52,7 @@ final class Journal<State: Flux.State>: Sendable {
     }
 
     func failed(_ failure: ActionFailure<State>) {
-        let actions = failure.actions.map { "\($0)" }.joined(separator: ", ")
+        let actions = failure.actions.map(ValueText.of).joined(separator: ", ")
         contents.withLock { contents in
             contents.failures.append(
                 JournaledFailure(
@@ -117,9 +117,9 @@ final class Journal<State: Flux.State>: Sendable {
     func take(_ action: State.Action, after number: Int) -> JournaledAction<State>? {
         contents.withLock { contents in
             for (place, entry) in contents.entries.enumerated() {
-                guard case .action(let found) = entry, found.number > number,
-                    Comparison.areEqual(found.action, action)
-                else { continue }
+                guard case .action(let found) = entry, found.isDispatch(of: action, after: number) else {
+                    continue
+                }
                 contents.entries.remove(at: place)
                 return found
             }
@@ -154,7 +154,8 @@ final class Journal<State: Flux.State>: Sendable {
     func settle() {
         contents.withLock { contents in
             guard contents.open == nil else { return }
-            let dropped = contents.passed.filter { $0.reached == 0 }
+            // What failed was the last of its commit, so what was dropped behind it was none of that.
+            let dropped = contents.passed.reversed().prefix { $0.reached == 0 }.reversed()
             contents.passed = []
             for action in dropped { contents.enter(action) }
         }

@@ -59,7 +59,7 @@ struct JournalContents<State: Flux.State> {
     }
 
     mutating func takePassed(_ action: State.Action, after number: Int) -> JournaledAction<State>? {
-        let place = passed.firstIndex { $0.number > number && Comparison.areEqual($0.action, action) }
+        let place = passed.firstIndex { $0.isDispatch(of: action, after: number) }
         return place.map { passed.remove(at: $0) }
     }
 }

@@ -10,7 +10,7 @@ enum JournalEntry<State: Flux.State>: Sendable {
     /// In words, for lists.
     var text: String {
         switch self {
-        case .action(let action): "\(action.action)"
+        case .action(let action): action.name
         case .change: "a change without an action"
         }
     }
@@ -25,6 +25,16 @@ struct JournaledAction<State: Flux.State>: Sendable {
     var after: State
     /// How many actions reached the mutations at this place; none if a middleware dropped or delayed it.
     var reached = 0
+
+    /// The action in words.
+    var name: String { ValueText.of(action) }
+
+    /// Whether it may be the dispatch of `other` that the test has made after that number. Of equal ones it does not matter
+    /// which it is. One that does not even equal itself is known by its text.
+    func isDispatch(of other: State.Action, after number: Int) -> Bool {
+        guard self.number > number else { return false }
+        return Comparison.areEqual(action, other) || name == ValueText.of(other)
+    }
 }
 
 /// An error that nobody waited for.
