@@ -249,7 +249,7 @@ let package = Package(
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
         .testTarget(
             name: "FluxTestingTests", dependencies: ["Flux", "FluxTesting", "TestFiles"],
-            exclude: ["Fixtures"]),
+            exclude: ["Documentation/Fixtures", "Fixtures"]),
         .testTarget(
             name: "BusTypesTests",
             dependencies: ["BusJSON", "BusProtocol", "BusTypes", "Flux", "TestSupport"]),
