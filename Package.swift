@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "FluxTesting", targets: ["FluxTesting"]),
         .library(name: "FluxBus", targets: ["FluxBus"]),
         .library(name: "FluxBusDaemon", targets: ["FluxBusDaemon"]),
+        .library(name: "FluxBusTesting", targets: ["FluxBusTesting"]),
         .library(name: "Systemd", targets: ["Systemd"]),
         .executable(name: "fluxbusd", targets: ["fluxbusd"]),
         .executable(name: "fluxbus", targets: ["fluxbus"]),
@@ -111,6 +112,9 @@ let package = Package(
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux", arguments,
                 logging,
             ]),
+        // A bus in a test's own process, for tests of programs that use the client library.
+        .target(
+            name: "FluxBusTesting", dependencies: ["BusServer", "FluxBus", "FluxBusDaemon", logging]),
         // State types as code in other languages, for programs that use them: text from definitions, no I/O.
         .target(name: "TypeCode", dependencies: ["BusJSON"]),
         // The bus's counters as OpenMetrics, for the command line and for HTTP: text from `stats`, no I/O.
@@ -260,6 +264,7 @@ let package = Package(
                 "BusJSON", "BusMachine", "BusTypes", "CLinux", "Flux", "FluxBus", "TestCertificates",
                 "TestFiles", "TestServer", "TestSupport",
             ]),
+        .testTarget(name: "FluxBusTestingTests", dependencies: ["FluxBus", "FluxBusTesting", "TestFiles"]),
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
@@ -356,7 +361,7 @@ let floors = [
         "FluxBusDaemon",
         "fluxbusd",
     ],
-    "Sources/Client": ["Flux", "FluxTesting", "BusTypes", "FluxBus"],
+    "Sources/Client": ["Flux", "FluxTesting", "BusTypes", "FluxBus", "FluxBusTesting"],
     "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
@@ -371,7 +376,10 @@ let floors = [
         "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
-    "Tests/Client": ["FluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests", "ConformanceTests"],
+    "Tests/Client": [
+        "FluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests", "FluxBusTestingTests",
+        "ConformanceTests",
+    ],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
     "Tests/System": ["BusTLSTests"],
