@@ -60,6 +60,7 @@ import Testing
         "FluxBusDaemon": [
             "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
         ],
+        "FluxBusTesting": ["BusServer", "FluxBus", "FluxBusDaemon"],
         "Examples": ["FluxBus", "FluxBusDaemon"],
         "TypeCode": ["BusJSON"],
         "BusMetrics": ["BusJSON"],
