@@ -29,14 +29,11 @@ public final class TestBus: Sendable {
 
     /// A bus that serves these Swift states, and the types of these definitions.
     ///
-    /// - Parameters:
-    ///   - states: Swift states, as a daemon of one's own serves them.
-    ///   - definitions: State types in YAML, one to a text, as in the files of a daemon.
-    ///   - folder: A directory of such files, for example the one that is deployed; a relative path begins in the folder of
-    ///     the test's file.
-    ///   - stores: The stores that exist from the start, `type/name`.
-    ///   - configuration: What else `fluxbusd.yaml` would say, in YAML: `access:` or `limits:`.
-    ///   - hasLog: Whether it has an action log, and keeps its states and its epoch over a restart.
+    /// `states` are Swift states, as a daemon of one's own serves them. `definitions` are state types in YAML, one to a text, as
+    /// in the files of a daemon; `folder` is a directory of such files, for example the one that is deployed, and a relative
+    /// path begins in the folder of the test's file. `stores` are those that exist from the start, `type/name`.
+    /// `configuration` is what else `fluxbusd.yaml` would say, in YAML: `access:` or `limits:`. With `hasLog` it has an action
+    /// log, and keeps its states and its epoch over a restart.
     ///
     /// Throws a ``TestBusError`` with all mistakes in them.
     public init(
@@ -132,7 +129,7 @@ public final class TestBus: Sendable {
         }
     }
 
-    /// Starts again at the same address. Without a log that is a new history (``BusNotice/epochChanged(from:to:)``), with the stores that
+    /// Starts again at the same address. Without a log that is a new history (`BusNotice.epochChanged`), with the stores that
     /// exist from the start. Nothing happens if it runs.
     public func start() throws {
         do {

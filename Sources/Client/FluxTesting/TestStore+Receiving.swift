@@ -42,7 +42,7 @@ extension TestStore {
         if let failure { throw failure }
     }
 
-    /// Receives a change of the state that no action has made, as that of a ``Flux/Recorder`` which replays.
+    /// Receives a change of the state that no action has made, as that of a `Recorder` which replays.
     ///
     /// ```swift
     /// try await undo.replay(upTo: 1)

@@ -23,7 +23,7 @@ import Synchronization
 ///
 /// Failures are thrown as ``TestFailure``; with a failure handler they are given to that, and the test goes on.
 ///
-/// The store commits on ``Flux/Executor/immediate``. Its timers follow ``clock``, which stands still until it is advanced.
+/// The store commits on `Executor.immediate`. Its timers follow ``clock``, which stands still until it is advanced.
 /// What goes to all stores of the type (`Store<Cart>.actions`) comes here too, also from tests that run at the same time.
 public final class TestStore<State: Flux.State>: Sendable {
     /// The store itself, for the code under test. What that dispatches has to be received.
@@ -92,12 +92,9 @@ public final class TestStore<State: Flux.State>: Sendable {
 extension TestStore {
     /// A store with `state`.
     ///
-    /// - Parameters:
-    ///   - middleware: That of the store under test, in its order.
-    ///   - clock: One that several stores of a test share, or that had to be made before.
-    ///   - isExhaustive: Whether everything has to be expected; see ``isExhaustive``.
-    ///   - timeout: How long the test waits for what it expects; only a test that fails waits so long.
-    ///   - onFailure: Called with each failure; without it they are thrown.
+    /// `middleware` is that of the store under test, in its order. `clock` may be one that several stores of a test share, or
+    /// that had to be made before. `timeout` is how long the test waits for what it expects: only a test that fails waits so
+    /// long. `onFailure` is called with each failure; without it they are thrown. For `isExhaustive` see there.
     public convenience init(
         state: State, mutations: State.Mutations = .init(), middleware: [Middleware<State>] = [],
         clock: ManualClock = ManualClock(), isExhaustive: Bool = true, timeout: Duration = .seconds(5),
@@ -111,7 +108,7 @@ extension TestStore {
 }
 
 extension TestStore where State.Mutations: ComposedMutations {
-    /// A store whose rules are composed of reducers. It throws what such a ``Flux/Store`` throws.
+    /// A store whose rules are composed of reducers. It throws what such a `Store` throws.
     public convenience init(
         state: State, mutations: State.Mutations = .init(), middleware: [Middleware<State>] = [],
         clock: ManualClock = ManualClock(), isExhaustive: Bool = true, timeout: Duration = .seconds(5),
