@@ -46,10 +46,11 @@ import Testing
     }
 
     @Test func errorThatNobodyReceivedFails() async throws {
-        test.store.dispatch(.refuse)
-        test.dispatch(Thunk { _ in throw Shelf.Refusal(reason: "nobody is there") })
+        let patient = TestStore<Shelf>(state: Shelf())
+        patient.store.dispatch(.refuse)
+        patient.dispatch(Thunk { _ in throw Shelf.Refusal(reason: "nobody is there") })
         #expect(
-            try await left() == """
+            try await left(patient) == """
                 refuse failed: \(Shelf.Refusal())
                     a thunk failed: \(Shelf.Refusal(reason: "nobody is there"))
                 """)

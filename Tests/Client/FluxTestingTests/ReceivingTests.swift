@@ -52,9 +52,9 @@ import Testing
     @Test func failuresAreReceived() async throws {
         test.store.dispatch(.refuse)
         try await test.receiveFailure(Shelf.Refusal())
-        test.dispatch(Thunk { _ in throw Shelf.Refusal(reason: "nobody is there") })
+        _ = await test.dispatch(Thunk { _ in throw Shelf.Refusal(reason: "nobody is there") }).result
         let other = try await failure {
-            try await test.receiveFailure(Shelf.Refusal(), timeout: .milliseconds(50))
+            try await test.receiveFailure(Shelf.Refusal(), timeout: .milliseconds(10))
         }
         #expect(
             other
