@@ -11,8 +11,10 @@ let package = Package(
     name: "FluxBus",
     products: [
         .library(name: "Flux", targets: ["Flux"]),
+        .library(name: "FluxTesting", targets: ["FluxTesting"]),
         .library(name: "FluxBus", targets: ["FluxBus"]),
         .library(name: "FluxBusDaemon", targets: ["FluxBusDaemon"]),
+        .library(name: "FluxBusTesting", targets: ["FluxBusTesting"]),
         .library(name: "Systemd", targets: ["Systemd"]),
         .executable(name: "fluxbusd", targets: ["fluxbusd"]),
         .executable(name: "fluxbus", targets: ["fluxbus"]),
@@ -88,6 +90,8 @@ let package = Package(
         .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
+        // Stores for tests of what is built on Flux: expectations, effects, recordings. It links no test library.
+        .target(name: "FluxTesting", dependencies: ["Flux"]),
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
@@ -108,6 +112,9 @@ let package = Package(
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux", arguments,
                 logging,
             ]),
+        // A bus in a test's own process, for tests of programs that use the client library.
+        .target(
+            name: "FluxBusTesting", dependencies: ["BusServer", "FluxBus", "FluxBusDaemon", logging]),
         // State types as code in other languages, for programs that use them: text from definitions, no I/O.
         .target(name: "TypeCode", dependencies: ["BusJSON"]),
         // The bus's counters as OpenMetrics, for the command line and for HTTP: text from `stats`, no I/O.
@@ -245,6 +252,9 @@ let package = Package(
             ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
         .testTarget(
+            name: "FluxTestingTests", dependencies: ["Flux", "FluxTesting", "TestFiles"],
+            exclude: ["Documentation/Fixtures", "Fixtures"]),
+        .testTarget(
             name: "BusTypesTests",
             dependencies: ["BusJSON", "BusProtocol", "BusTypes", "Flux", "TestSupport"]),
         // The client library, against a real bus in this process and against lines written by hand.
@@ -254,6 +264,7 @@ let package = Package(
                 "BusJSON", "BusMachine", "BusTypes", "CLinux", "Flux", "FluxBus", "TestCertificates",
                 "TestFiles", "TestServer", "TestSupport",
             ]),
+        .testTarget(name: "FluxBusTestingTests", dependencies: ["FluxBus", "FluxBusTesting", "TestFiles"]),
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
@@ -350,7 +361,7 @@ let floors = [
         "FluxBusDaemon",
         "fluxbusd",
     ],
-    "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
+    "Sources/Client": ["Flux", "FluxTesting", "BusTypes", "FluxBus", "FluxBusTesting"],
     "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
@@ -365,7 +376,10 @@ let floors = [
         "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
-    "Tests/Client": ["FluxTests", "BusTypesTests", "FluxBusTests", "ConformanceTests"],
+    "Tests/Client": [
+        "FluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests", "FluxBusTestingTests",
+        "ConformanceTests",
+    ],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
     "Tests/System": ["BusTLSTests"],

@@ -55,11 +55,12 @@ import Testing
         ],
         "Systemd": ["CSystemd"], "BusLog": ["CLinux", "CSQLite"], "BusTLS": ["COpenSSL"],
         "EtcdLog": ["BusCluster", "BusJSON", "CCurl", "CLinux"],
-        "Flux": [], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
+        "Flux": [], "FluxTesting": ["Flux"], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
         "FluxBus": ["BusJSON", "BusTLS", "BusTypes", "CLinux", "Flux"],
         "FluxBusDaemon": [
             "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
         ],
+        "FluxBusTesting": ["BusServer", "FluxBus", "FluxBusDaemon"],
         "Examples": ["FluxBus", "FluxBusDaemon"],
         "TypeCode": ["BusJSON"],
         "BusMetrics": ["BusJSON"],
