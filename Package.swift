@@ -88,6 +88,8 @@ let package = Package(
         .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
+        // Dispatches to a store inside a process, for the same: another module than Flux, as programs are.
+        .target(name: "FluxWork", dependencies: ["Flux"]),
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
@@ -138,7 +140,7 @@ let package = Package(
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
         .executableTarget(
             name: "fluxbus-bench",
-            dependencies: ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", arguments]),
+            dependencies: ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", "FluxWork", arguments]),
         // Small programs that show one thing each; the tests run them.
         .executableTarget(
             name: "example-counter", dependencies: ["FluxBus"], path: "Sources/Examples/Counter"),
@@ -243,7 +245,7 @@ let package = Package(
             dependencies: [
                 "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
             ]),
-        .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
+        .testTarget(name: "FluxTests", dependencies: ["CMallocCount", "Flux", "FluxWork", "TestFiles"]),
         .testTarget(
             name: "BusTypesTests",
             dependencies: ["BusJSON", "BusProtocol", "BusTypes", "Flux", "TestSupport"]),
@@ -351,7 +353,9 @@ let floors = [
         "fluxbusd",
     ],
     "Sources/Client": ["Flux", "BusTypes", "FluxBus"],
-    "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
+    "Sources/Tools": [
+        "TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "FluxWork", "fluxbus-bench",
+    ],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
