@@ -92,6 +92,8 @@ let package = Package(
         .target(name: "Flux"),
         // Stores for tests of what is built on Flux: expectations, effects, recordings. It links no test library.
         .target(name: "FluxTesting", dependencies: ["Flux"]),
+        // Dispatches to a store inside a process, for the same: another module than Flux, as programs are.
+        .target(name: "FluxWork", dependencies: ["Flux"]),
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
@@ -145,7 +147,7 @@ let package = Package(
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
         .executableTarget(
             name: "fluxbus-bench",
-            dependencies: ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", arguments]),
+            dependencies: ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", "FluxWork", arguments]),
         // Small programs that show one thing each; the tests run them.
         .executableTarget(
             name: "example-counter", dependencies: ["FluxBus"], path: "Sources/Examples/Counter"),
@@ -250,7 +252,7 @@ let package = Package(
             dependencies: [
                 "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
             ]),
-        .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
+        .testTarget(name: "FluxTests", dependencies: ["CMallocCount", "Flux", "FluxWork", "TestFiles"]),
         .testTarget(
             name: "FluxTestingTests", dependencies: ["Flux", "FluxTesting", "TestFiles"],
             exclude: ["Documentation/Fixtures", "Fixtures"]),
@@ -362,7 +364,9 @@ let floors = [
         "fluxbusd",
     ],
     "Sources/Client": ["Flux", "FluxTesting", "BusTypes", "FluxBus", "FluxBusTesting"],
-    "Sources/Tools": ["TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "fluxbus-bench"],
+    "Sources/Tools": [
+        "TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "FluxWork", "fluxbus-bench",
+    ],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [

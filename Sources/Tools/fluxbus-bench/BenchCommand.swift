@@ -36,6 +36,8 @@ struct BenchCommand: ParsableCommand {
               growth     the same for one commit, as stores, idle subscribers, state and history grow a thousandfold
               client     what the client library costs: the same load from this program's loop of prepared lines, from \
             one task with startDispatch, and from that with keys; then the shares of the first that the others reach
+              flux       nanoseconds of CPU for a dispatch to a store of the Flux library, inside this process, observed by \
+            nobody, by one and by 3000 (--subscribers); deploy/compare-reswift measures ReSwift beside it
               hostile    what an innocent client at 1000 dispatches a second sees beside attacks, each with one hostile \
             connection and with many, and what they cost the daemon; not part of all
 
@@ -81,7 +83,7 @@ struct BenchCommand: ParsableCommand {
 
     @Option(
         help:
-            "A set of runs: dispatch, kinds, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile or all."
+            "A set of runs: dispatch, kinds, fanout, latency, stores, durable, client, flux, memory, start, engine, growth, hostile or all."
     )
     var scenario: Scenario?
 

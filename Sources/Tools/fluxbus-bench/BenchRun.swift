@@ -31,6 +31,7 @@ final class BenchRun {
     /// Runs one scenario; nil: the one load that the options describe.
     func measure(_ scenario: Scenario?) throws {
         switch scenario {
+        case .flux: measureFlux()
         case .memory: try measureMemory()
         case .start: try measureStart()
         case .engine: try measureEngine()
@@ -92,6 +93,14 @@ final class BenchRun {
             tell(command.json ? figures.json.encoded : figures.text)
             table.add(
                 "engine", figures.name, "\(Figure.decimal(figures.nanoseconds, 1)) ns a \(figures.unit)")
+        }
+    }
+
+    private func measureFlux() {
+        FluxBench(duration: command.duration, observers: command.subscribers ?? 3000).run { figures in
+            isComplete = isComplete && figures.isComplete
+            tell(command.json ? figures.json.encoded : figures.text)
+            table.add("flux", figures.name, "\(Figure.decimal(figures.nanoseconds, 1)) ns")
         }
     }
 

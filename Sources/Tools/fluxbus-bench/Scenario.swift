@@ -3,8 +3,8 @@ import BusWork
 
 /// Named sets of runs.
 enum Scenario: String, ExpressibleByArgument, CaseIterable {
-    case dispatch, kinds, fanout, latency, stores, durable, client, memory, start, engine, growth, hostile,
-        all
+    case dispatch, kinds, fanout, latency, stores, durable, client, flux, memory, start, engine, growth,
+        hostile, all
 
     /// The scenarios that this one consists of. Attacks take a quarter of an hour, so they are run only by name.
     var parts: [Scenario] {
@@ -62,7 +62,7 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
                     name: "client, library with keys", connections: 1, pipeline: 256, sender: .libraryWithKeys
                 ),
             ]
-        case .memory, .start, .engine, .growth, .hostile, .all: []
+        case .flux, .memory, .start, .engine, .growth, .hostile, .all: []
         }
     }
 

@@ -66,6 +66,12 @@ import Testing
         #expect(lines.allSatisfy { $0["ok"] as? Bool == true && $0["deliveries"] as? Int == 5 })
     }
 
+    @Test func dispatchesToAStoreOfFluxReachEveryObserver() throws {
+        let lines = try run(["--scenario", "flux", "--subscribers", "20"])
+        #expect(lines.compactMap { $0["observers"] as? Int } == [0, 0, 1, 1, 1, 20, 20, 20])
+        #expect(lines.allSatisfy { $0["ok"] as? Bool == true && ($0["nanoseconds"] as? Double ?? 0) > 0 })
+    }
+
     @Test func memoryIsMeasuredOfSubscribersAndStores() throws {
         let lines = try run(["--scenario", "memory", "--subscribers", "30", "--stores", "20000"])
         let bytes = lines.reduce(into: [:]) { $0[$1["name"] as? String ?? ""] = $1["value"] as? Double }

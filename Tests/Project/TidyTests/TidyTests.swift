@@ -75,7 +75,8 @@ import Testing
         ],
         "fluxbus-web": ["FluxBusWeb"],
         "BusWork": ["BusEngine", "BusJSON", "BusLogic"],
-        "fluxbus-bench": ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus"],
+        "FluxWork": ["Flux"],
+        "fluxbus-bench": ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", "FluxWork"],
     ]
 
     /// A line without its comment.

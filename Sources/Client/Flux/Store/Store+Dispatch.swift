@@ -1,7 +1,10 @@
 extension Store {
     /// Dispatches one action to this store.
     @inlinable
-    public func dispatch(_ action: State.Action) { core.lane.place(Entry(.action(action)), in: core) }
+    public func dispatch(_ action: State.Action) {
+        // Made a part of the caller, this must not let go of the store before the action has its place.
+        withExtendedLifetime(self) { core.lane.place(Entry(.action(action)), in: core) }
+    }
 
     /// Dispatches a list of actions to this store: one commit after another, each state observable, no other commits
     /// between. If one fails, the others are still committed.
