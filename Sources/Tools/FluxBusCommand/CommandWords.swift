@@ -28,7 +28,9 @@ enum CommandWords {
         }
         // Behind that stand names of the type, the file or the store, such as a payload's member `key`.
         let end = text.firstRange(of: #/; (did you mean|valid here:) /#)?.lowerBound ?? text.endIndex
-        return text[..<end].replacing(/`([A-Za-z]+)`/) { match in flags[String(match.1)] ?? String(match.0) }
-            + text[end...]
+        let sentence = String(text[..<end]).replacing(/`([A-Za-z]+)`/) { match in
+            flags[String(match.1)] ?? String(match.0)
+        }
+        return sentence + text[end...]
     }
 }
