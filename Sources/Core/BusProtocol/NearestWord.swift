@@ -24,9 +24,9 @@ package func nearestWord(to word: String, among words: [String]) -> String? {
 
 /// The end of a sentence about a word that is not valid: what was probably meant, or else all that is valid.
 package func suggestion(for word: String, among words: [String]) -> String {
-    if let nearest = nearestWord(to: word, among: words) { return "did you mean \(nearest)?" }
+    if let nearest = nearestWord(to: word, among: words) { return "did you mean `\(nearest)`?" }
     if words.isEmpty { return "none is valid here." }
-    return "valid here: \(words.joined(separator: ", "))."
+    return "valid here: \(words.map { "`\($0)`" }.joined(separator: ", "))."
 }
 
 /// Fewer letters begin too many words.

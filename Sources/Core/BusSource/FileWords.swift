@@ -5,22 +5,17 @@ import BusProtocol
 package enum FileWords {
     /// "unknown key `actoins` in state type; did you mean `actions`?" `owner` is what the object describes: "a state type".
     package static func unknownKey(_ key: String, in owner: String, among valid: [String]) -> String {
-        "unknown key `\(key)` in \(withoutArticle(owner)); \(hint(for: key, among: valid))"
+        "unknown key `\(key)` in \(withoutArticle(owner)); \(suggestion(for: key, among: valid))"
     }
 
     /// "invalid value `allways` for `sync`; did you mean `always`?"
     package static func invalidValue(_ text: String, for name: String, among valid: [String]) -> String {
-        "invalid value `\(text)` for `\(name)`; \(hint(for: text, among: valid))"
+        "invalid value `\(text)` for `\(name)`; \(suggestion(for: text, among: valid))"
     }
 
     /// "duplicate key `sync`; keep one of them."
     package static func duplicate(_ kind: String, _ text: String) -> String {
         "duplicate \(kind) `\(text)`; keep one of them."
-    }
-
-    private static func hint(for word: String, among valid: [String]) -> String {
-        nearestWord(to: word, among: valid).map { "did you mean `\($0)`?" }
-            ?? suggestion(for: word, among: valid)
     }
 
     private static func withoutArticle(_ owner: String) -> Substring {

@@ -26,6 +26,11 @@ enum CommandWords {
         for (words, command) in commands where text.hasSuffix(words) {
             text = String(text.dropLast(words.count)) + command
         }
-        return text.replacing(/`([A-Za-z]+)`/) { match in flags[String(match.1)] ?? String(match.0) }
+        // Behind that stand names of the type, the file or the store, such as a payload's member `key`.
+        let end = text.firstRange(of: #/; (did you mean|valid here:) /#)?.lowerBound ?? text.endIndex
+        let sentence = String(text[..<end]).replacing(/`([A-Za-z]+)`/) { match in
+            flags[String(match.1)] ?? String(match.0)
+        }
+        return sentence + text[end...]
     }
 }

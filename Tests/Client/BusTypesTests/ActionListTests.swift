@@ -48,7 +48,8 @@ import Testing
         #expect(try accepted("{}", "boost") == #"{"gently":false,"minutes":10}"#)
         #expect(try accepted(#"{"celsius":5}"#, "setTarget") == #"{"by":1,"celsius":5}"#)
         #expect(
-            try refusal(#"{"minuets":5}"#, "boost") == "boost takes no payload.minuets; did you mean minutes?"
+            try refusal(#"{"minuets":5}"#, "boost")
+                == "boost takes no payload.minuets; did you mean `minutes`?"
         )
         #expect(
             try refusal(#"{"room":"a"}"#, "setTarget")

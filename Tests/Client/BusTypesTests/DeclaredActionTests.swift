@@ -32,7 +32,7 @@ import Testing
         for (payload, message) in [
             (["to": 1.5], "dim takes an integer as payload.to, not a number."),
             (["over": 1], "dim needs an integer as payload.to; add it."),
-            (["to": 1, "ovre": 1], "dim takes no payload.ovre; did you mean over?"),
+            (["to": 1, "ovre": 1], "dim takes no payload.ovre; did you mean `over`?"),
         ] as [(JSONObject, String)] {
             let failure = #expect(throws: PayloadFailure.self) { try list.accept(payload, for: dim) }
             #expect(failure?.message == message)
@@ -57,7 +57,7 @@ import Testing
             list.mistakes == [
                 "In Lamp.actions, an action can't be called Off on the wire; start with a small letter and go on with "
                     + "at most 63 letters, digits, _ or -.",
-                "In Lamp.actions, dim.to is of no payload type: did you mean integer?",
+                "In Lamp.actions, dim.to is of no payload type: did you mean `integer`?",
             ])
     }
 

@@ -164,7 +164,7 @@ struct ComputedValueTests {
         #expect(state["total"] == 0)
         #expect(state["isFree"] == true)
         let failure = #expect(throws: PayloadFailure.self) { try type.initialState(replacing: ["cuont": 0]) }
-        #expect(failure?.message == "cart has no member cuont; did you mean count?")
+        #expect(failure?.message == "cart has no member cuont; did you mean `count`?")
         // What `get` gives can be given back.
         #expect(try type.initialState(replacing: type.initial) == type.initial)
     }

@@ -76,7 +76,7 @@ struct ExpressionDataTests {
     }
 
     @Test(arguments: [
-        (#"{"fitler":[[],1]}"#, "did you mean filter?"), (#"{"=":[1,1]}"#, "did you mean"),
+        (#"{"fitler":[[],1]}"#, "did you mean `filter`?"), (#"{"=":[1,1]}"#, "did you mean `==`?"),
         (#"{"==":[1]}"#, "== takes at least 2 values, not 1 (Invalid Arguments)."),
         (#"{"/":[]}"#, "/ takes at least 1 value, not 0"), (#"{"%":5}"#, "% takes at least 2 values, not 1"),
         (#"{"in":[1,2,3]}"#, "in takes 2 values, not 3"),

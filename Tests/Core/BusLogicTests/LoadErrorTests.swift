@@ -34,10 +34,12 @@ struct LoadErrorTests {
         Case(
             head + "actions: { act: { §incremnt: {} } }",
             "unknown key `incremnt` in action; did you mean `increment`?"),
-        Case(head + "actions: { act: { payload: { by: §int } } }", "int is not a payload type; did you mean"),
+        Case(
+            head + "actions: { act: { payload: { by: §int } } }",
+            "int is not a payload type; did you mean `integer`?"),
         Case(
             head + "actions: { act: { payload: { by: §float } } }",
-            "valid here: any, boolean, integer, number"),
+            "valid here: `any`, `boolean`, `integer`, `number`"),
         Case(
             head + "actions: { act: { payload: { by: { type: integer, default: §x } } } }",
             "The default of by must be an integer, not a string."),
@@ -56,19 +58,19 @@ struct LoadErrorTests {
         Case(action("when: { §eq: [1, 1] }"), "eq is not an operator;"),
         Case(
             action("when: { and: [true, { §fitler: [] }] }"),
-            "fitler is not an operator; did you mean filter?"),
-        Case(action("when: { var: §payload.bye }"), "payload.bye is not declared; did you mean by?"),
-        Case(action("when: { var: [§payload.bye, 1] }"), "payload.bye is not declared; did you mean by?"),
-        Case(action("when: { §val: [payload, bye] }"), "payload.bye is not declared; did you mean by?"),
+            "fitler is not an operator; did you mean `filter`?"),
+        Case(action("when: { var: §payload.bye }"), "payload.bye is not declared; did you mean `by`?"),
+        Case(action("when: { var: [§payload.bye, 1] }"), "payload.bye is not declared; did you mean `by`?"),
+        Case(action("when: { §val: [payload, bye] }"), "payload.bye is not declared; did you mean `by`?"),
         Case(head + "actions: { act: { when: { var: §payload.x } } }", "the action declares no payload."),
-        Case(action("when: { var: §count }"), "count is not data of an action; did you mean state.count?"),
-        Case(action("when: { var: §by }"), "by is not data of an action; did you mean payload.by?"),
-        Case(action("when: { var: §sate.count }"), "sate is not data of an action; did you mean state?"),
-        Case(action("when: { var: §meta.tiem }"), "meta has no member tiem; did you mean time?"),
+        Case(action("when: { var: §count }"), "count is not data of an action; did you mean `state.count`?"),
+        Case(action("when: { var: §by }"), "by is not data of an action; did you mean `payload.by`?"),
+        Case(action("when: { var: §sate.count }"), "sate is not data of an action; did you mean `state`?"),
+        Case(action("when: { var: §meta.tiem }"), "meta has no member tiem; did you mean `time`?"),
         Case(action("when: { var: §stores.session/main.user }"), "add waitFor: [session]."),
         Case(
             action("when: { var: §stores.sesion/main }", head: head + "waitFor: [session]\n"),
-            "did you mean session?"),
+            "did you mean `session`?"),
         Case(
             action("when: { §val: [stores, { var: payload.who }] }"), "stores can only be read with waitFor"),
         Case(action("when: { var: §stores }"), "stores can only be read with waitFor"),
@@ -77,7 +79,7 @@ struct LoadErrorTests {
         Case(action("toggle: [§1]"), "each path of toggle must be a string"),
         Case(action("set: { §count..x: 1 }"), "has an empty segment"),
         Case(action("set: { §'': 1 }"), "has an empty segment"),
-        Case(action("set: { §'list.{payload.bye}': 1 }"), "payload.bye is not declared; did you mean by?"),
+        Case(action("set: { §'list.{payload.bye}': 1 }"), "payload.bye is not declared; did you mean `by`?"),
         Case(
             action("set: { §'list.{payload.on}': 1 }"),
             "payload.on is a boolean, and a path takes a string or an integer."),
@@ -87,7 +89,7 @@ struct LoadErrorTests {
             action("set: { §\(Array(repeating: "a", count: 33).joined(separator: ".")): 1 }"),
             "more than 32 segments"),
         Case(head + "computed: { §count: 1 }", "count is in initial too"),
-        Case(head + "computed: { twice: { §'**': [1] } }", "** is not an operator; did you mean *?"),
+        Case(head + "computed: { twice: { §'**': [1] } }", "** is not an operator; did you mean `*`?"),
         Case(
             head + "computed: { §a: { var: b }, b: { var: c }, c: { var: a } }",
             "The computed values a → b → c → a read each other in a circle"),

@@ -22,26 +22,26 @@ struct MistakeTests {
 
     static let cases: [Mistake] = [
         // Names
-        .action("§set: { brightnes: { var: payload.level } }", "did you mean brightness?"),
-        .action("§toggle: [onn]", "onn is not in initial; did you mean on?"),
-        .action("§set: { brightness: { var: state.brightnes } }", "did you mean brightness?"),
-        .action("§set: { brightness: { val: [state, brightnes] } }", "did you mean brightness?"),
-        .action("§set: { brightness: { var: [state.brightnes, 0] } }", "did you mean brightness?"),
-        .action("§set: { brightness: { var: payload.levl } }", "did you mean level?"),
-        .action("§set: { brightness: { var: level } }", "did you mean payload.level?"),
-        .action("§set: { brightness: { var: [level, 0] } }", "did you mean payload.level?"),
+        .action("§set: { brightnes: { var: payload.level } }", "did you mean `brightness`?"),
+        .action("§toggle: [onn]", "onn is not in initial; did you mean `on`?"),
+        .action("§set: { brightness: { var: state.brightnes } }", "did you mean `brightness`?"),
+        .action("§set: { brightness: { val: [state, brightnes] } }", "did you mean `brightness`?"),
+        .action("§set: { brightness: { var: [state.brightnes, 0] } }", "did you mean `brightness`?"),
+        .action("§set: { brightness: { var: payload.levl } }", "did you mean `level`?"),
+        .action("§set: { brightness: { var: level } }", "did you mean `payload.level`?"),
+        .action("§set: { brightness: { var: [level, 0] } }", "did you mean `payload.level`?"),
         .action(
-            "§when: { equals: [{ var: state.on }, true] }", "equals is not an operator; did you mean ==?"),
-        .action("§when: { =<: [{ var: state.brightness }, 5] }", "did you mean <="),
+            "§when: { equals: [{ var: state.on }, true] }", "equals is not an operator; did you mean `==`?"),
+        .action("§when: { =<: [{ var: state.brightness }, 5] }", "did you mean `<=`?"),
         .action("§increments: { brightness: 1 }", "did you mean `increment`?"),
         Mistake("\(lamp)§action: {}\n", "did you mean `actions`?"),
-        Mistake("\(lamp)actions:\n  dim: { §payload: { level: int } }\n", "did you mean integer?"),
+        Mistake("\(lamp)actions:\n  dim: { §payload: { level: int } }\n", "did you mean `integer`?"),
         // Computed values
         Mistake(
             "\(lamp)§computed: { bright: { \">\": [{ var: state.brightness }, 9] } }",
             "write brightness instead of"),
         Mistake(
-            "\(lamp)§computed: { bright: { \">\": [{ var: brightnes }, 9] } }", "did you mean brightness?"),
+            "\(lamp)§computed: { bright: { \">\": [{ var: brightnes }, 9] } }", "did you mean `brightness`?"),
         Mistake("\(lamp)§computed: { by: { var: payload.level } }", "a computed value reads the state"),
         Mistake("\(lamp)§computed: { bright: brightness > 9 }", "write { \">\": [{ var: brightness }, 9] }"),
         // Texts instead of expressions
@@ -111,7 +111,7 @@ struct MistakeTests {
         .shaped("§set: { brightness.value: 1 }", "which has no members; leave .value out"),
         .shaped("§set: { brightness: { var: state.log.length } }", "write { length: { var: state.log } }"),
         .shaped("§set: { brightness: { var: state.spot.z } }", "state.spot has no member z"),
-        Mistake("type: lamp\nstate:\n  §on: bool\n", "did you mean boolean?"),
+        Mistake("type: lamp\nstate:\n  §on: bool\n", "did you mean `boolean`?"),
         Mistake("type: lamp\nstate:\n  §on: string?\n", "write { type: string, nullable: true }"),
         Mistake("type: lamp\nstate:\n  §on: boolean\n", "on has no value to start with; give it a default"),
         Mistake(

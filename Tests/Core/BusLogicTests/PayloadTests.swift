@@ -44,10 +44,10 @@ struct PayloadTests {
 
     @Test(arguments: [
         (#"{}"#, "act needs a number as payload.celsius; add it."),
-        (#"{"celsuis":1}"#, "act takes no payload.celsuis; did you mean celsius?"),
+        (#"{"celsuis":1}"#, "act takes no payload.celsuis; did you mean `celsius`?"),
         (
             #"{"celsius":1,"zzz":1}"#,
-            "act takes no payload.zzz; valid here: at, celsius, count, extra, name, on, tags."
+            "act takes no payload.zzz; valid here: `at`, `celsius`, `count`, `extra`, `name`, `on`, `tags`."
         ),
         (#"{"celsius":1,"aaa":1}"#, "act takes no payload.aaa"),
         (#"{"celsius":"1"}"#, "act takes a number as payload.celsius, not a string."),

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("t: { in: 5m, action: of }", "light has no action of; did you mean on?"),
+        ("t: { in: 5m, action: of }", "light has no action of; did you mean `on`?"),
         ("t: { action: off }", "needs either `in`"),
         ("t: { in: 1, at: 2, action: off }", "needs either `in`"),
         ("t: { in: soon, action: off }", "in must be a length of time"),
@@ -32,10 +32,10 @@ import Testing
         ("t: { in: 5m, acton: off }", "unknown key `acton` in timer; did you mean `action`?"),
         ("t: 5m", "The timer t must be an object"),
         ("_t: null", "A timer can't be called _t"),
-        ("t: { in: { var: payload.bye }, action: off }", "did you mean by?"),
+        ("t: { in: { var: payload.bye }, action: off }", "did you mean `by`?"),
         (
             "t: { in: 5m, action: on, payload: { levle: 1 } }",
-            "on takes no payload.levle; did you mean level?"
+            "on takes no payload.levle; did you mean `level`?"
         ),
         ("t: { in: 5m, action: on }", "on needs payload.level; add it to the payload of the timer."),
         ("t: { in: 5m, action: on, payload: 5 }", "payload must be an object"),

@@ -45,7 +45,7 @@ struct TypePageTests {
         let found = try mistakes(in: place.replacing("§", with: "qqqqqqqqqqqq: 1"))
         let message = try #require(found.first { $0.contains("unknown key `qqqqqqqqqqqq` in ") }, "\(found)")
         let list = try #require(message.firstMatch(of: /valid here: (.*)\.$/), "\(message)").1
-        return list.components(separatedBy: ", ")
+        return list.components(separatedBy: ", ").map { $0.replacing("`", with: "") }
     }
 
     @Test(arguments: [

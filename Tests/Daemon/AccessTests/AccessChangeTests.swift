@@ -138,7 +138,7 @@ import Testing
         ("roles: {}\nrules: []", "No rule has may: manage"),
         (
             "roles: { a: [everyone] }\nrules: [{ role: b, may: all }]",
-            "invalid value `b` for `role`; valid here: a."
+            "invalid value `b` for `role`; valid here: `a`."
         ),
         ("roles: { a: [everyone] }\nrules: [{ role: a, may: al }]", "did you mean `all`?"),
         ("roles: { a: [] }\nrules: [{ role: a, may: all }]", "Nobody can have the role a"),
@@ -147,7 +147,7 @@ import Testing
         ("roles: { a: [{}] }\nrules: [{ role: a, may: all }]", "names nobody"),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, match: lamq/* }]",
-            "did you mean lamp?"
+            "did you mean `lamp`?"
         ),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, match: lamp }]",
@@ -155,7 +155,7 @@ import Testing
         ),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all, match: lamp/*, actions: [swich] }]",
-            "did you mean switch?"
+            "did you mean `switch`?"
         ),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, actions: [switch] }]",
@@ -164,7 +164,7 @@ import Testing
         ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, if: true }]", "always true"),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all, if: { var: stat.count } }]",
-            "did you mean state?"
+            "did you mean `state`?"
         ),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: read, if: { var: state.count } }]",

@@ -37,7 +37,7 @@ struct TypeCatalogTests {
         ])
         #expect(
             error.description
-                == "b.yaml:4:5: waitFor names sesion, which is not a type; did you mean session?")
+                == "b.yaml:4:5: waitFor names sesion, which is not a type; did you mean `session`?")
     }
 
     @Test func typesDoNotWaitInACircle() throws {
@@ -113,9 +113,9 @@ struct TypeCatalogTests {
         ]
         #expect(
             try mistakes(files) == [
-                "a.yaml:3:26: y is not in initial; valid here: x. A new member is declared there, and one that the payload "
+                "a.yaml:3:26: y is not in initial; valid here: `x`. A new member is declared there, and one that the payload "
                     + "names is written as \"{payload.NAME}\".",
-                "b.yaml:3:20: waitFor names sesion, which is not a type; did you mean session?",
+                "b.yaml:3:20: waitFor names sesion, which is not a type; did you mean `session`?",
             ])
     }
 

@@ -118,7 +118,7 @@ struct CheckTests {
         try write("listen: [{ unix: s }]\ntypes: types\n")
         let two = try refusal().split(separator: "\n")
         #expect(
-            two.count == 2 && two[0].contains("a.yaml:3:23: ") && two[1].contains("did you mean on?"),
+            two.count == 2 && two[0].contains("a.yaml:3:23: ") && two[1].contains("did you mean `on`?"),
             "\(two)")
         let actions = (0..<70).map { "  x\($0): { set: { y: 1 } }\n" }.joined()
         try directory.write("types/b.yaml", "type: b\ninitial: {}\nactions:\n\(actions)")

@@ -156,7 +156,7 @@ struct ClusterConfigurationTests {
             "advertise: kitchen", 65,
             "kitchen is not an address; write unix:/path, tcp:HOST:PORT or tls:HOST:PORT."
         ),
-        ("advertise: tsl:e:1", 65, "tsl is not a kind of address; did you mean tls?"),
+        ("advertise: tsl:e:1", 65, "tsl is not a kind of address; did you mean `tls`?"),
         ("advertise: systemd:bus", 65, "systemd is not a kind of address"),
         ("advertise: tls:e", 65, "tls:e names no host and port; write tls:HOST:PORT"),
         ("advertise: tls:e:0", 65, "names no host and port"),

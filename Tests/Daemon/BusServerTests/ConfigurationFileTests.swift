@@ -100,7 +100,7 @@ struct ConfigurationFileTests {
         ("listen:\n  - unix: s\n  - unix: s", "3:11", "duplicate address `"),
         ("listen: [{ unix: s }]\ntypes: nowhere", "2:8", "No such file or directory"),
         ("listen: [{ unix: s }]\ntokens: nowhere", "2:9", "No such file or directory"),
-        ("listen: [{ unix: s }]\ntypes: types\nstores: [count/x]", "3:10", "did you mean counter?"),
+        ("listen: [{ unix: s }]\ntypes: types\nstores: [count/x]", "3:10", "did you mean `counter`?"),
         ("listen: [{ unix: s }]\ntypes: types\nstores: [counter]", "3:10", "write TYPE/NAME"),
         (
             "listen: [{ unix: s }]\ntypes: types\nstores: [counter/a, counter/a]", "3:21",
@@ -108,7 +108,7 @@ struct ConfigurationFileTests {
         ),
         ("listen: [{ unix: s }]\ntypes: types\nstores: [1]", "3:10", "must be a string"),
         ("listen: [{ unix: s }]\nlimits: { lin: 1MiB }", "2:11", "did you mean `line`?"),
-        ("listen: [{ unix: s }]\nlimits: { line: 1MB }", "2:17", "did you mean MiB?"),
+        ("listen: [{ unix: s }]\nlimits: { line: 1MB }", "2:17", "did you mean `MiB`?"),
         ("listen: [{ unix: s }]\nlimits: { line: 1 }", "2:17", "within 4KiB and 256MiB"),
         ("listen: [{ unix: s }]\nlimits: { line: -1 }", "2:17", "within 4KiB"),
         ("listen: [{ unix: s }]\nlimits: { line: 1.5MiB }", "2:17", "is not a unit of size"),
@@ -177,12 +177,15 @@ struct ConfigurationFileTests {
         let cases: [(ConfigurationOverrides, String)] = [
             (
                 ConfigurationOverrides(listen: ["unx:/a"]),
-                "--listen: unx is not a kind of address; did you mean unix?"
+                "--listen: unx is not a kind of address; did you mean `unix`?"
             ),
             (ConfigurationOverrides(listen: ["/a"]), "--listen: /a is not an address"),
             (ConfigurationOverrides(listen: ["tcp:1.2.3.4:5"]), "--listen: Beyond this machine"),
             (ConfigurationOverrides(limits: ["line"]), "--limit: line sets no limit"),
-            (ConfigurationOverrides(limits: ["lime=1"]), "--limit: lime is not a limit; did you mean line?"),
+            (
+                ConfigurationOverrides(limits: ["lime=1"]),
+                "--limit: lime is not a limit; did you mean `line`?"
+            ),
             (ConfigurationOverrides(stores: ["nothing/x"]), "--store: There is no type nothing"),
             (
                 ConfigurationOverrides(environment: ["FLUXBUS_LISTEN": "x"]),

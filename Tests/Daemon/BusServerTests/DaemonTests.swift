@@ -56,7 +56,7 @@ struct DaemonTests {
             "fluxbusd",
             ["--check"], environment: environment.merging(["FLUXBUS_LOG_LEVEL": "inf"]) { $1 })
         #expect(wrong.status == 78)
-        #expect(wrong.errors.contains("did you mean info?"))
+        #expect(wrong.errors.contains("did you mean `info`?"))
     }
 
     @Test func theCommandLineTellsItsVersionAndItsMistakes() throws {

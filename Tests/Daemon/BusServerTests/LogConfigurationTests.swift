@@ -82,7 +82,7 @@ struct LogConfigurationTests {
         ("log: { path: x, retain: { commit: 7 } }", "2:27", "did you mean `commits`?"),
         ("log: { path: x, retain: { commits: 0 } }", "2:36", "must be at least 1"),
         ("log: { path: x, retain: { commits: many } }", "2:36", "log.retain.commits must be an integer"),
-        ("log: { path: x, retain: { bytes: 1GB } }", "2:34", "did you mean GiB?"),
+        ("log: { path: x, retain: { bytes: 1GB } }", "2:34", "did you mean `GiB`?"),
         ("log: { path: x, retain: { bytes: 0 } }", "2:34", "must be at least 1"),
         ("log: { path: x, retain: { age: 30 } }", "2:32", "such as 12h or 30d"),
         ("log: { path: x, retain: { age: 30x } }", "2:32", "such as 12h or 30d"),

@@ -86,7 +86,7 @@ struct LocatedValueTests {
         }
         expect("1:12: b must be a number, not a string.") { _ = try root["b"]?.double("b") }
         expect("1:1: x needs a member z; add it.") { _ = try root.required("z", of: "x") }
-        expect("1:23: unknown key `d` in x; valid here: a, b, c, other, f.") {
+        expect("1:23: unknown key `d` in x; valid here: `a`, `b`, `c`, `other`, `f`.") {
             try root.refuseMembers(besides: ["a", "b", "c", "other", "f"], of: "x")
         }
         expect("1:12: invalid value `x` for `b`; did you mean `xy`?") {
@@ -106,7 +106,7 @@ struct LocatedValueTests {
     @Test func aFarWordHasNoNearest() {
         #expect(nearestWord(to: "xyz", among: ["map", "filter"]) == nil)
         #expect(nearestWord(to: "", among: ["a"]) == nil)
-        #expect(suggestion(for: "xyz", among: ["map", "filter"]) == "valid here: map, filter.")
+        #expect(suggestion(for: "xyz", among: ["map", "filter"]) == "valid here: `map`, `filter`.")
         #expect(suggestion(for: "xyz", among: []) == "none is valid here.")
         #expect(nearestWord(to: String(repeating: "a", count: 100_000), among: ["map"]) == nil)
     }

@@ -120,7 +120,7 @@ import Testing
         let client = try bus(Unruly.self)
         #expect(
             try message(client, #"{"op":"create","store":"unruly/a","state":{"nunber":1}}"#)
-                == "unruly has no member nunber; did you mean number?")
+                == "unruly has no member nunber; did you mean `number`?")
         #expect(
             try message(client, #"{"op":"create","store":"unruly/a","state":{"text":1}}"#)
                 == "unruly can't begin with this state: text: a string is needed, not an integer.")

@@ -130,7 +130,7 @@ struct CommandTests {
     ])
     func anUnknownCommandNamesTheOneMeant(_ arguments: [String], _ meant: String) throws {
         let sentence = try #require(CommandLineEntry.unknownCommand(in: arguments))
-        #expect(sentence.hasSuffix("did you mean \(meant)?"))
+        #expect(sentence.hasSuffix("did you mean `\(meant)`?"))
     }
 
     @Test(arguments: [
@@ -272,7 +272,7 @@ struct CommandTests {
         let bus = try bus { [ScriptedBus.reply(to: $0, ["revision": 3, "created": false])] }
         let run = try CommandRun(["create", "c/a", "--ephemeral", "--if-missing"], bus: bus.address)
         #expect(run.status == .success)
-        #expect(run.messages == "c/a was there before, so it does not go with this command.\n")
+        #expect(run.messages == "c/a existed already, so it stays when this command ends.\n")
         bus.stop()
     }
 

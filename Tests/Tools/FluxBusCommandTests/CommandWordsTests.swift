@@ -41,4 +41,24 @@ struct CommandWordsTests {
         bus.stop()
         #expect(run.messages == "fluxbus: --if-revision goes with `store`, --key does not.\n")
     }
+
+    /// A type may call a member of a payload as the protocol calls one of a request.
+    @Test(arguments: [
+        ("kee=1", "open takes no payload.kee; did you mean `key`?"),
+        ("zzzzzz=1", "open takes no payload.zzzzzz; valid here: `at`, `key`."),
+    ])
+    func membersOfAPayloadStayWhatTheyAre(_ member: String, _ sentence: String) throws {
+        let definition = """
+            type: lock
+            initial: { last: null }
+            actions: { open: { payload: { key: string?, at: string? }, set: { last: { var: payload } } } }
+            """
+        let bus = try RememberingBus(definitions: [definition])
+        try bus.ask(#"{"op":"create","store":"lock/a"}"#)
+        let address = try bus.listen()
+        defer { bus.stop() }
+        let run = try CommandRun(["dispatch", "lock/a", "open", member], bus: address)
+        #expect(run.status == .refused)
+        #expect(run.messages == "fluxbus: \(sentence)\n")
+    }
 }

@@ -47,7 +47,7 @@ import Testing
         let file = try directory.write("lamp.yaml", lamp.replacing("integer", with: "integr"))
         let run = try CommandRun(["types", "--file", file, "--swift"])
         #expect(run.status == .refused)
-        #expect(run.messages.contains("lamp.yaml:5:") && run.messages.contains("did you mean integer?"))
+        #expect(run.messages.contains("lamp.yaml:5:") && run.messages.contains("did you mean `integer`?"))
         #expect(run.output.isEmpty)
         let missing = try CommandRun(["types", "--file", "\(directory.path)/none.yaml", "--swift"])
         #expect(missing.status == .refused)

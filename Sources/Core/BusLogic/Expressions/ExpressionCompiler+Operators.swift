@@ -112,7 +112,7 @@ extension ExpressionCompiler {
 
     func unknown(_ operation: Operation) -> SourceError {
         let hint =
-            Self.otherNames[operation.name].map { "did you mean \($0)?" }
+            Self.otherNames[operation.name].map { "did you mean `\($0)`?" }
             ?? suggestion(for: operation.name, among: Self.operators)
         return SourceError(
             "\(operation.name) is not an operator; \(hint) "

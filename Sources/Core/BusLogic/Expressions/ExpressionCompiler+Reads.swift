@@ -134,9 +134,9 @@ extension ExpressionCompiler {
     private func unknownRoot(_ root: String, in scope: ExpressionScope, at place: Place) -> SourceError {
         let hint: String =
             if scope.shape[root] != nil {
-                "did you mean state.\(root)?"
+                "did you mean `state.\(root)`?"
             } else if scope.payload.contains(where: { UTF8Order.equal($0, root) }) {
-                "did you mean payload.\(root)?"
+                "did you mean `payload.\(root)`?"
             } else {
                 suggestion(for: root, among: ExpressionScope.actionNames)
             }

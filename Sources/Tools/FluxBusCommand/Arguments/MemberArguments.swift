@@ -2,7 +2,7 @@ import BusJSON
 import FluxBus
 
 /// The members of a payload or state, as written on a command line: `key=string`, `key:=json`, a whole JSON object,
-/// or `-` for an object on standard input. They add up; one member given twice is a mistake. `PayloadKinds` finds out which of
+/// or `-` for an object on standard input. They add up; one member given twice is a mistake. `MemberKinds` finds out which of
 /// the strings are meant to be more.
 package enum MemberArguments {
     /// Parses all of them. Mistakes of the command line are usage errors; bad data from `input` is refused data.
@@ -37,17 +37,24 @@ package enum MemberArguments {
         }
     }
 
-    /// The bus's error about a payload, with how to write the member it is about: `brightness=40` is a text, and
-    /// `brightness:=40` the number.
+    /// The bus's error about a payload or a new state, with how to write the member it is about: `brightness=40` is a text,
+    /// and `brightness:=40` the number.
     package static func explained(_ error: BusError, of arguments: [String]) -> BusError {
-        guard error.code == .invalidPayload else { return error }
-        for (key, text, _) in ambiguous(arguments)
-        where error.message.contains("payload.\(key), not a string") {
+        for (key, text, _) in ambiguous(arguments) where isAboutText(error, in: key) {
             return BusError(
                 error.code, error.message.endingSentence(with: "write \(key):=\(text)"),
                 details: error.details)
         }
         return error
+    }
+
+    private static func isAboutText(_ error: BusError, in key: String) -> Bool {
+        switch error.code {
+        case .invalidPayload: error.message.contains("payload.\(key), not a string")
+        case .invalidRequest:
+            error.message.hasPrefix("\(key) must be ") && error.message.contains(", not a string")
+        default: false
+        }
     }
 
     private static func add(_ more: JSONObject, to members: inout JSONObject) throws {

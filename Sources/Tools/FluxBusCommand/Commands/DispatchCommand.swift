@@ -104,21 +104,9 @@ package struct DispatchCommand: BusCommand {
     private func settleKinds(
         of members: inout JSONObject, in session: CommandSession, on connection: BusConnection
     ) throws -> [String] {
-        let texts = MemberArguments.ambiguous(payload)
-        guard let action, !texts.isEmpty else { return [] }
-        let kinds = try PayloadKinds.asked(of: action, target: target, in: session, on: connection)
-        var notes: [String] = []
-        for (key, text, value) in texts {
-            switch kinds.meaning(of: key, text, or: value) {
-            case .text: break
-            case .value: members[key] = value
-            case .unknown:
-                notes.append(
-                    "\(key)=\(text) was sent as text, because the type does not say what \(key) is: write \(key):=\(text) if text is not meant."
-                )
-            }
-        }
-        return notes
+        guard let action, !MemberArguments.ambiguous(payload).isEmpty else { return [] }
+        let kinds = try MemberKinds.asked(ofAction: action, target: target, in: session, on: connection)
+        return kinds.settle(&members, of: payload, verb: "sent")
     }
 
     private func request(_ members: JSONObject, in context: CommandContext) -> BusRequest {

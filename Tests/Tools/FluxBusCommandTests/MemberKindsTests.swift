@@ -4,7 +4,7 @@ import Testing
 
 /// `brightness=40`: a number where the action takes one. By a real engine, which judges what arrives.
 @Suite("The kinds of values on the command line")
-struct PayloadKindsTests {
+struct MemberKindsTests {
     private static let definition = """
         type: board
         initial: { last: null }
