@@ -174,7 +174,9 @@ class States(Subscription):
 
     def __init__(self, body: JSONObject, ready: "asyncio.Future[None]") -> None:
         super().__init__(body, ready)
-        self.states: Mapping[str, JSONObject] = {}
+        self.states: JSONObject = {}
+        # Programs read it from other threads: an iteration is over a copy, which has no half of a change.
+        self._lock = threading.Lock()
         self.feeds: WeakSet[Feed[Change]] = WeakSet()
         self._parts: List[JSONObject] = []
 
@@ -193,19 +195,18 @@ class States(Subscription):
         reset, start = bool(parts[0].get("reset")), parts[0]["from"]
         if not reset and (self.position is None or start != self.position[0]):
             raise ValueError(f"changes before revision {start} are missing")
-        states = {} if reset else dict(self.states)
+        before = {} if reset else self.states
         changed, dropped = {}, set()  # type: JSONObject, Set[str]
         for part in parts:
-            for address, state in part.get("states", {}).items():
-                states[address] = changed[address] = state
-                dropped.discard(address)
+            changed.update(part.get("states", {}))
+            dropped.difference_update(changed)
             for address, patch in part.get("changes", {}).items():
-                states[address] = changed[address] = merged(states.get(address), patch)
+                changed[address] = merged(changed.get(address, before.get(address)), patch)
             for address in part.get("dropped", ()):
-                states.pop(address, None)
                 changed.pop(address, None)
                 dropped.add(address)
-        self.states, self.position = states, (event["revision"], epoch)
+        self._apply(reset, changed, dropped)
+        self.position = (event["revision"], epoch)
         if not self.ready.done():
             self.ready.set_result(None)
         if reset or changed or dropped:
@@ -213,6 +214,18 @@ class States(Subscription):
                 # Each its own: one that is merged into must not be another's.
                 count = event.get("coalesced", 1)
                 feed.push(Change(event["revision"], dict(changed), set(dropped), reset, count))
+
+    def _apply(self, reset: bool, changed: JSONObject, dropped: Set[str]) -> None:
+        with self._lock:
+            if reset:
+                self.states = {}
+            self.states.update(changed)
+            for address in dropped:
+                self.states.pop(address, None)
+
+    def copy(self) -> Dict[str, JSONObject]:
+        with self._lock:
+            return dict(self.states)
 
     def end(self, error: Optional[BusError]) -> None:
         super().end(error)
@@ -227,10 +240,15 @@ class StatesView(Mapping[str, JSONObject]):
         self._states = states
 
     def __getitem__(self, address: str) -> JSONObject:
-        return self._states.states[address]
+        state: JSONObject = self._states.states[address]
+        return state
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._states.states)
+        return iter(self.copy())
+
+    def copy(self) -> Dict[str, JSONObject]:
+        """All states, of one revision."""
+        return self._states.copy()
 
     def __len__(self) -> int:
         return len(self._states.states)
