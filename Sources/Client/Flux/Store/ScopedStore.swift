@@ -15,6 +15,7 @@ public struct ScopedStore<State: Flux.State>: StateStore {
     public let actions: Actions<State>
     public let effects: Effects
     public let subscriptions = Subscriptions()
+    private let post: @Sendable ([State.Action]) -> Void
     private let commit: @Sendable ([State.Action]) async throws -> State
 
     init<Whole: StateStore>(
@@ -24,8 +25,11 @@ public struct ScopedStore<State: Flux.State>: StateStore {
         constant = store.constant.select(part)
         actions = Actions { [actions = store.actions] in actions.dispatch(action($0)) }
         effects = store.effects
+        post = { store.dispatch(atomically: $0.map(action)) }
         commit = { try await store.state(afterAtomically: $0.map(action))[keyPath: part] }
     }
+
+    public func dispatch(atomically actions: [State.Action]) { post(actions) }
 
     @discardableResult
     public func state(after action: State.Action) async throws -> State { try await commit([action]) }

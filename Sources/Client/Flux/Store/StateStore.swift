@@ -25,6 +25,10 @@ public protocol StateStore<State>: SignalSource where Value == State {
     @discardableResult
     func state(afterAtomically actions: [State.Action]) async throws -> State
 
+    /// Dispatches a list of actions as one commit, without waiting for its outcome: if one action fails, none of them has
+    /// happened.
+    func dispatch(atomically actions: [State.Action])
+
     /// The thunks that are under way for this store.
     var effects: Effects { get }
 

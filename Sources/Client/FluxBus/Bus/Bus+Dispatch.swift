@@ -73,6 +73,16 @@ extension Bus {
         return try await PendingReply(submission: submission, core: core).dispatched
     }
 
+    /// Dispatches several actions as one commit, without waiting. `onReply` is called with the outcome, on the bus's thread; it
+    /// must not block.
+    public func postDispatch(
+        _ actions: [ActionRequest], usesKey: Bool? = nil, timeout: TimeLimit = .standard,
+        onReply: @escaping @Sendable (Result<DispatchReply, BusError>) -> Void = { _ in }
+    ) {
+        let request = BusRequest("dispatch", ["actions": .array(actions.map(\.json))])
+        core.post(submission(request, timeout: timeout, usesKey: usesKey) { onReply($0.dispatch) })
+    }
+
     /// Returns what a dispatch would do, without committing it: `revision`, `matched`, `changed`, and the
     /// `changes` or `states` it would make.
     public nonisolated(nonsending) func tryOut(

@@ -176,6 +176,22 @@ public final class RemoteStore<State: SharedState>: StateStore {
         }
     }
 
+    /// Dispatches a list of actions as one commit, for callers that do not wait. ``failures`` reports it if the bus refuses it. It
+    /// is shown when it is committed, also by an optimistic store.
+    public func dispatch(atomically actions: [State.Action]) {
+        guard !actions.isEmpty else { return }
+        do throws(BusError) {
+            var requests: [ActionRequest] = []
+            for action in actions { requests.append(try request(action)) }
+            bus.postDispatch(requests) { [core] outcome in
+                guard case .failure(let error) = outcome else { return }
+                core.report(ActionFailure(actions: actions, error: error))
+            }
+        } catch {
+            core.report(ActionFailure(actions: actions, error: error))
+        }
+    }
+
     /// Actions of ``actions`` that failed, with the `BusError` that says why, and the errors of dispatched thunks.
     public var failures: Signal<ActionFailure<State>> { core.failures.signal }
 

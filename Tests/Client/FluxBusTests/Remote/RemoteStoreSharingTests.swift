@@ -64,6 +64,25 @@ import Testing
         #expect(try await main.state(afterAtomically: []).count == 6)
     }
 
+    /// The same without waiting; what is refused is told with all of its actions.
+    @Test func listIsOneCommitForWhoDoesNotWait() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: RemoteStoreTests.Limited.self)
+        let failures = Variable<[Int]>([])
+        main.failures.observe { failure in failures.modify { $0.append(failure.actions.count) } }
+        let before = main.revision
+        main.dispatch(atomically: [.increment(), .limit(by: 5)])
+        main.dispatch(atomically: [.increment(), .limit(by: 6), .increment()])
+        main.dispatch(atomically: [])
+        for await seen in failures.values where !seen.isEmpty {
+            #expect(seen == [3])
+            break
+        }
+        #expect(main.state.count == 6)
+        #expect(main.revision == before + 1)
+    }
+
     @Test func errorOfADispatchedThunkIsAFailure() async throws {
         struct Offline: Error {}
         let live = try LiveBus()

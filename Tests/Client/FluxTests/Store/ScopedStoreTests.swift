@@ -75,7 +75,12 @@ import Testing
         let failures = Journal<[App.Action]>()
         store.failures.observe { failures.write($0.actions) }
         right.dispatch(.fail)
-        #expect(failures.entries == [[.inner(.right(.fail))]])
+        right.dispatch(atomically: [.increment(by: 5), .fail])
+        right.dispatch(atomically: [.increment(), .increment()])
+        #expect(
+            failures.entries
+                == [[.inner(.right(.fail))], [.inner(.right(.increment(by: 5))), .inner(.right(.fail))]])
+        #expect(right.state.count == 8)
     }
 
     @Test func thunksOfAPartRunAgainstIt() async throws {
