@@ -1,7 +1,7 @@
 import Flux
 
 extension TestStore {
-    /// Ends the test: waits for the thunks that it has dispatched, and fails if anything is left that it has not expected.
+    /// Ends the test: waits for the thunks that were dispatched to the store, and fails if anything is left that it has not expected.
     ///
     /// That is an action or a failure that was not received, a change without an action, a timer that is set, or a thunk
     /// that does not end. To let a timer come, advance the ``clock``, or take it away with `store.cancelTimer(_:)`; to let
@@ -13,11 +13,10 @@ extension TestStore {
     ) async throws {
         settle()
         if isExhaustive {
-            _ = await first(within: timeout ?? self.timeout) { journal.thunks.isEmpty ? true : nil }
+            _ = await first(within: timeout ?? self.timeout) { store.effects.workCount == 0 ? true : nil }
         }
-        let running = journal.thunks
-        for thunk in running { thunk.cancel() }
-        journal.settle()
+        let running = store.effects.workCount
+        journal.cancelThunks()
         journal.note(store.state)
         var left = journal.failures.map(\.text)
         if isExhaustive {
@@ -32,7 +31,7 @@ extension TestStore {
             left += store.timers.map {
                 "the timer \($0.name) is set: \(ValueText.of($0.action)) in \($0.remaining)"
             }
-            if !running.isEmpty { left.append("\(running.count) of the thunks did not end") }
+            if running > 0 { left.append("\(running) of the thunks did not end") }
         }
         journal.clear()
         guard !left.isEmpty else { return }

@@ -90,7 +90,6 @@ extension TestStore {
 
     /// Drops what has come so far and was not received, failures among it.
     public func skipReceived() {
-        journal.settle()
         journal.note(store.state)
         journal.clear()
     }
@@ -153,11 +152,18 @@ extension TestStore {
         while true {
             let version = journal.news.version
             if let value = look() { return value }
-            guard ContinuousClock.now < deadline, !Task.isCancelled else {
-                journal.settle()
-                return look()
-            }
+            if Task.isCancelled { return nil }
+            guard ContinuousClock.now < deadline else { break }
             await journal.news.wait(after: version, until: deadline)
         }
+        // Where other tests hold all threads, the time may be over before anybody had a turn: what is ready gets some.
+        for _ in 0..<Self.turnsAfterDeadline {
+            await Task.detached { await Task.yield() }.value
+            if let value = look() { return value }
+        }
+        return nil
     }
+
+    /// On an idle machine they take a few milliseconds.
+    private static var turnsAfterDeadline: Int { 500 }
 }

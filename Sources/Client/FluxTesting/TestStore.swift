@@ -60,7 +60,8 @@ public final class TestStore<State: Flux.State>: Sendable {
             state: state, mutations: mutations, middleware: [journal.first] + middleware + [journal.last],
             clock: clock.clock)
         recorder = Recorder(store)
-        scope.add(store.observeCommits { _, actions in journal.committed(actions.count) })
+        scope.add(store.observeCommits { _, _ in journal.committed() })
+        store.effects.observeEnds { journal.news.tell() }
         scope.add(store.failures.observe { journal.failed($0) })
     }
 

@@ -45,6 +45,30 @@ import Testing
         #expect(try await left(patient) == "touch was not received")
     }
 
+    @Test func thunkOfTheCodeUnderTestIsAwaited() async throws {
+        let patient = TestStore<Shelf>(state: Shelf())
+        let store = patient.store
+        store.dispatch(
+            Thunk { store in
+                store.dispatch(.touch)
+                for _ in 0..<50 { await Task.yield() }
+            }.cancellable(id: "touch"))
+        store.dispatch(Thunk { _ in for _ in 0..<50 { await Task.yield() } })
+        try await patient.receive(.touch)
+        try await patient.finish()
+        store.dispatch(Thunk { $0.dispatch(.add("tea")) }.debounced(id: "add", for: .seconds(1)))
+        let waiting = try await failure { try await patient.finish(timeout: .milliseconds(10)) }
+        #expect(
+            waiting
+                == "The test ends, but not everything was expected:\n    1 of the thunks did not end")
+        patient.clock.advance(by: .seconds(1))
+        try await patient.receive(.add("tea")) {
+            $0.items = ["tea"]
+            $0.count = 1
+        }
+        try await patient.finish()
+    }
+
     @Test func errorThatNobodyReceivedFails() async throws {
         let patient = TestStore<Shelf>(state: Shelf())
         patient.store.dispatch(.refuse)

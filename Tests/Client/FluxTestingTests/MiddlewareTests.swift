@@ -74,17 +74,38 @@ import Testing
             if case .touch = action { return }
             next(action)
         }
-        let test = TestStore<Shelf>(state: Shelf(), middleware: [drops], timeout: .milliseconds(100))
+        let test = TestStore<Shelf>(state: Shelf(), middleware: [drops])
         // A caller that waits for the outcome has the error for itself.
         _ = try? await test.store.state(afterAtomically: [.add("tea"), .touch, .refuse])
         test.store.dispatch(.touch)
-        // Nobody but a commit tells that those before have failed; else the end of the waiting does.
         try await test.receive(.touch)
         _ = try? await test.store.state(afterAtomically: [.add("tea"), .refuse])
         test.store.dispatch(.add("milk"))
         try await test.receive(.add("milk")) {
             $0.items = ["milk"]
             $0.count = 1
+        }
+        try await test.finish()
+    }
+
+    @Test func middlewareThatIsAddedLaterIsSeenThrough() async throws {
+        let test = TestStore<Shelf>(state: Shelf())
+        let twice = test.store.add(
+            Middleware { action, _, next in
+                next(action)
+                next(action)
+            })
+        try await test.dispatch(.add("tea")) {
+            $0.items = ["tea", "tea"]
+            $0.count = 2
+        }
+        twice.dispose()
+        let none = test.store.add(Middleware { _, _, _ in })
+        try await test.dispatch(.add("milk"))
+        none.dispose()
+        try await test.dispatch(.add("salt")) {
+            $0.items.append("salt")
+            $0.count = 3
         }
         try await test.finish()
     }

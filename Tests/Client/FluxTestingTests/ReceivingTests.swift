@@ -166,7 +166,7 @@ import Testing
                         switch number % 4 {
                         case 0: store.dispatch(.add("\(writer)"))
                         case 1: _ = try? await store.state(afterAtomically: [.add("lost"), .refuse])
-                        case 2: store.dispatch(atomically: [.touch, .add("\(writer)")])
+                        case 2: try await store.state(afterAtomically: [.touch, .add("\(writer)")])
                         default: store.dispatch([.touch, .touch])
                         }
                     }

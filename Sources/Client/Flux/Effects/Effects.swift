@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The thunks with identities that are under way for a store. One that ends leaves them.
+/// The thunks that are under way for a store, by their identities if they have any. One that ends leaves them.
 public final class Effects: Sendable {
     /// When one that is throttled began last, or will begin.
     private struct Throttle {
@@ -19,6 +19,13 @@ public final class Effects: Sendable {
         var manyThrottles = 64
     }
 
+    /// Those without identities, and who hears when a thunk has ended.
+    private struct Others {
+        var count = 0
+        var observers: [@Sendable () -> Void] = []
+    }
+
+    private let others = Mutex(Others())
     private let clock: StoreClock
     private let failed: @Sendable (any Error) -> Void
     private let contents = Mutex(Contents())
@@ -36,11 +43,31 @@ public final class Effects: Sendable {
     /// How many are under way, or wait for their time.
     package var count: Int { contents.withLock { $0.tasks.values.reduce(0) { $0 + $1.count } } }
 
+    /// How many are under way or wait for their time, also without identities.
+    package var workCount: Int { count + others.withLock { $0.count } }
+
+    /// Calls `body` whenever one of them has ended.
+    package func observeEnds(_ body: @escaping @Sendable () -> Void) {
+        others.withLock { $0.observers.append(body) }
+    }
+
     /// How many throttles are known, those that are over among them.
     package var throttleCount: Int { contents.withLock { $0.throttles.count } }
 
     /// Reports the error of one that was dispatched.
     func report(_ error: any Error) { failed(error) }
+
+    /// Starts work that has no identity.
+    func start(_ work: @escaping @Sendable () async throws -> Void) -> Task<Void, any Error> {
+        others.withLock { $0.count += 1 }
+        return Task {
+            defer {
+                others.withLock { $0.count -= 1 }
+                tellEnd()
+            }
+            try await work()
+        }
+    }
 
     /// Starts work when its pace allows that.
     func start(
@@ -132,6 +159,11 @@ public final class Effects: Sendable {
             contents.tasks[id]?[number] = nil
             if contents.tasks[id]?.isEmpty == true { contents.tasks[id] = nil }
         }
+        tellEnd()
+    }
+
+    private func tellEnd() {
+        for observer in others.withLock({ $0.observers }) { observer() }
     }
 }
 

@@ -104,7 +104,7 @@ extension StateStore {
                 throw error
             }
         }
-        guard let (id, pace) = thunk.identity else { return Task(operation: work) }
+        guard let (id, pace) = thunk.identity else { return effects.start(work) }
         return effects.start(id, pace, work)
     }
 }

@@ -17,6 +17,10 @@ public struct MiddlewareContext<State: Flux.State>: Sendable {
         return core?.state ?? transaction.state
     }
 
+    /// The commit under way when the middleware was called: the same object for all actions of an atomic list, another one for
+    /// each other commit.
+    package var commit: any AnyObject & Sendable { transaction }
+
     /// Dispatches to the same store; each action takes a place of its own and passes the whole middleware. Nothing
     /// happens once the store has been released.
     public var actions: Actions<State> {

@@ -5,8 +5,8 @@ import Synchronization
 /// commits.
 ///
 /// The first middleware sees actions as they were dispatched; the last one sees what reaches the mutations, also what a
-/// middleware in between passes on later. Only a commit tells that the mutations have succeeded: its last actions, as many
-/// as it says, are entries from then on, and those before them in the waiting line have failed.
+/// middleware in between passes on later. Only a commit tells that the mutations have succeeded: what has passed becomes entries
+/// then. If another commit begins before, it has failed.
 final class Journal<State: Flux.State>: Sendable {
     private let contents: Mutex<JournalContents<State>>
     /// Told of everything that is new here.
@@ -20,7 +20,7 @@ final class Journal<State: Flux.State>: Sendable {
     var first: Middleware<State> {
         Middleware { [self] action, context, next in
             let before = context.state
-            contents.withLock { $0.begin(action, before) }
+            contents.withLock { $0.begin(action, before, context.commit) }
             next(action)
             let after = context.state
             contents.withLock { $0.end(after) }
@@ -34,8 +34,8 @@ final class Journal<State: Flux.State>: Sendable {
             let before = context.state
             let isLate = contents.withLock { contents in
                 let isLate = contents.open == nil
-                if isLate { contents.begin(action, before) }
-                contents.open?.reached += 1
+                if isLate { contents.begin(action, before, context.commit) }
+                contents.open?.hasReached = true
                 return isLate
             }
             next(action)
@@ -45,9 +45,9 @@ final class Journal<State: Flux.State>: Sendable {
         }
     }
 
-    /// A commit has succeeded, with so many actions.
-    func committed(_ count: Int) {
-        contents.withLock { $0.commit(count) }
+    /// The commit under way has succeeded.
+    func committed() {
+        contents.withLock { $0.commit() }
         news.tell()
     }
 
@@ -61,18 +61,14 @@ final class Journal<State: Flux.State>: Sendable {
         news.tell()
     }
 
-    /// Follows a thunk until it ends.
+    /// The test has dispatched a thunk.
     func follow(_ thunk: Task<Void, any Error>) {
-        let number = contents.withLock { contents in
-            contents.thunkCount += 1
-            contents.thunks[contents.thunkCount] = thunk
-            return contents.thunkCount
-        }
-        Task {
-            _ = await thunk.result
-            contents.withLock { $0.thunks[number] = nil }
-            news.tell()
-        }
+        contents.withLock { $0.thunks.append(thunk) }
+    }
+
+    /// Cancels the thunks that the test has dispatched.
+    func cancelThunks() {
+        for thunk in contents.withLock({ $0.thunks }) { thunk.cancel() }
     }
 
     // MARK: - What is asked
@@ -146,20 +142,6 @@ final class Journal<State: Flux.State>: Sendable {
 
     /// What nobody has received of failures.
     var failures: [JournaledFailure] { contents.withLock { $0.failures } }
-
-    /// The thunks that are under way.
-    var thunks: [Task<Void, any Error>] { contents.withLock { Array($0.thunks.values) } }
-
-    /// Of what is neither committed nor will be, enters what a middleware has dropped, and forgets what has failed.
-    func settle() {
-        contents.withLock { contents in
-            guard contents.open == nil else { return }
-            // What failed was the last of its commit, so what was dropped behind it was none of that.
-            let dropped = contents.passed.reversed().prefix { $0.reached == 0 }.reversed()
-            contents.passed = []
-            for action in dropped { contents.enter(action) }
-        }
-    }
 
     /// Forgets all that nobody has received.
     func clear() {

@@ -7,19 +7,21 @@ struct JournalContents<State: Flux.State> {
     var count = 0
     /// The action that is passing the middleware.
     var open: JournaledAction<State>?
-    /// What has passed and is not committed yet.
+    /// What has passed, all of one commit, and is not committed yet.
     var passed: [JournaledAction<State>] = []
     /// What the test has not received yet.
     var entries: [JournalEntry<State>] = []
     var failures: [JournaledFailure] = []
-    var thunks: [Int: Task<Void, any Error>] = [:]
-    var thunkCount = 0
+    /// Those that the test has dispatched.
+    var thunks: [Task<Void, any Error>] = []
 
     init(latest: State) { self.latest = latest }
 
-    mutating func begin(_ action: State.Action, _ before: State) {
+    mutating func begin(_ action: State.Action, _ before: State, _ commit: any AnyObject & Sendable) {
         count += 1
-        open = JournaledAction(number: count, action: action, before: before, after: before)
+        // The commit before would have been told of, had it succeeded.
+        if let last = passed.last, last.commit !== commit { passed = [] }
+        open = JournaledAction(number: count, action: action, commit: commit, before: before, after: before)
     }
 
     mutating func end(_ after: State) {
@@ -27,21 +29,15 @@ struct JournalContents<State: Flux.State> {
         open = nil
         action.after = after
         // What was dropped or delayed is nobody's commit, unless it is a part of one.
-        if action.reached == 0, passed.isEmpty {
+        if !action.hasReached, passed.isEmpty {
             enter(action)
         } else {
             passed.append(action)
         }
     }
 
-    mutating func commit(_ count: Int) {
-        var start = passed.endIndex
-        var missing = count
-        while start > 0, missing > 0 || passed[start - 1].reached == 0 {
-            start -= 1
-            missing -= passed[start].reached
-        }
-        let committed = passed[start...]
+    mutating func commit() {
+        let committed = passed
         passed = []
         for action in committed { enter(action) }
     }

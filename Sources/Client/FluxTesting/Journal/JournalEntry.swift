@@ -21,10 +21,12 @@ struct JournaledAction<State: Flux.State>: Sendable {
     /// Counts the actions of the store, from 1.
     let number: Int
     let action: State.Action
+    /// The commit that it was a part of.
+    let commit: any AnyObject & Sendable
     let before: State
     var after: State
-    /// How many actions reached the mutations at this place; none if a middleware dropped or delayed it.
-    var reached = 0
+    /// Whether anything reached the mutations; not so if a middleware dropped or delayed it.
+    var hasReached = false
 
     /// The action in words.
     var name: String { ValueText.of(action) }
