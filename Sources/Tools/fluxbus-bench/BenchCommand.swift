@@ -65,7 +65,7 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "A file with the token for a bus on TCP (or $FLUXBUS_TOKEN).")
     var tokenFile: String?
 
-    @Option(help: "Who issues the certificates of buses on TLS (or $FLUXBUS_CA).")
+    @Option(help: "The authorities that sign the certificates of buses on TLS (or $FLUXBUS_CA).")
     var ca: String?
 
     @Option(help: "A certificate that a bus on TLS knows this program by (or $FLUXBUS_CERTIFICATE).")
