@@ -312,7 +312,7 @@ let package = Package(
             name: "DocumentationTests",
             dependencies: [
                 "CSQLite", "FluxBusCommand", "TestCertificates", "TestEtcd", "TestFiles", "TestServer",
-                "fluxbus", "fluxbus-web", "fluxbusd", arguments,
+                "fluxbus", "fluxbus-bench", "fluxbus-web", "fluxbusd", arguments,
             ]),
         // The inspector's page in a real browser, which a script drives.
         .testTarget(

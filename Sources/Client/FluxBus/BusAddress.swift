@@ -28,7 +28,7 @@ public enum BusAddress: Hashable, Sendable {
         } else {
             throw BusError(
                 .invalidAddress,
-                "“\(text)” is no address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT."
+                "“\(text)” is not an address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT."
             )
         }
     }

@@ -30,7 +30,7 @@ extension WriteFailure: CustomStringConvertible {
         case .notNumber: "\(place) is not a number"
         case .notBoolean: "\(place) is not a boolean"
         case .notArray: "\(place) is not an array"
-        case .badIndex: "\(place) is no index of its array"
+        case .badIndex: "\(place) is not an index of its array"
         case .amountNotNumber: "the amount for \(place) is not a number"
         case .overflow: "\(place) would leave the range of its number"
         }

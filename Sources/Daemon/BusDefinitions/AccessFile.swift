@@ -23,7 +23,7 @@ package enum AccessFile {
             guard case .object(let object) = root.content, let access = object["access"], !access.isNull
             else {
                 throw Refusal(lines: [
-                    "\(configuration) has no access:, so everybody may do all but what is kept for root."
+                    "\(configuration) has no access:, so everybody may do everything but what is reserved for root."
                 ])
             }
             if case .scalar(.string(let path)) = access.content {

@@ -38,7 +38,7 @@ struct DaemonCommand: ParsableCommand {
             EXIT CODES:
               0    stopped by a signal; with --check: configuration OK; with --verify: log OK
               64   the command line is wrong
-              65   with --verify: the log is not what it should be; with --restore: the copy is not
+              65   with --verify: the log is damaged; with --restore: the copy is
               70   the states of this member differ from those of the others
               71   the system refused a socket
               74   the action log can't be read or written

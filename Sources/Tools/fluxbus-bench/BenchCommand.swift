@@ -31,7 +31,7 @@ struct BenchCommand: ParsableCommand {
               durable    dispatches to a bus with a log, synced always and at an interval; 50 connections, with and \
             without pipelining
               memory     bytes per idle subscriber, of 10 000, and per store, of 1 000 000
-              start      milliseconds to start on a log of 1 000 000 commits, from a snapshot and by carrying them out
+              start      milliseconds to start on a log of 1 000 000 commits, from a snapshot and by replaying them
               engine     the parts of the daemon inside this process, without a bus: nanoseconds of CPU each
               growth     the same for one commit, as stores, idle subscribers, state and history grow a thousandfold
               client     what the client library costs: the same load from this program's loop of prepared lines, from \
@@ -67,7 +67,7 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "A file with the token for a bus on TCP (or $FLUXBUS_TOKEN).")
     var tokenFile: String?
 
-    @Option(help: "Who issues the certificates of buses on TLS (or $FLUXBUS_CA).")
+    @Option(help: "The authorities that sign the certificates of buses on TLS (or $FLUXBUS_CA).")
     var ca: String?
 
     @Option(help: "A certificate that a bus on TLS knows this program by (or $FLUXBUS_CERTIFICATE).")
@@ -111,8 +111,13 @@ struct BenchCommand: ParsableCommand {
     @Option(name: [.customShort("n"), .long], help: "Requests per run; without it, runs go by --duration.")
     var requests: Int?
 
-    @Option(help: "Seconds per run.")
-    var duration = 2.5
+    @Option(
+        name: .customLong("duration"),
+        help: ArgumentHelp(
+            "Seconds per run. (default: $FLUXBUS_BENCH_DURATION, else 2.5)", valueName: "duration"))
+    var givenDuration: Double?
+
+    var duration: Double { givenDuration ?? BenchEnvironment.duration ?? 2.5 }
 
     @Option(help: "The server's process, for its CPU. (default: the peer of a Unix socket)")
     var pid: Int32?
@@ -135,8 +140,14 @@ struct BenchCommand: ParsableCommand {
     @Option(help: "With --scenario growth: a file for the picture of its curves (SVG).")
     var picture: String?
 
-    @Option(help: "With --scenario hostile: seconds per attack.")
-    var seconds = 10.0
+    @Option(
+        name: .customLong("seconds"),
+        help: ArgumentHelp(
+            "With --scenario hostile: seconds per attack. (default: $FLUXBUS_BENCH_DURATION, else 10)",
+            valueName: "seconds"))
+    var givenSeconds: Double?
+
+    var seconds: Double { givenSeconds ?? BenchEnvironment.duration ?? 10 }
 
     @Option(help: "With --scenario hostile: only this attack; may stand several times.")
     var attack: [String] = []

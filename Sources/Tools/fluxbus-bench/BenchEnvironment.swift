@@ -16,6 +16,12 @@ enum BenchEnvironment {
         return variables
     }
 
+    /// Seconds per run or attack, where no option says it: one that can't be read counts as none at all, which is refused.
+    static var duration: Double? {
+        guard let text = getenv("FLUXBUS_BENCH_DURATION") else { return nil }
+        return Double(String(cString: text)) ?? 0
+    }
+
     /// The token on the first line of a file, alone or after a name.
     static func token(in file: String) throws -> String {
         guard let stream = fopen(file, "re") else {

@@ -109,12 +109,12 @@ export class ClientsView {
 		const answer = h("p.error", {role: "alert"});
 		dialog(`Kick client ${one.id}?`, h("div",
 			h("p", foreign(whoOf(one.by)), one.client && [" · ", foreign(one.client)], one.self && h("strong", " This is the page you are looking at.")),
-			note("Its connection ends, its will is carried out, and its ephemeral stores go. It may connect again."),
-			h("div.form-field", h("label", {for: "kick-reason"}, "Reason (it is told)"), reason), answer),
+			note("Its connection ends, its wills are committed, and its ephemeral stores are dropped. It may connect again."),
+			h("div.form-field", h("label", {for: "kick-reason"}, "Reason (the client is told)"), reason), answer),
 		[["Cancel"], ["Kick", async () => {
 			try {
 				await this.app.bus.request({op: "kick", client: one.id, ...reason.value.trim() && {reason: reason.value.trim()}});
-				this.app.announce(`Client ${one.id} was sent away.`);
+				this.app.announce(`Client ${one.id} was disconnected.`);
 				this.#read(this.#generation);
 			} catch (error) {
 				if (one.self && error.code === "lost") return true;

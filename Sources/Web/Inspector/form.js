@@ -103,7 +103,7 @@ function json(text, words, mayLack) {
 	try {
 		value = parse(text);
 	} catch (error) {
-		throw new Mistake(`This is no JSON: ${error.message}`);
+		throw new Mistake(`This is not JSON: ${error.message}`);
 	}
 	if (words.type !== "any" && kindOf(value) !== words.type && !(value === null && words.nullable)) throw new Mistake(`It needs an ${words.type}.`);
 	return value;

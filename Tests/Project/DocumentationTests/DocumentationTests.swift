@@ -26,11 +26,12 @@ struct DocumentationTests {
     }
 
     /// Articles with commands for the shell.
-    private static let articles = [
+    static let articles = [
         "Sources/Daemon/BusServer/BusServer.docc/Operating.md",
         "Sources/Daemon/BusServer/BusServer.docc/TimeTravel.md",
         "Sources/Daemon/BusServer/BusServer.docc/Monitoring.md",
         "Sources/Core/BusProtocol/BusProtocol.docc/Protocol.md",
+        "Sources/Core/BusLogic/BusLogic.docc/Types.md",
         "Sources/Client/FluxBus/FluxBus.docc/GettingStarted.md",
     ]
     private static let manuals = [

@@ -5,7 +5,7 @@ import Testing
 /// Links between the documents of the repository lead somewhere, and the first of them stays short.
 @Suite struct LinkTests {
     /// The README and everything beside the code that is Markdown.
-    private static func documents() throws -> [String] {
+    static func documents() throws -> [String] {
         let root = Repository.root.path
         var paths = ["README.md"]
         for folder in [".github", "Sources"] {

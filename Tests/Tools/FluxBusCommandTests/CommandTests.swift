@@ -213,7 +213,7 @@ struct CommandTests {
         #expect(try wait(#"{">":[{"var":"n"},4]}"#).status == .success)
         let never = try wait(#"{"==":[{"var":"n"},9]}"#)
         #expect(never.status == .temporary)
-        #expect(never.messages == "fluxbus: The expression did not hold on c/a within 50ms.\n")
+        #expect(never.messages == "fluxbus: The expression did not become true on c/a within 50ms.\n")
         // Divides by zero at first, and has a value later.
         #expect(try wait(#"{"==":[{"/":[6,{"var":"n"}]},2]}"#).status == .success)
         #expect(try wait("{").status == .usage)
@@ -230,7 +230,7 @@ struct CommandTests {
         }
         let late = try CommandRun(["wait", "c/a", "--timeout", "20ms"], bus: bus.address)
         #expect(late.status == .temporary)
-        #expect(late.messages == "fluxbus: c/a did not come to exist within 20ms.\n")
+        #expect(late.messages == "fluxbus: c/a was not created within 20ms.\n")
         #expect(try CommandRun(["wait", "c/a", "--timeout", "0"], bus: bus.address).status == .no)
         bus.stop()
         let nobody = try CommandRun(["wait", "--timeout", "30ms"], bus: "unix:/nowhere")

@@ -124,7 +124,7 @@ struct PastTimeTests {
             try moment(text)
         } throws: { error in
             let message = (error as? CommandFailure)?.message ?? ""
-            return message.contains("“\(text)” is still to come") && message.contains(advice)
+            return message.contains("“\(text)” is in the future") && message.contains(advice)
         }
     }
 

@@ -104,7 +104,7 @@ struct SecureOpening {
         case .refused, .violation, .unusable:
             BusError(
                 .unreachable,
-                "No TLS came about with \(address) (\(failure)): check that a bus listens there with tls:.")
+                "TLS failed with \(address) (\(failure)): check that a bus listens there with tls:.")
         }
     }
 }

@@ -92,7 +92,7 @@ extension Replica {
         self.init(machine, sink: sink?(machine), history: history, omitting: omitted)
         var records = RecordReader(bytes)
         guard let head = try records.next(), head.kind == "cluster", try head.integer("form") == Self.form
-        else { throw TransferFailure("This is no snapshot that this version can read; take another one.") }
+        else { throw TransferFailure("This version can't read this snapshot; take another one.") }
         var isComplete = (links: false, machine: false)
         while let record = try records.next() {
             switch record.kind {

@@ -57,7 +57,7 @@ final class JSONEncoding: Encoder {
     static func refusal(of number: Any, at path: [any CodingKey]) -> EncodingError {
         let reason =
             number is any BinaryInteger
-            ? "\(number) is outside the 64-bit integers" : "\(number) is no finite number"
+            ? "\(number) is outside the 64-bit integers" : "\(number) is not a finite number"
         return .invalidValue(number, .init(codingPath: path, debugDescription: reason))
     }
 }

@@ -35,7 +35,7 @@ extension JSONPatchError: CustomStringConvertible {
             case .notAnArray: "a JSON Patch is an array of operations"
             case .notAnObject: "an operation is an object"
             case .missingMember("value"): "the member value is missing"
-            case .missingMember(let name): "the member \(name) is missing or is no string"
+            case .missingMember(let name): "the member \(name) is missing or not a string"
             case .unknownOperation(let name): "there is no operation \(name)"
             case .invalidPointer(let text, let error): "\(text): \(error)"
             case .noSuchPlace(let pointer): "there is no place \(pointer)"

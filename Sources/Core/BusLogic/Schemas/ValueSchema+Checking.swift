@@ -98,7 +98,7 @@ extension ValueSchema {
     func unnamed(_ key: String) -> SchemaProblem {
         let hint = suggestion(for: key, among: (properties ?? []).map(\.name))
         let end = hint.hasSuffix(".") ? String(hint.dropLast()) : hint
-        return SchemaProblem("is no declared property; \(end)", at: [key])
+        return SchemaProblem("is not a declared property; \(end)", at: [key])
     }
 
     // MARK: Words

@@ -39,7 +39,7 @@ extension StateMachine {
                 return
             }
             guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
-                throw failure("is no JSON object")
+                throw failure("is not a JSON object")
             }
             guard entry["revision"] != nil else {
                 // A note at another revision than this machine's is skipped.
@@ -85,7 +85,7 @@ extension StateMachine {
                 }
             }
         } catch {
-            throw failure("can't be carried out: \(error.message)")
+            throw failure("can't be replayed: \(error.message)")
         }
     }
 
@@ -142,7 +142,7 @@ extension StateMachine {
                 try replay(entry, by: principal, actions: !actions.isEmpty)
             }
         } catch {
-            throw failure("can't be carried out: \(error.message)")
+            throw failure("can't be replayed: \(error.message)")
         }
         guard revision > 0 else { throw failure("did nothing") }
     }
@@ -288,7 +288,7 @@ extension StateMachine {
     func restoreSession(_ record: JSONObject) throws(ReplayFailure) {
         guard let will = record["will"]?.array, let number = record["connection"]?.int,
             Self.isSession(number), let by = record["by"]?.object
-        else { throw failure("is no session") }
+        else { throw failure("is not a session") }
         let session = replayedSession(number, of: try requirePrincipal(by))
         session.will = will.compactMap { WillAction($0) }
         name(session, by: record)

@@ -41,7 +41,7 @@ extension StateMachine {
         guard Names.isTypeName(name) else {
             throw .invalid(
                 "type",
-                "\"\(text)\" is no type name; it is a lower-case letter, then letters, digits, _ or -."
+                "\"\(text)\" is not a type name; it is a lower-case letter, then letters, digits, _ or -."
             )
         }
         throw RequestError(
@@ -73,7 +73,7 @@ extension StateMachine {
         guard let parts = AddressParts(text) else {
             let shown = String(decoding: text.prefix(200), as: UTF8.self)
             throw .invalid(
-                member, "\"\(shown)\" is no address; write type/name, for example counter/kitchen.")
+                member, "\"\(shown)\" is not an address; write type/name, for example counter/kitchen.")
         }
         return parts
     }

@@ -104,7 +104,7 @@ extension Engine {
             guard let pattern = text.withUTF8({ AddressPattern(UnsafeRawBufferPointer($0)) }) else {
                 throw .invalid(
                     "match",
-                    "\"\(match.prefix(200))\" is no pattern of addresses; it has exactly one slash, as counter/* has."
+                    "\"\(match.prefix(200))\" is not a pattern of addresses; it has exactly one slash, as counter/* has."
                 )
             }
             return pattern

@@ -64,7 +64,7 @@ extension ClusterCoordinator {
     private func part(from offset: Int) -> Result<[UInt8], ClusterRefusal> {
         if offset == 0 {
             guard member.isFollowing else {
-                return .failure(ClusterRefusal("This member lacks a replica itself; ask another one."))
+                return .failure(ClusterRefusal("This member has no replica itself; ask another one."))
             }
             snapshotServed = (member.replica.snapshot(), member.replica.link.place)
         }

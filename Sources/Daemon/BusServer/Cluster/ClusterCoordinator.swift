@@ -290,11 +290,11 @@ final class ClusterCoordinator {
                 ))
         case .clockAhead(let name, let milliseconds):
             logger.warning(
-                "the clock of the member \(name) is \(milliseconds / 1000) s ahead of what counts; set it right",
+                "the clock of the member \(name) is \(milliseconds / 1000) s ahead of the bus's time; correct it",
                 metadata: LogKind.clockAhead.metadata)
         case .differs(let name, let place):
             logger.error(
-                "the member \(name) has made something else of the log before place \(place)",
+                "the member \(name) has computed other states from the log before place \(place)",
                 metadata: LogKind.differs.metadata)
         }
     }

@@ -27,7 +27,7 @@ package enum ByteCount {
         }
         guard let number = Int(digits),
             case let (size, false) = number.multipliedReportingOverflow(by: unit.bytes)
-        else { throw SourceError("\(name) is larger than any size; use a smaller one.", at: place) }
+        else { throw SourceError("\(name) is too large; use a smaller size.", at: place) }
         return size
     }
 

@@ -10,7 +10,8 @@ enum ClusterAddress {
         // It may hold a password: it is not shown.
         if text.contains("@") {
             throw SourceError(
-                "An address of etcd names nobody; write user: and password-file: beside etcd:.", at: place)
+                "An address of etcd can't name a user; write user: and password-file: beside etcd:.",
+                at: place)
         }
         let scheme = ["https://", "http://"].first { text.hasPrefix($0) }
         guard let scheme, isHostAndPort(text.dropFirst(scheme.count)) else {
@@ -33,12 +34,12 @@ enum ClusterAddress {
             let path = try PathText.check(String(rest), "the path", at: place)
             guard path.hasPrefix("/") else {
                 throw SourceError(
-                    "\(path) is meant for others, who are elsewhere; write the whole path, from / on.",
+                    "\(path) is relative, and other members run elsewhere; write an absolute path.",
                     at: place)
             }
             guard path.utf8.count <= linux_unix_path_limit else {
                 throw SourceError(
-                    "The path has \(path.utf8.count) bytes, and the kernel takes \(linux_unix_path_limit); use a "
+                    "The path has \(path.utf8.count) bytes, and the kernel allows \(linux_unix_path_limit); use a "
                         + "shorter one.", at: place)
             }
         case "tcp", "tls":

@@ -161,8 +161,8 @@ struct ClusterReading {
         settings.passwordFile = path(object, "password-file")
         pair(
             object, "user", "password-file",
-            lonelyFirst: "user needs its password; name the file that it stands in under password-file:.",
-            lonelySecond: "password-file needs whose password it is; name them under user:.")
+            lonelyFirst: "user needs a password; name the file that holds it under password-file:.",
+            lonelySecond: "password-file needs a user; name one under user:.")
     }
 
     /// Complains where one of two members stands alone.

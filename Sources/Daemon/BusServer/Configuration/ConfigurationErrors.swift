@@ -16,7 +16,7 @@ struct ConfigurationErrors {
             let declared = types.first { $0.name == type } as? DeclaredType
             add(reason, at: declared?.place ?? log)
         }
-        if refusal.more > 0 { add("And \(refusal.more) further reasons of this kind.", at: log) }
+        if refusal.more > 0 { add("There are \(refusal.more) more errors of this kind.", at: log) }
     }
 
     var isEmpty: Bool { errors.isEmpty }

@@ -94,7 +94,8 @@ enum LimitReading {
     /// `NAME=VALUE`, as the flag takes it.
     static func set(_ text: String, in limits: inout Limits, at place: Place) throws(SourceError) {
         guard let equals = text.firstIndex(of: "=") else {
-            throw SourceError("\(text) sets no limit; write NAME=VALUE, such as line=64KiB.", at: place)
+            throw SourceError(
+                "\(text) is not of the form NAME=VALUE; write a limit, such as line=64KiB.", at: place)
         }
         let value = String(text[text.index(after: equals)...])
         let scalar = Int(value).map { LocatedValue(.scalar(.int($0)), at: place) }

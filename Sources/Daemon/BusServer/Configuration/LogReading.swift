@@ -53,7 +53,7 @@ struct LogReading {
                 default: number = try AgeText.read(member.value, name)
                 }
                 guard number >= 1 else {
-                    throw member.value.failure("\(name) must be at least 1; leave it out for the usual one.")
+                    throw member.value.failure("\(name) must be at least 1; leave it out for the default.")
                 }
                 switch member.key {
                 case "commits": retention.commits = number

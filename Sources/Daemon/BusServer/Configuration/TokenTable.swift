@@ -78,12 +78,12 @@ package struct TokenTable: Sendable {
         let (name, token) = (words[0], words[1])
         guard name.count <= Self.longestName, name.allSatisfy(Self.isNameByte) else {
             throw failure(
-                "A name has letters, digits and _ - . : @ only, at most \(Self.longestName) of them.",
+                "A name has only letters, digits and _ - . : @, at most \(Self.longestName) of them.",
                 name.startIndex)
         }
         guard token.count <= Self.longestToken, token.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw failure(
-                "A token has printable ASCII characters only, at most \(Self.longestToken) of them.",
+                "A token has only printable ASCII characters, at most \(Self.longestToken) of them.",
                 token.startIndex)
         }
         guard token.count >= Self.shortestToken else {

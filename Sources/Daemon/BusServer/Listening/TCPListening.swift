@@ -22,7 +22,8 @@ enum TCPListening {
             let error = SystemError("bind")
             SystemCall.close(descriptor)
             if error.code == EADDRINUSE {
-                throw failure(.inUse, "the port is in use; stop who listens there, or choose another.")
+                throw failure(
+                    .inUse, "the port is in use; stop the program that listens there, or choose another.")
             }
             if error.code == EADDRNOTAVAIL {
                 throw failure(

@@ -21,7 +21,7 @@ struct UnixListening {
     private var reasonOfPath: String? {
         if path.utf8.count <= linux_unix_path_limit { return nil }
         return
-            "the path has \(path.utf8.count) bytes, and the kernel takes \(linux_unix_path_limit); use a shorter one."
+            "the path has \(path.utf8.count) bytes, and the kernel allows \(linux_unix_path_limit); use a shorter one."
     }
 
     private var reasonOfGroup: String? {
@@ -48,7 +48,7 @@ struct UnixListening {
     private var reasonOfFile: String? {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFSOCK else { return nil }
-        return "this is a file, and no socket; remove it, or choose another path."
+        return "this is a file, not a socket; remove it, or choose another path."
     }
 
     /// Listens on a socket of the previous daemon, with the mode and group that are configured now.
@@ -139,7 +139,7 @@ struct UnixListening {
             throw failure(.inUse, "a daemon answers on it; stop that one first, or choose another path.")
         }
         guard error.code == ECONNREFUSED || error.code == ENOENT else {
-            throw failure(.system, "whether a daemon answers on it can't be told: \(error.reason).")
+            throw failure(.system, "can't check whether a daemon answers on it: \(error.reason).")
         }
         if unlink(path) != 0, errno != ENOENT {
             throw failure(.system, "the stale socket can't be removed: \(SystemError("unlink").reason).")

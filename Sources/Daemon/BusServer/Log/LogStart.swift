@@ -142,14 +142,14 @@ struct LogStart {
             engine.turnBack(to: WallClock.now)
             if !isNew { engine.epoch = Epoch.random() }
             logger.warning(
-                "the clock was ahead when the newest commit was made: a new epoch begins, at the time that it is now",
+                "the clock was ahead when the newest commit was made: a new epoch begins, at the current time",
                 metadata: LogKind.newEpoch.metadata)
         }
         if file.mayHaveLost, !hasTakenOver {
             // A file with nothing to begin with has a new epoch already.
             if !isNew { engine.epoch = Epoch.random() }
             logger.warning(
-                "commits that clients know of may be lost: a new epoch begins, and clients start from what is there",
+                "commits that clients know of may be lost: a new epoch begins, and clients start over",
                 metadata: LogKind.newEpoch.metadata)
         }
         try file.begin(epoch: engine.epoch)

@@ -22,8 +22,8 @@ enum CloseReason {
         switch self {
         case .peerFinished: "the client finished"
         case .peerLost: "the client is gone"
-        case .saidGoodbye: "goodbye was said"
-        case .goodbyeTimedOut: "goodbye was not taken in time"
+        case .saidGoodbye: "said goodbye"
+        case .goodbyeTimedOut: "the client did not read the goodbye in time"
         }
     }
 }

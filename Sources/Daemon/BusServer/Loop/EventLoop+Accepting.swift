@@ -55,7 +55,7 @@ extension EventLoop {
         guard count < limits.daemon.connections else {
             return refuse(
                 descriptor, listener,
-                "This bus takes \(limits.daemon.connections) connections; try again later.")
+                "This bus allows \(limits.daemon.connections) connections; try again later.")
         }
         guard let peer = listener.identify(descriptor, address, asksForUnit: asksForUnits) else {
             clientLog.note(.warning, "connection without an identity refused", nil)
@@ -65,7 +65,7 @@ extension EventLoop {
         guard count < limits.daemon.connections - reserve || isOperator(peer) else {
             return refuse(
                 descriptor, listener,
-                "This bus takes \(limits.daemon.connections) connections, \(reserve) of them its operator's; try again later."
+                "This bus allows \(limits.daemon.connections) connections, \(reserve) of them its operator's; try again later."
             )
         }
         if let message = engine.refusal(of: peer) { return refuse(descriptor, listener, message) }

@@ -21,7 +21,7 @@ extension EventLoop {
             if strangers.find(oldest.token) != nil {
                 turnAway(
                     oldest.token, among: strangers, .limit,
-                    "This bus lets \(LoopLimits.strangers) TCP clients wait; say hello directly after connecting."
+                    "This bus lets only \(LoopLimits.strangers) TCP clients wait; say hello directly after connecting."
                 )
             }
         }

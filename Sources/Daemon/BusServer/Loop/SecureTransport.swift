@@ -42,7 +42,7 @@ final class SecureTransport {
         if !session.isEstablished {
             received += bytes.count
             guard received <= Self.longestHandshake else {
-                throw TLSFailure(.violation, "the handshake is longer than any needs to be")
+                throw TLSFailure(.violation, "the handshake is too long")
             }
             guard try session.shakeHands() else { return (0, false) }
         }
@@ -54,7 +54,7 @@ final class SecureTransport {
             case .nothingYet:
                 guard session.output.count <= Self.longestOutput else {
                     throw TLSFailure(
-                        .violation, "the client does not read what its requests for new keys cause")
+                        .violation, "the client requests new keys and does not read the answers")
                 }
                 return (count, false)
             }

@@ -51,7 +51,7 @@ struct Inheritance {
             return try Inheritance(StoredState.read(file.descriptor, limit: longestState), sockets)
         } catch {
             for socket in sockets { close(socket) }
-            throw SystemdError(.descriptor, "What the daemon before left can't be read: \(error)")
+            throw SystemdError(.descriptor, "What the previous daemon left can't be read: \(error)")
         }
     }
 

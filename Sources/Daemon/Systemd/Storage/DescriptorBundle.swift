@@ -89,7 +89,7 @@ public enum DescriptorBundle {
                     .descriptor,
                     isCut != 0
                         ? "More descriptors are bundled than this process may open; raise LimitNOFILE=."
-                        : "Descriptor \(bundle) is no bundle (\(String(cString: strerror(number)))); pass what "
+                        : "Descriptor \(bundle) is not a bundle (\(String(cString: strerror(number)))); pass what "
                             + "DescriptorBundle.pack made.",
                     systemCode: received < 0 ? number : 0)
             }

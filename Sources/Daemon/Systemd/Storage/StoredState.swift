@@ -62,7 +62,7 @@ public enum StoredState {
         guard seals >= 0, seals & systemd_all_seals == systemd_all_seals else {
             throw SystemdError(
                 .descriptor,
-                "Descriptor \(file) is no sealed file in memory; store only what StoredState.write made.")
+                "Descriptor \(file) is not a sealed file in memory; store only what StoredState.write made.")
         }
         var status = stat()
         guard fstat(file, &status) == 0 else { throw SystemdError.failed("fstat") }

@@ -13,12 +13,13 @@ package struct DispatchTimeArgument: ParsableArguments {
     @Option(
         name: .customLong("in"),
         help: ArgumentHelp(
-            "Not now but after this time: 30s, 5m, 1h30m, 2d; a bare number is seconds.", valueName: "time"))
+            "Dispatch after this time instead of now: 30s, 5m, 1h30m, 2d; a bare number is seconds.",
+            valueName: "time"))
     package var delay: String?
 
     @Option(
         help: ArgumentHelp(
-            "Not now but at this time: 23:30 (today or tomorrow), 2026-12-24T18:00 (here), or seconds since 1970.",
+            "Dispatch at this time instead of now: 23:30 (today or tomorrow), 2026-12-24T18:00 (here), or seconds since 1970.",
             valueName: "time"))
     package var at: String?
 

@@ -17,7 +17,7 @@ enum FileReader {
         while let piece = try readSome(descriptor, name: name) {
             bytes += piece
             guard bytes.count <= limit else {
-                throw CommandFailure(.refused, "There are more than \(limit) bytes in \(name): give less.")
+                throw CommandFailure(.refused, "There are more than \(limit) bytes in \(name): shorten it.")
             }
         }
         return bytes

@@ -16,7 +16,7 @@ package struct GlobalOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Who issues the certificates of buses on TLS (or $FLUXBUS_CA); else whom the system trusts.",
+            "The authorities that sign the certificates of buses on TLS (or $FLUXBUS_CA; else those that the system trusts).",
             valueName: "file"), completion: .file())
     package var ca: String?
 
@@ -43,10 +43,10 @@ package struct GlobalOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait for the bus, as in 500ms, 30s, 2m, or never to end.", valueName: "time"))
+            "How long to wait for the bus: 500ms, 30s, 2m, or never for no limit.", valueName: "time"))
     package var timeout = TimeSpan(duration: .seconds(30))
 
-    @Flag(name: .shortAndLong, help: "Print no notes; results and errors still come.")
+    @Flag(name: .shortAndLong, help: "Print no notes; results and errors are still printed.")
     package var quiet = false
 
     package init() {}

@@ -60,7 +60,7 @@ package enum MemberArguments {
     private static func add(_ more: JSONObject, to members: inout JSONObject) throws {
         for member in more {
             guard members[member.key] == nil else {
-                throw CommandFailure(.usage, "The member “\(member.key)” is given twice: leave one out.")
+                throw CommandFailure(.usage, "Duplicate key “\(member.key)”: leave one out.")
             }
             members[member.key] = member.value
         }
@@ -110,7 +110,7 @@ package enum MemberArguments {
         }
         guard let object = value.object else {
             throw CommandFailure(
-                .refused, "Standard input is not a JSON object but a value of kind \(value.kind).")
+                .refused, "Standard input is JSON, but not an object: it is of kind \(value.kind).")
         }
         return object
     }

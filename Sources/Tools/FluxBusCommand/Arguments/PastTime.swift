@@ -46,7 +46,7 @@ package struct PastTime: Equatable, Sendable {
             let isOfToday = if case .local(.today, _?) = form { true } else { false }
             let word = text.lowercased().hasPrefix("today ") ? text.dropFirst(6) : text[...]
             throw failure(
-                "is still to come: name a time in the past"
+                "is in the future: name a time in the past"
                     + (isOfToday ? ", such as “yesterday \(word)”" : ", or “now”"))
         }
         return moment

@@ -72,7 +72,7 @@ package enum RevisionArgument: ExpressibleByArgument, CustomStringConvertible, E
             let newest = try newest ?? HistoryReader(session, connection).newest()
             guard back <= newest else {
                 throw CommandFailure(
-                    .usage, "The bus has seen \(newest) commits only: go back by \(newest) at most.")
+                    .usage, "The bus has only \(newest) commits: go back by at most \(newest).")
             }
             return newest - back
         case .time(let time):
@@ -81,7 +81,7 @@ package enum RevisionArgument: ExpressibleByArgument, CustomStringConvertible, E
             let request = BusRequest("history", ["time": DurationText.seconds(milliseconds), "limit": 1])
             guard let revision = try session.ask(request, on: connection)["since"]?.int else {
                 throw CommandFailure(
-                    .refused, "This bus does not look up times: name a revision, or upgrade its fluxbusd.")
+                    .refused, "This bus can't look up times: name a revision, or upgrade its fluxbusd.")
             }
             return revision
         }

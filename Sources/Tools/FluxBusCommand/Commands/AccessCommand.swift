@@ -8,7 +8,7 @@ import BusProtocol
 package struct AccessCommand: ParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "access",
-        abstract: "See what access rules allow, and by which line.",
+        abstract: "Check what access rules allow, and by which line.",
         discussion: """
             Examples:
               fluxbus access check --file /etc/fluxbus/access.yaml --as user:root manage
@@ -128,7 +128,7 @@ package struct AccessCheckCommand: BusCommand {
     private func wrong(_ text: String) -> CommandFailure {
         CommandFailure(
             .usage,
-            "--as \(text) names nobody; write user:NAME, uid:NUMBER, group:NAME, unit:NAME, token:NAME or certificate:NAME."
+            "--as \(text) is not an identity; write user:NAME, uid:NUMBER, group:NAME, unit:NAME, token:NAME or certificate:NAME."
         )
     }
 
@@ -138,18 +138,18 @@ package struct AccessCheckCommand: BusCommand {
         else {
             let words = Capability.all.words
             throw CommandFailure(
-                .usage, "\(capability) is nothing to be allowed; \(suggestion(for: capability, among: words))"
+                .usage, "\(capability) is not a capability; \(suggestion(for: capability, among: words))"
             )
         }
         if wanted == .manage { return grants.allowing(.manage) }
         guard let target else {
             throw CommandFailure(
-                .usage, "Say which store is meant: fluxbus access check … \(capability) STORE.")
+                .usage, "Name the store: fluxbus access check … \(capability) STORE.")
         }
         let parts = target.split(separator: "/", maxSplits: 1).map(String.init)
         if wanted == .dispatch {
             guard let action else {
-                throw CommandFailure(.usage, "Say which action is meant: … dispatch \(target) ACTION.")
+                throw CommandFailure(.usage, "Name the action: … dispatch \(target) ACTION.")
             }
             return grants.dispatching(action, to: parts.count == 2 ? parts[1] : nil, ofType: parts[0])
         }

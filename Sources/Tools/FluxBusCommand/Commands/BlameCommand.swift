@@ -54,7 +54,8 @@ package struct BlameCommand: BusCommand {
             for: pointer, at: at.resolved(on: connection, in: session, newest: newest))
         if let path, let finding = findings.first, finding.value == nil, finding.commit == nil {
             throw CommandFailure(
-                .no, "Nothing stands at \(path) of \(store), nor did since revision \(blame.floor).")
+                .no,
+                "There is nothing at \(path) of \(store), and has not been since revision \(blame.floor).")
         }
         try show(findings, floor: blame.floor, in: session)
         return .success

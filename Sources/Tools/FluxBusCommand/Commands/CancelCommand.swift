@@ -6,7 +6,7 @@ import FluxBus
 package struct CancelCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "cancel",
-        abstract: "Take a timer away before it is due.",
+        abstract: "Cancel a timer before it is due.",
         discussion: """
             Examples:
               fluxbus dispatch counter/kitchen reset --in 5m --timer tea

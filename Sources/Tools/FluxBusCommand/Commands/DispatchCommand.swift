@@ -66,7 +66,7 @@ package struct DispatchCommand: BusCommand {
             }
             guard ifRevision == nil, key == nil, !dryRun, time.isNow else {
                 throw ValidationError(
-                    "With “-” leave --if-revision, --key, --dry-run, --in, --at and --timer out: each request on standard input says them itself."
+                    "With “-” leave --if-revision, --key, --dry-run, --in, --at and --timer out: each request on standard input has its own."
                 )
             }
             return

@@ -23,7 +23,7 @@ package struct ImportCommand: BusCommand {
     @Argument(help: "The file, or “-” for standard input.", completion: .file())
     package var file: String
 
-    @Flag(help: "Say what the file holds and what the bus has of it, and change nothing.")
+    @Flag(help: "Show what the file holds and how much of it the bus has, and change nothing.")
     package var dryRun = false
 
     @OptionGroup package var options: GlobalOptions

@@ -59,7 +59,7 @@ package struct InputLines {
             let length = (end ?? bytes.count) - start
             guard length <= longestLine else {
                 throw CommandFailure(
-                    .refused, "A line of \(name) is longer than \(longestLine) bytes: give shorter ones.")
+                    .refused, "A line of \(name) is longer than \(longestLine) bytes: shorten it.")
             }
             guard end != nil || reachedEnd else { return nil }
             let line = bytes[start..<start + length]
@@ -72,7 +72,8 @@ package struct InputLines {
             blank += length + 1
             if let mostBlank, blank > mostBlank {
                 throw CommandFailure(
-                    .refused, "\(mostBlank) bytes of \(name) hold nothing at all: look what it is.")
+                    .refused,
+                    "\(mostBlank) bytes of \(name) in a row are blank: check that it is the right input.")
             }
         }
         return nil

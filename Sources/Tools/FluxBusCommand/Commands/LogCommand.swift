@@ -11,7 +11,7 @@ package struct LogCommand: BusCommand {
             Examples:
               fluxbus log                                    the newest 20
               fluxbus log counter/kitchen -n 5               the newest 5 that concern a store
-              fluxbus log --since 0                          all that is kept
+              fluxbus log --since 0                          everything that is kept
               fluxbus log counter --since 3 --until 5
               fluxbus log --since '10 minutes ago'
               fluxbus log --by 1000 --action increment
@@ -43,12 +43,12 @@ package struct LogCommand: BusCommand {
     package var until: RevisionArgument?
 
     @Option(
-        help: ArgumentHelp("At most so many commits, the oldest of those asked for.", valueName: "number"))
+        help: ArgumentHelp("Show at most this many commits, the oldest of the range.", valueName: "number"))
     package var limit: Int?
 
     @Option(
         name: [.customShort("n"), .long],
-        help: ArgumentHelp("At most so many commits, the newest of those asked for.", valueName: "number"))
+        help: ArgumentHelp("Show at most this many commits, the newest of the range.", valueName: "number"))
     package var lines: Int?
 
     @Option(help: ArgumentHelp("Only commits by this user, process, token or unit.", valueName: "text"))
@@ -68,7 +68,7 @@ package struct LogCommand: BusCommand {
 
     package func validate() throws {
         if let target, target.contains("*") || target.contains("?") {
-            throw ValidationError("Name a type or a store: the log is not searched by patterns.")
+            throw ValidationError("Name a type or a store: the log can't be searched by pattern.")
         }
         guard limit ?? 1 > 0, lines ?? 1 >= 0 else {
             throw ValidationError("--limit must be at least 1, and --lines at least 0.")

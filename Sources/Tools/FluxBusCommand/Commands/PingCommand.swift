@@ -6,7 +6,7 @@ import FluxBus
 package struct PingCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "ping",
-        abstract: "Ask whether the bus answers, and where it stands.",
+        abstract: "Check that the bus answers, and show its revision.",
         discussion: """
             Examples:
               fluxbus ping

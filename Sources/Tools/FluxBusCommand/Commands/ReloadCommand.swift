@@ -6,7 +6,7 @@ import FluxBus
 package struct ReloadCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Make the daemon load its state types again.",
+        abstract: "Make the daemon reload its configuration and state types.",
         discussion: """
             Examples:
               fluxbus reload

@@ -16,7 +16,7 @@ package struct ReplayCommand: BusCommand {
 
             With --check no bus is needed and none is changed: every recorded commit is replayed in memory, at its \
             time and under its revision, once with the recorded definitions and once with those in --types, and what \
-            comes out differently is reported, commit by commit. The code is 0 when all comes out the same, and 1 when \
+            differs is reported, commit by commit. The code is 0 when nothing differs, and 1 when \
             something does not. What was refused when it was recorded is not in the file. Types compiled into a \
             daemon keep their mutations to themselves: their actions change nothing here.
             """)
@@ -34,11 +34,12 @@ package struct ReplayCommand: BusCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Show at most so many commits that differ. Default: 20 for people, all for programs.",
+            "Show at most this many commits that differ. Default: 20 for people, all for programs.",
             valueName: "number"))
     package var limit: Int?
 
-    @Flag(help: "Without --check: say what the file holds and what the bus has of it, and change nothing.")
+    @Flag(
+        help: "Without --check: show what the file holds and how much of it the bus has, and change nothing.")
     package var dryRun = false
 
     @OptionGroup package var options: GlobalOptions

@@ -6,7 +6,7 @@ import FluxBus
 package struct TimersCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "timers",
-        abstract: "List the actions that wait for their time.",
+        abstract: "List the actions that are scheduled for later.",
         discussion: """
             Examples:
               fluxbus timers

@@ -74,8 +74,8 @@ struct Waiter {
         let span = session.options.timeout
         let awaited =
             switch (store, expression) {
-            case (let store?, nil): "\(store) did not come to exist"
-            case (let store?, _): "The expression did not hold on \(store)"
+            case (let store?, nil): "\(store) was not created"
+            case (let store?, _): "The expression did not become true on \(store)"
             case (nil, _): "No bus answered"
             }
         let reason = error.code == .timedOut ? "" : ": \(error.message)"

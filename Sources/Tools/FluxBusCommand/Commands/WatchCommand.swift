@@ -52,10 +52,10 @@ package struct WatchCommand: BusCommand {
     @Flag(help: "Show the actions as well, each before the change that it caused.")
     package var withActions = false
 
-    @Flag(help: "Leave the first state out; start with the next change.")
+    @Flag(help: "Omit the initial states; start with the next change.")
     package var noInitial = false
 
-    @Option(help: ArgumentHelp("End after so many events; bookmarks don't count.", valueName: "number"))
+    @Option(help: ArgumentHelp("End after this many events; bookmarks don't count.", valueName: "number"))
     package var count: Int?
 
     @OptionGroup package var options: GlobalOptions

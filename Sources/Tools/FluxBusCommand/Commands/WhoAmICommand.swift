@@ -12,7 +12,7 @@ package struct WhoAmICommand: BusCommand {
               fluxbus whoami
               fluxbus whoami --json | jq -r '.roles // [] | join(" ")'
 
-            Roles are there where the bus has access rules; without them everybody may do all but what the bus keeps \
+            Roles are there where the bus has access rules; without them everybody may do everything but what the bus reserves \
             for root and for its own user.
             """)
 

@@ -37,7 +37,7 @@ package struct ChangeText {
         }
         var notes: [String] = []
         if change.isReset, change.stores.isEmpty { notes.append("no stores yet") }
-        if let count = change.coalesced, count > 1 { notes.append("\(count) commits in one") }
+        if let count = change.coalesced, count > 1 { notes.append("\(count) commits merged") }
         if let cause { notes.append(contentsOf: causes(cause)) }
         guard !blocks.isEmpty || !notes.isEmpty else { return [] }
         var result: [String] = []

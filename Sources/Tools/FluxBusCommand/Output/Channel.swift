@@ -83,7 +83,7 @@ package final class Channel {
             } else if errno != EINTR {
                 throw CommandFailure(
                     .internal,
-                    "Nothing can be written (\(String(cString: strerror(errno)))): check where the output goes."
+                    "The output can't be written (\(String(cString: strerror(errno)))): check where it goes."
                 )
             }
         }

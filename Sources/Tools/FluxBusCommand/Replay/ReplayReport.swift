@@ -65,7 +65,7 @@ struct ReplayReport {
         }
         let commits = DispatchCommand.count(comparison.commits, "commit")
         guard !comparison.isEqual else {
-            return try console.line("\(commits) replayed: nothing comes out differently")
+            return try console.line("\(commits) replayed: no differences")
         }
         if hidden > 0 { try console.line("… and \(hidden) more; --limit shows them") }
         let shown = stores.prefix(5).joined(separator: ", ") + (stores.count > 5 ? ", …" : "")
@@ -74,7 +74,7 @@ struct ReplayReport {
             ? "all stores agree at the end"
             : "\(DispatchCommand.count(stores.count, "store")) differ\(stores.count == 1 ? "s" : "") at the end: \(shown)"
         try console.line(
-            "\(commits) replayed: \(comparison.deviating) would have come out differently, "
+            "\(commits) replayed: \(comparison.deviating) would have had another result, "
                 + "\(comparison.refused) of them refused; \(end)")
     }
 }

@@ -17,7 +17,7 @@ final class SignalPipe {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {
             throw CommandFailure(
-                .temporary, "No pipe can be opened (\(String(cString: strerror(errno)))): end other programs."
+                .temporary, "Can't open a pipe (\(String(cString: strerror(errno)))): close other programs."
             )
         }
         (descriptor, other) = (ends[0], ends[1])

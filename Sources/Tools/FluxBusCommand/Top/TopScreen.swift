@@ -278,6 +278,6 @@ package struct TopScreen {
         "+  update less often   -  more often",
         "",
         "Rates and latencies are those between",
-        "two updates; – is what is not known.",
+        "two updates; – means unknown.",
     ]
 }

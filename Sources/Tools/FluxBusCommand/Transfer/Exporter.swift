@@ -12,7 +12,7 @@ struct Exporter {
         let reader = HistoryReader(session, connection)
         let hello = try connection.hello(client: "fluxbus", until: session.replyDeadline)
         guard let epoch = hello["epoch"]?.string, let newest = hello["revision"]?.int else {
-            throw CommandFailure(.internal, "The bus does not tell its epoch: use a fluxbus of its version.")
+            throw CommandFailure(.internal, "The bus sent no epoch: use a fluxbus of its version.")
         }
         let base = try since?.resolved(on: connection, in: session, newest: newest) ?? reader.oldest()
         guard base <= newest else {

@@ -103,14 +103,14 @@ final class Importer {
             let list = later.compactMap { $0["type"]?.string }.joined(separator: ", ")
             throw CommandFailure(
                 .refused,
-                "Revision \(revision) has a later version of \(list) than the bus, and states do not go back: put that "
+                "Revision \(revision) has a later version of \(list) than the bus, and states can't be migrated back: put that "
                     + "definition into its types directory, reload, and import again.")
         }
         let changed = definitions.filter { present[$0["type"]?.string ?? ""] != $0 }
         guard !changed.isEmpty else { return }
         let list = changed.compactMap { $0["type"]?.string }.joined(separator: ", ")
         try session.console.note(
-            "The bus has another definition of \(list) than revision \(revision); states may come out differently."
+            "The definition of \(list) on the bus differs from that of revision \(revision); states may differ."
         )
     }
 
@@ -136,7 +136,8 @@ final class Importer {
         guard let found else { return }
         tally.present += 1
         if found != .object(wanted) {
-            try session.console.note("\(address) is there already, with another state than in the file.")
+            try session.console.note(
+                "\(address) exists already, and its state differs from that in the file.")
         }
     }
 

@@ -37,7 +37,7 @@ struct NewFile: ~Copyable {
             var link = stat()
             guard lstat(path, &link) != 0 else {
                 throw CommandFailure(
-                    .usage, "\(path) is a link to what is not there: remove it, or name another file.")
+                    .usage, "\(path) is a link to a missing file: remove it, or name another file.")
             }
             return (path, "\(path).\(getpid()).new")
         }

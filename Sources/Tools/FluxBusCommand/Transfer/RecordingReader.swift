@@ -68,7 +68,7 @@ package struct RecordingReader: ~Copyable {
         }
         guard object["form"]?.int == Recording.form else {
             throw CommandFailure(
-                .refused, "\(name) has a form that this fluxbus does not know: use a newer one.")
+                .refused, "\(name) has a format that this fluxbus does not know: use a newer one.")
         }
         guard let epoch = object["epoch"]?.string, let base = object["revision"]?.int,
             let last = object["until"]?.int, base <= last
@@ -99,11 +99,11 @@ package struct RecordingReader: ~Copyable {
         guard !commitsBegan else { throw damage("is not a commit") }
         if let definition = value["definition"] {
             let type = definition["type"]?.string ?? ""
-            guard given.insert(type).inserted else { throw damage("gives the type \(type) a second time") }
+            guard given.insert(type).inserted else { throw damage("has a duplicate type \(type)") }
             return .definition(definition)
         }
         if let address = value["store"]?.string, let state = value["state"]?.object {
-            guard given.insert(address).inserted else { throw damage("gives \(address) a second time") }
+            guard given.insert(address).inserted else { throw damage("has a duplicate store \(address)") }
             return .store(address: address, state: state)
         }
         throw damage("is neither definition, store nor commit")

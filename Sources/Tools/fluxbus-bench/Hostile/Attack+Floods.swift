@@ -28,7 +28,7 @@ extension Attack {
                 return AttackScript(piece: { lines.bytes(from: $0.number * 256) })
             }),
         Attack(
-            name: "errors", summary: "a flood of lines that are no requests", outcome: .refusal,
+            name: "errors", summary: "a flood of lines that are not requests", outcome: .refusal,
             scripts: flood(
                 """
                 {"op":"ping"

@@ -17,7 +17,7 @@ final class Conversations: Sendable {
 
     init(_ pool: any AsyncSocketPool) { self.pool = pool }
 
-    private static let ending = WSCloseCode(1001, reason: "fluxbus-web is ending.")
+    private static let ending = WSCloseCode(1001, reason: "fluxbus-web is shutting down.")
 
     func handler(_ bus: BusAccess) -> some WSHandler { Handler(conversations: self, bus: bus) }
 

@@ -31,7 +31,7 @@ package struct MessageReader {
 
     package mutating func take(_ frame: WSFrame) -> Step {
         guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else {
-            return .close(WSCloseCode(1002, reason: "A frame is not as a browser's have to be."))
+            return .close(WSCloseCode(1002, reason: "A frame has reserved bits set."))
         }
         switch frame.opcode {
         case .text where !isInMessage:
@@ -44,7 +44,7 @@ package struct MessageReader {
         case .close, .ping, .pong:
             return takeControl(frame)
         default:
-            return .close(WSCloseCode(1002, reason: "A frame came that can't come here."))
+            return .close(WSCloseCode(1002, reason: "A frame of this kind is not expected here."))
         }
     }
 
@@ -59,10 +59,10 @@ package struct MessageReader {
             return .close(WSCloseCode(1008, reason: "A message comes in at most \(Self.mostFrames) frames."))
         }
         guard text.take(frame.payload), !frame.fin || text.isComplete else {
-            return .close(WSCloseCode(1007, reason: "A message is no UTF-8."))
+            return .close(WSCloseCode(1007, reason: "A message is not UTF-8."))
         }
         guard !frame.payload.contains(0x0a) else {
-            return .close(WSCloseCode(1007, reason: "A message is one line, and this one has several."))
+            return .close(WSCloseCode(1007, reason: "A message must be one line; this one has several."))
         }
         isInMessage = !frame.fin
         return .send(Array(frame.payload) + (frame.fin ? [0x0a] : []))
@@ -70,7 +70,7 @@ package struct MessageReader {
 
     private func takeControl(_ frame: WSFrame) -> Step {
         guard frame.fin, frame.payload.count <= Self.longestControl else {
-            return .close(WSCloseCode(1002, reason: "A control frame is longer than one may be."))
+            return .close(WSCloseCode(1002, reason: "A control frame is too long or fragmented."))
         }
         switch frame.opcode {
         case .ping: return .pong(frame.payload)
@@ -82,13 +82,15 @@ package struct MessageReader {
     /// The same code again, if it is one that may be sent.
     private static func answer(toClose payload: [UInt8]) -> WSCloseCode {
         if payload.isEmpty { return .normalClosure }
-        guard payload.count >= 2 else { return WSCloseCode(1002, reason: "A close frame has half a code.") }
+        guard payload.count >= 2 else {
+            return WSCloseCode(1002, reason: "A close frame has an incomplete code.")
+        }
         let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
         var reason = UTF8Check()
         guard reason.take(payload[2...]), reason.isComplete else { return WSCloseCode(1007) }
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: return WSCloseCode(code)
-        default: return WSCloseCode(1002, reason: "A close frame has a code that is none.")
+        default: return WSCloseCode(1002, reason: "A close frame has an invalid code.")
         }
     }
 }

@@ -23,8 +23,8 @@ struct WebCommand: ParsableCommand {
               STATE_DIRECTORY, XDG_STATE_HOME   where the key is kept that signs sessions
 
             SIGNALS:
-              SIGTERM, SIGINT     tell browsers and end, within 2 s; a second one ends at once
-              SIGHUP              read the certificate and key of HTTPS anew
+              SIGTERM, SIGINT     close all connections, within 2 s; a second one ends at once
+              SIGHUP              read the certificate and key of HTTPS again
 
             EXIT CODES:
               0    stopped by a signal, or idle
@@ -84,7 +84,7 @@ package enum WebProgram {
             do throws(WebFailure) {
                 try server.reload()
             } catch {
-                StandardStream.errors.write("fluxbus-web: \(error) The old certificate goes on.")
+                StandardStream.errors.write("fluxbus-web: \(error) The old certificate stays in use.")
             }
         }
         try? notifier.send(.stopping)

@@ -18,13 +18,13 @@ struct WebOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Certificates of whoever issues those of buses (default: $FLUXBUS_CA, else the system's).",
+            "The authorities that sign buses' certificates (default: $FLUXBUS_CA, else the system's).",
             valueName: "file"))
     var ca: String?
 
     @Option(
         help: ArgumentHelp(
-            "This program's certificate for a bus at tls: (default: $FLUXBUS_CERTIFICATE). Browsers then act as it, once they signed in.",
+            "This program's certificate for a bus at tls: (default: $FLUXBUS_CERTIFICATE). Signed-in browsers then act as it.",
             valueName: "file"))
     var certificate: String?
 
@@ -60,7 +60,7 @@ struct WebOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Exit after so many minutes without a connection; for a service that its socket starts again.",
+            "Exit after this many minutes without a connection; for a service that its socket starts again.",
             valueName: "minutes"))
     var idleExit: Int?
 

@@ -55,7 +55,7 @@ package final class Front: @unchecked Sendable {
         emptySince = now()
         wakeUp = linux_event_descriptor()
         guard wakeUp >= 0 else {
-            throw WebFailure(.system, "No descriptor is left (\(WebFailure.reason())).")
+            throw WebFailure(.system, "No file descriptor is left (\(WebFailure.reason())).")
         }
     }
 

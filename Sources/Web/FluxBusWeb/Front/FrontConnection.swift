@@ -166,7 +166,8 @@ final class FrontConnection {
         awaitsAnswer = !isWebSocket
         if server < 0 { server = connectToServer() }
         if server < 0 {
-            return refuse(.init(status: 503, reason: "The server has no room now; try again later."), now)
+            return refuse(
+                .init(status: 503, reason: "The server is overloaded; try again later."), now)
         }
         writeServer(now)
     }

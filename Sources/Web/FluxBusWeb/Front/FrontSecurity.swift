@@ -24,7 +24,7 @@ struct FrontSecurity {
         if !session.isEstablished {
             received += bytes.count
             guard received <= Self.longestHandshake else {
-                throw TLSFailure(.violation, "the handshake is longer than any needs to be")
+                throw TLSFailure(.violation, "the handshake is too long")
             }
             guard try session.shakeHands() else { return ([], false) }
         }
@@ -37,7 +37,7 @@ struct FrontSecurity {
             case .end: return (plain, true)
             case .nothingYet:
                 guard session.output.count <= Self.longestOutput else {
-                    throw TLSFailure(.violation, "the client does not read what it asks for")
+                    throw TLSFailure(.violation, "the client does not read the answers that it asks for")
                 }
                 return (plain, false)
             }

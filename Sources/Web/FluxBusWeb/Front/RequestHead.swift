@@ -7,7 +7,7 @@ package struct RequestHead: Equatable {
         /// One sentence.
         package let reason: String
 
-        package static let malformed = Refusal(status: 400, reason: "This is no HTTP request.")
+        package static let malformed = Refusal(status: 400, reason: "This is not an HTTP request.")
     }
 
     /// As it is passed on.
@@ -43,7 +43,7 @@ package struct RequestHead: Equatable {
             passed.append("\(name): \(value)")
         }
         guard fields["host"] != nil else {
-            throw Refusal(status: 400, reason: "A request names its host in the field Host.")
+            throw Refusal(status: 400, reason: "A request must name its host in the field Host.")
         }
         bodyLength = try Self.bodyLength(fields, limits)
         let options = Self.words(fields["connection"])
@@ -78,7 +78,7 @@ package struct RequestHead: Equatable {
         }
         let version = String(decoding: words[2], as: UTF8.self)
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
-            throw Refusal(status: 505, reason: "Only HTTP/1.1 is spoken here.")
+            throw Refusal(status: 505, reason: "Only HTTP/1.1 is supported.")
         }
         return (String(decoding: line, as: UTF8.self), version == "HTTP/1.0")
     }
@@ -109,7 +109,7 @@ package struct RequestHead: Equatable {
         _ fields: [String: String], _ limits: FrontLimits
     ) throws(Refusal) -> Int {
         guard fields["transfer-encoding"] == nil else {
-            throw Refusal(status: 411, reason: "Say the length of the body in the field Content-Length.")
+            throw Refusal(status: 411, reason: "Give the length of the body in the field Content-Length.")
         }
         guard let text = fields["content-length"] else { return 0 }
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .malformed }

@@ -25,7 +25,7 @@ struct WebHandler: HTTPHandler {
         guard hosts.knows(request.headers[.host]) else {
             return .sentence(
                 HTTPStatusCode(421, phrase: "Misdirected Request"),
-                "This server does not go by that name; start it with --host NAME if it should.")
+                "This server does not have that name; start it with --host NAME if it should.")
         }
         switch request.path {
         case "/": return file("index.html", request)
@@ -43,7 +43,7 @@ struct WebHandler: HTTPHandler {
 
     private func notAllowed(_ methods: String) -> HTTPResponse {
         var response = HTTPResponse.sentence(
-            HTTPStatusCode(405, phrase: "Method Not Allowed"), "That can't be done here.")
+            HTTPStatusCode(405, phrase: "Method Not Allowed"), "This method is not allowed here.")
         response.headers[HTTPHeader("Allow")] = methods
         return response
     }
@@ -110,7 +110,7 @@ struct WebHandler: HTTPHandler {
             return .sentence(.notFound, "Send a token of the bus in the first line of /bus instead.")
         }
         guard let body = try? await request.bodyData else {
-            return .sentence(.badRequest, "The token did not arrive.")
+            return .sentence(.badRequest, "The token could not be read.")
         }
         switch sessions.signIn(Array(body)) {
         case .cookie(let value):
@@ -163,7 +163,7 @@ struct WebHandler: HTTPHandler {
         }
         let handler = WebSocketHTTPHandler(handler: conversations.handler(bus))
         guard var response = try? await handler.handleRequest(request) else {
-            return .sentence(.internalServerError, "No WebSocket came about.")
+            return .sentence(.internalServerError, "The WebSocket handshake failed.")
         }
         if response.statusCode != .switchingProtocols {
             response.headers[.contentType] = "text/plain; charset=utf-8"

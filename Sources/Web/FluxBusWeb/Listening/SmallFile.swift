@@ -15,7 +15,7 @@ enum SmallFile {
         if isSecret, fstat(descriptor, &status) == 0, status.st_mode & 0o007 != 0 {
             throw WebFailure(
                 .configuration,
-                "Everybody can read \(path), which is a secret; take that away with chmod o= .")
+                "Everybody can read \(path), which is a secret; run chmod o= on it.")
         }
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 << 10)
@@ -28,7 +28,7 @@ enum SmallFile {
             if count == 0 { return bytes }
             bytes += piece[..<count]
         }
-        throw WebFailure(.configuration, "\(path) is longer than any such file; give another one.")
+        throw WebFailure(.configuration, "\(path) is too long for such a file; give another one.")
     }
 
     /// The first line of a file that holds a secret.

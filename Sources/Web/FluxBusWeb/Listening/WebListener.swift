@@ -64,7 +64,7 @@ package final class WebListener: @unchecked Sendable {
         guard !address.isLoopback, !isSecure else { return }
         throw WebFailure(
             .configuration,
-            "Other machines reach \(address.text), and without TLS everybody on the way could read and act along; give "
+            "Other machines reach \(address.text), and without TLS everybody on the way could read and change what is sent; give "
                 + "--tls-certificate and --tls-key, or listen on 127.0.0.1.")
     }
 
@@ -136,12 +136,12 @@ package final class WebListener: @unchecked Sendable {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw WebFailure(.configuration, "\(path) is there and is no socket; choose another path.")
+            throw WebFailure(.configuration, "\(path) is a file, not a socket; choose another path.")
         }
         let probe = linux_stream_socket(AF_UNIX, 1)
         defer { Glibc.close(probe) }
         guard connect(probe) != 0, errno == ECONNREFUSED else {
-            throw WebFailure(.inUse, "Somebody answers at \(path); choose another path.")
+            throw WebFailure(.inUse, "Another program answers at \(path); choose another path.")
         }
         unlink(path)
     }

@@ -62,7 +62,7 @@ package struct SessionKey {
         else {
             throw WebFailure(
                 .configuration,
-                "Others than this user can read or replace \(path); remove it, and a new one is made.")
+                "Other users can read or replace \(path); remove it, and a new one is made.")
         }
         var bytes = [UInt8](repeating: 0, count: length + 1)
         let count = Glibc.read(descriptor, &bytes, bytes.count)

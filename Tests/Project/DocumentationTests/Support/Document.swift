@@ -2,6 +2,7 @@ import ArgumentParser
 import FluxBusCommand
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 /// A text that people take commands from: the README, an article, a manual page, what `--help` prints.
@@ -62,7 +63,7 @@ struct Document: Sendable, CustomTestStringConvertible {
             let command = String(begun.prefix(upTo: begun.range(of: " #")?.lowerBound ?? begun.endIndex))
                 .trimmingCharacters(in: .whitespaces)
             begun = ""
-            if command.contains(/^[a-z]+=[^ ]+$/) {
+            if command.contains(/^(export )?[A-Za-z_]+=[^ ]+( [A-Za-z_]+=[^ ]+)*$/) {
                 setting += command + "\n"
                 continue
             }
@@ -70,6 +71,20 @@ struct Document: Sendable, CustomTestStringConvertible {
             hasStopped = hasStopped || command.contains("systemctl stop")
         }
         return examples
+    }
+
+    /// The commands in the second column of the table whose head this is, `| to | command |`: what they begin with tells them
+    /// from other code.
+    static func table(_ head: String, in path: String, beginning starts: [String]) throws -> Document {
+        let rows =
+            try Repository.text(path).components(separatedBy: "\n\(head)\n").dropFirst().first?
+            .split(separator: "\n", omittingEmptySubsequences: false).prefix { $0.hasPrefix("|") } ?? []
+        let examples = rows.flatMap { row in
+            row.matches(of: /`([^`]+)`/).map { Example(command: String($0.1)) }.filter { example in
+                starts.contains { example.command.hasPrefix($0) }
+            }
+        }
+        return Document(name: "\(path), \(head)", examples: examples)
     }
 
     // MARK: - Manual pages
@@ -100,17 +115,26 @@ struct Document: Sendable, CustomTestStringConvertible {
 
     private static func help(_ command: any ParsableCommand.Type) -> Document {
         let text = RootCommand.helpMessage(for: command, columns: 200)
-        let starts = ["fluxbus ", "jq ", "zstd ", "printf "]
+        let name = command.configuration.commandName ?? "fluxbus"
+        return Document(
+            name: name == "fluxbus" ? "fluxbus --help" : "fluxbus help \(name)", examples: examples(in: text))
+    }
+
+    /// What a program of this package prints for `--help`.
+    static func help(of program: String) throws -> Document {
+        let text = try RunningProgram.run(program, ["--help"], environment: ["COLUMNS": "200"]).output
+        return Document(name: "\(program) --help", examples: examples(in: text))
+    }
+
+    private static func examples(in text: String) -> [Example] {
+        let starts = ["fluxbus ", "fluxbus-bench ", "jq ", "zstd ", "printf "]
         let commands = text.split(separator: "\n").filter { line in
             line.hasPrefix("  ") && starts.contains { line.dropFirst(2).hasPrefix($0) }
         }
-        let examples = commands.map { line in
+        return commands.map { line in
             // What explains it stands behind a gap.
             let end = line.dropFirst(2).range(of: "   ")?.lowerBound ?? line.endIndex
             return Example(command: line[..<end].trimmingCharacters(in: .whitespaces))
         }
-        let name = command.configuration.commandName ?? "fluxbus"
-        return Document(
-            name: name == "fluxbus" ? "fluxbus --help" : "fluxbus help \(name)", examples: examples)
     }
 }

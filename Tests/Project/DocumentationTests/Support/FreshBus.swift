@@ -39,7 +39,7 @@ final class FreshBus {
             .replacing("/etc/fluxbus", with: "\(directory.path)/etc")
     }
 
-    private func shell(_ command: String) throws -> RunningProgram {
+    private func shell(_ command: String, _ more: [String: String]) throws -> RunningProgram {
         // Signals reach it whatever the thread that starts it has blocked. And a net: what never ends should fail its
         // test, not stop all of them.
         try RunningProgram(
@@ -52,12 +52,14 @@ final class FreshBus {
                     + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                 "FLUXBUS_ADDRESS": "unix:\(socket)", "LANG": "C.UTF-8", "HOME": directory.path,
                 "TMPDIR": directory.path,
-            ],
+            ].merging(more) { $1 },
             directory: directory.path)
     }
 
     /// Runs a command line to its end.
-    func run(_ command: String) throws -> RunningProgram.Outcome { try shell(command).wait(atMost: 90) }
+    func run(_ command: String, environment: [String: String] = [:]) throws -> RunningProgram.Outcome {
+        try shell(command, environment).wait(atMost: 90)
+    }
 
     @discardableResult
     func check(_ command: String) throws -> String {
@@ -69,8 +71,8 @@ final class FreshBus {
     }
 
     /// Runs a command line that does not end until it has said something, and ends it. Somebody rings meanwhile.
-    func runEndless(_ command: String) throws -> String {
-        let program = try shell(command)
+    func runEndless(_ command: String, environment: [String: String] = [:]) throws -> String {
+        let program = try shell(command, environment)
         var text = ""
         while text.isEmpty, program.process.isRunning {
             if let news = program.output(within: 20) {

@@ -123,7 +123,7 @@ def forms_know_every_schema():
         page.type(at("list"), "[1, ")
         page.click("#dispatch-preview")
         page.wait_text("#dispatch-result", "Correct the marked fields first.")
-        page.wait_text(".form", "This is no JSON")
+        page.wait_text(".form", "This is not JSON")
         page.type(at("list"), "[1, 2]")
         page.click("#dispatch-preview")
         page.wait_text("#dispatch-result", "It would change")

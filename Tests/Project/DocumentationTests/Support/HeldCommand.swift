@@ -1,0 +1,162 @@
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+
+/// A command that a test can't run, because it builds everything, waits for a person, or takes minutes: its programs, their
+/// subcommands and their flags are there.
+struct HeldCommand {
+    /// All of them, as they are printed.
+    static let all: Set<String> = [
+        // They build, or run all tests.
+        "swift build", "swift build -c release", "swift build --build-tests", "swift test list",
+        "swift test --filter AtomicityTests",
+        "swift test --filter AtomicityTests/refusedBatchChangesNothing",
+        "Tests/run", "Tests/run --filter ContractTests", ".ci/run", "deploy/build-docs",
+        "deploy/try", "deploy/try-cluster",
+        // It writes to the sources.
+        "swift format --in-place --recursive Package.swift Sources Tests",
+        // It waits for a person.
+        "lldb -- .build/debug/FluxBusPackageTests.xctest --testing-library swift-testing --filter AtomicityTests --no-parallel",
+        // They take minutes, however short each measurement is.
+        "deploy/compare-redis", "fluxbus-bench --scenario all", "fluxbus-bench --scenario engine",
+        "swift build -c release && strip -g -o .build/bench .build/release/fluxbus-bench",
+        """
+        valgrind --tool=callgrind --callgrind-out-file=.build/callgrind \\
+            --toggle-collect='*MemoryLoadC4turn*' --dump-before='*7BusWork10MemoryLoadCyA*fc' \\
+            .build/bench --scenario engine --duration 0.001
+        """,
+        "valgrind --tool=callgrind fluxbus-bench --scenario engine --duration 0.01",
+        "grep totals: .build/callgrind.*",
+    ]
+
+    private let parts: [[String]]
+
+    init(_ command: String) {
+        parts = command.replacing("\\\n", with: " ").replacing("'", with: "").components(separatedBy: " && ")
+            .map { $0.split(separator: " ").map(String.init) }
+    }
+
+    func check() throws {
+        for part in parts { try Self.check(part) }
+    }
+
+    private static func check(_ words: [String]) throws {
+        let program = try #require(words.first)
+        let arguments = Array(words.dropFirst())
+        switch program {
+        case "swift": try checkSwift(arguments)
+        case "lldb":
+            #expect(arguments.first == "--")
+            try check(Array(arguments.dropFirst()))
+        case "valgrind":
+            let flags = arguments.prefix { $0.hasPrefix("-") }
+            try checkCallgrind(Array(flags))
+            try check(Array(arguments.dropFirst(flags.count)))
+        // What is called so was made of it.
+        case "fluxbus-bench", ".build/bench": try checkBench(arguments)
+        case "strip", "grep": try checkTool(program, arguments.filter { $0.hasPrefix("-") })
+        default:
+            if program.hasSuffix(".xctest") { return try checkTests(program, arguments) }
+            try checkScript(program, arguments)
+        }
+    }
+
+    private static var path: [String: String] { ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""] }
+
+    private static func run(_ words: [String]) throws -> RunningProgram.Outcome {
+        try RunningProgram(["/usr/bin/env"] + words, environment: path.merging(["LC_ALL": "C"]) { $1 }).wait()
+    }
+
+    /// A flag stands in the text on its own, not as the beginning of another.
+    private static func expect(_ flags: [String], in help: String, of program: String) {
+        for flag in flags {
+            let name = String(flag.prefix { $0 != "=" })
+            let found = help.split { !($0.isLetter || $0.isNumber || $0 == "-") }.contains { $0 == name }
+            #expect(found, "\(program) has no \(name).")
+        }
+    }
+
+    private static func checkSwift(_ arguments: [String]) throws {
+        let command = try #require(arguments.first)
+        // Formatting is what `swift format` does when it is told nothing else, and has flags of its own.
+        let inner = command == "format" ? "format" : arguments.dropFirst().first { $0 == "list" }
+        let words = ["swift", command] + [inner].compactMap { $0 }
+        let help = try run(words + ["--help"])
+        #expect(help.status == 0, "\(help.errors)")
+        expect(arguments.filter { $0.hasPrefix("-") }, in: help.output, of: words.joined(separator: " "))
+        try checkFilter(arguments)
+        if command == "format" {
+            for path in arguments.dropFirst() where !path.hasPrefix("-") {
+                let place = Repository.root.appendingPathComponent(path).path
+                #expect(FileManager.default.fileExists(atPath: place), "\(path)")
+            }
+        }
+    }
+
+    /// The suite, target or test that is chosen exists.
+    private static func checkFilter(_ arguments: [String]) throws {
+        guard let index = arguments.firstIndex(of: "--filter") else { return }
+        let names = arguments[index + 1].split(separator: "/")
+        let folder = Repository.root.appendingPathComponent("Tests").path
+        let paths = FileManager.default.enumerator(atPath: folder)?.allObjects as? [String] ?? []
+        if paths.contains(where: { $0.hasSuffix("/\(names[0])") }) { return }
+        let file = try #require(
+            paths.first { $0.hasSuffix("/\(names[0]).swift") }, "There is no \(names[0]).")
+        let text = try Repository.text("Tests/\(file)")
+        #expect(text.contains("struct \(names[0])"))
+        for name in names.dropFirst() { #expect(text.contains("func \(name)("), "There is no \(name).") }
+    }
+
+    /// These tests themselves, the chosen ones alone.
+    private static func checkTests(_ program: String, _ arguments: [String]) throws {
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        #expect(own.split(separator: "/").last == program.split(separator: "/").last)
+        try checkFilter(arguments)
+        let outcome = try RunningProgram([own] + arguments, environment: path).wait()
+        // 69 where those were not built.
+        #expect([0, 69].contains(outcome.status), "\(outcome.errors)")
+        #expect((outcome.output + outcome.errors).contains("Test run with"), "\(outcome.output)")
+    }
+
+    /// Flags by the parser itself, which comes to the last complaint only when all before are right.
+    private static func checkBench(_ arguments: [String]) throws {
+        let outcome = try RunningProgram.run("fluxbus-bench", arguments + ["--list"])
+        #expect(outcome.status == 64)
+        #expect(
+            outcome.errors.contains("--attack and --list go with --scenario hostile."), "\(outcome.errors)")
+    }
+
+    private static func checkTool(_ tool: String, _ flags: [String]) throws {
+        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/\(tool)") else { return }
+        expect(flags, in: try run([tool, "--help"]).output, of: tool)
+    }
+
+    /// The functions between which is counted are there as well.
+    private static func checkCallgrind(_ flags: [String]) throws {
+        if FileManager.default.isExecutableFile(atPath: "/usr/bin/valgrind") {
+            let help = try run(["valgrind", "--tool=callgrind", "--help"])
+            #expect(help.status == 0, "\(help.errors)")
+            expect(flags, in: help.output, of: "valgrind")
+        }
+        let patterns = flags.compactMap { flag in
+            flag.hasPrefix("--toggle") || flag.hasPrefix("--dump-before")
+                ? flag.split(separator: "=").last.map(String.init) : nil
+        }
+        guard !patterns.isEmpty, FileManager.default.isExecutableFile(atPath: "/usr/bin/nm") else { return }
+        let symbols = try run(["nm", RunningProgram.path(of: "fluxbus-bench")]).output.split(separator: "\n")
+        let names = symbols.compactMap { $0.split(separator: " ").last.map(String.init) }
+        for pattern in patterns {
+            #expect(names.contains { fnmatch(pattern, $0, 0) == 0 }, "No function is called \(pattern).")
+        }
+    }
+
+    private static func checkScript(_ script: String, _ arguments: [String]) throws {
+        let path = Repository.root.appendingPathComponent(script).path
+        #expect(FileManager.default.isExecutableFile(atPath: path), "\(script) is no program.")
+        let outcome = try run(["bash", "-n", path])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        // They go on to `swift test`.
+        if !arguments.isEmpty { try checkSwift(["test"] + arguments) }
+    }
+}
