@@ -1,7 +1,7 @@
 """A client of one bus without its connections: bytes come in, bytes and answers go out, whatever connection there is.
 
-- The bus answers in order, so what is unanswered is a queue. A reply that does not belong to the head of it, or anything
-  else that does not follow the protocol, ends the connection, and the next one continues from what was exact.
+- The bus answers in order, so what is unanswered is a queue. A reply that does not belong to the head of it, or
+  anything else that does not follow the protocol, ends the connection, and the next one continues from what was exact.
 - A request is encoded once. What it had seen is added when it is first written, and stays the same.
 """
 
@@ -25,6 +25,7 @@ KEYED = frozenset("dispatch create drop cancel".split())
 REPEATABLE = frozenset("get stores types history sync ping stats timers will clients unsubscribe dispatch".split())
 
 Done = Callable[[JSON, "BusError | None"], object]
+IsWanted = Callable[[], bool]
 
 
 def ignore(_reply: JSON, _error: BusError | None) -> None:
@@ -36,12 +37,12 @@ class Request:
 
     __slots__ = ("number", "line", "done", "is_wanted", "keyed", "repeats", "own", "written")
 
-    def __init__(self, number: int, prefix: str, body: JSON, done: Done, is_wanted: Callable[[], bool], own: bool) -> None:
+    def __init__(self, number: int, prefix: str, body: JSON, done: Done, is_wanted: IsWanted, own: bool) -> None:
         self.number, self.done, self.is_wanted, self.own, self.written = number, done, is_wanted, own, 0
         self.keyed = body["op"] in KEYED and not body.get("dryRun")
         self.repeats = self.keyed or body["op"] in REPEATABLE
-        marks = {"id": number, "key": f"{prefix}-{number}"} if self.keyed else {"id": number}
-        self.line = encode({**marks, **body})[:-1].encode()
+        key = f',"key":"{prefix}-{number}"' if self.keyed and "key" not in body else ""
+        self.line = f'{{"id":{number}{key},{encode(body)[1:-1]}'.encode()
 
 
 class Session:
@@ -62,9 +63,7 @@ class Session:
 
     # Requests
 
-    def request(
-        self, body: JSON, done: Done = ignore, is_wanted: Callable[[], bool] = lambda: True, own: bool = False
-    ) -> None:
+    def request(self, body: JSON, done: Done = ignore, is_wanted: IsWanted = lambda: True, own: bool = False) -> None:
         """Sends a request, now or when there is a connection; `done` is called once, with the reply or an error."""
         try:
             request = Request(next(self._numbers), self._prefix, body, done, is_wanted, own)
@@ -92,8 +91,8 @@ class Session:
 
     def _write(self, request: Request) -> None:
         if not request.written:
-            seen = f',"after":{self._revision},"epoch":"{self._epoch}"}}\n' if request.keyed else "}\n"
-            request.line += seen.encode()
+            seen = b',"after":%d,"epoch":"%b"' % (self._revision, self._epoch.encode()) if request.keyed else b""
+            request.line += seen + b"}\n"
         request.written += 1
         self.unanswered.append(request)
         if not self._lines:
@@ -160,11 +159,11 @@ class Session:
         if len(self._rest) > LONGEST_LINE:
             raise ValueError("a line is too long")
         if b"\n" in data:
-            *lines, self._rest = self._rest.split(b"\n")
+            lines, _, self._rest = self._rest.rpartition(b"\n")
             with self._lock:
-                for line in lines:
+                for line in lines.decode().split("\n"):
                     if line.strip():
-                        self._take(decode(line.decode()))
+                        self._take(decode(line))
 
     def _take(self, message: JSON) -> None:
         if "event" not in message:
@@ -183,31 +182,33 @@ class Session:
             raise ValueError("a reply came out of turn")
         self.unanswered.popleft()
         error = None if ok else error_of(reply)
-        if error is None:
-            self._revision = max(self._revision, reply.get("revision", 0))
-        # A conflict over `if_revision` names the store's revision; the other kind can't say whether it was committed.
-        elif error.code == "conflict" and request.keyed and request.written > 1 and "revision" not in error.details:
-            error = outcome_unknown(error)
+        if ok and reply.get("revision", 0) > self._revision:
+            self._revision = reply["revision"]
+        if error and error.code == "conflict" and request.keyed and request.written > 1:
+            # One over `if_revision` names the store's revision; the other kind can't say whether this was committed.
+            error = error if "revision" in error.details else outcome_unknown(error)
         request.done(reply, error)
-        self._write_waiting()
+        if self.waiting:
+            self._write_waiting()
 
     def lost(self, why: str) -> BusError:
         """The connection is no more. What may be repeated waits for the next one."""
-        why = self._goodbye.get("message", why)
-        error = BusError("closed", f"The connection to the bus has ended: {why}", {"reason": self._goodbye.get("code")})
+        sentence = f"The connection to the bus has ended: {self._goodbye.get('message', why)}"
+        error = BusError("closed", sentence, {"reason": self._goodbye.get("code")})
         with self._lock:
             self.open, self._lines, self._granted = False, [], {}
             unanswered, self.unanswered = self.unanswered, deque()
-            self.waiting.extendleft(request for request in reversed(unanswered) if request.repeats and not request.own)
-            for request in unanswered:
-                if not request.repeats and not request.own:
+            for request in reversed([each for each in unanswered if not each.own]):
+                if request.repeats:
+                    self.waiting.appendleft(request)
+                else:
                     request.done({}, outcome_unknown(error))
         if self._goodbye.get("code") == "protocol":
             self.end(error)
         return error
 
     def end(self, error: BusError | None = None) -> None:
-        """There is no connection after this one. Who waits hears why; without an error, that this program wants it."""
+        """There is no connection after this one. Whoever waits hears why: without an error, that this program is done."""
         with self._lock:
             if self.error:
                 return

@@ -189,13 +189,16 @@ class Mirror(Subscription[Change], Mapping[str, JSON]):
                 self._states.pop(address, None)
             self.revision, self.epoch = revision, epoch
             if change.reset or self._new:
-                self._tell(lambda feed: feed.push(change, lambda: Change(revision, self.copy(), set(), True, coalesced)))
+                self._tell(lambda feed: feed.push(change, self._whole))
+
+    def _whole(self) -> Change:
+        return Change(self.revision, self.copy(), set(), True, 1)
 
 
 class Actions(Subscription[Union[Action, Gap]]):
     """Actions as they happen; what comes first is a `Gap`, after which they come.
 
-    A connection may be lost between those of one commit. All of that commit is asked for again, and what was seen left out.
+    A connection may be lost between those of one commit: all of them are asked for again, and what was seen is left out.
     """
 
     _seen = (0, 0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Deque, Ma
 
 from . import aio
 from ._session import WINDOW
-from ._wire import JSON, BusError, action_of, request_of
+from ._wire import JSON, BusError, action_of, late, request_of
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 class Pending:
     """A request under way. `result()` waits for its reply."""
+
+    __slots__ = ("_timeout", "_is_wanted", "_latch", "_reply", "_error")
 
     def __init__(self, timeout: float | None) -> None:
         self._timeout, self._is_wanted, self._latch = timeout, True, threading.Lock()
@@ -36,7 +38,7 @@ class Pending:
         """The reply, or the `BusError`. After `timeout` seconds, those of the bus without one, it is `timed_out`."""
         if not self._wait(self._timeout if timeout is None else timeout):
             self._is_wanted = False
-            raise aio.late()
+            raise late()
         if self._error:
             raise self._error
         return self._reply
@@ -68,8 +70,9 @@ def blocking(method: Callable[Concatenate[aio.Bus, P], Awaitable[T]]) -> Callabl
 class Bus:
     """A client of the bus, made by `connect()`. It reconnects by itself; any number of threads may use it.
 
-    Where a target is asked for, `"counter/kitchen"` is one store and `"counter"` every store of the type; what reads takes
-    patterns, too, such as `"counter/k*"`. Every request is keyed: it commits exactly once, whatever becomes of connections.
+    Where a target is asked for, `"counter/kitchen"` is one store and `"counter"` every store of the type; what reads
+    takes patterns, too, such as `"counter/k*"`. Every request is keyed: it commits exactly once, whatever becomes of
+    connections.
     """
 
     def __init__(self, timeout: float | None) -> None:
@@ -96,8 +99,8 @@ class Bus:
         return self._send(request_of(op, {}, members))
 
     def submit(self, target: str, action: str, payload: Mapping[str, Any] | None = None, **options: Any) -> Pending:
-        """Dispatches without waiting for the reply, with the options of `dispatch`. Where 10,000 requests are unanswered it
-        waits for room."""
+        """Dispatches without waiting for the reply, with the options of `dispatch`. Where 10,000 requests are
+        unanswered it waits for room."""
         return self._send(request_of("dispatch", action_of(target, action, payload), options))
 
     def _send(self, body: JSON) -> Pending:

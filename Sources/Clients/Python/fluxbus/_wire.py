@@ -40,6 +40,11 @@ def outcome_unknown(original: BusError) -> BusError:
     return BusError("outcome_unknown", sentence, {"original": original})
 
 
+def late() -> BusError:
+    sentence = "The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide."
+    return BusError("timed_out", sentence)
+
+
 _ADDRESS = re.compile(r"unix:(/.*)|(tcp|tls):(?:\[(.+)\]|([^:\[\]]+)):([0-9]{1,5})", re.DOTALL)
 
 
@@ -64,7 +69,8 @@ _NAMES = {"if_revision": "ifRevision", "dry_run": "dryRun", "if_missing": "ifMis
 
 def request_of(op: str, target: JSON, members: Mapping[str, Any]) -> JSON:
     """A request, with the names of the wire and without the members that say nothing."""
-    return {"op": op, **target, **{_NAMES.get(name, name): value for name, value in members.items() if value is not None}}
+    given = {_NAMES.get(name, name): value for name, value in members.items() if value is not None}
+    return {"op": op, **target, **given}
 
 
 def target_of(target: str) -> JSON:

@@ -13,7 +13,7 @@ from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union
 
 from ._session import Session
 from ._subscription import Action, Actions, Change, Feed, Gap, Mirror, Subscription
-from ._wire import JSON, ActionOf, BusError, action_of, pattern_of, request_of, resolve
+from ._wire import JSON, ActionOf, BusError, action_of, late, pattern_of, request_of, resolve
 
 __all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "connect"]
 
@@ -24,11 +24,6 @@ PASSING = frozenset("unreachable untrusted timed_out limit unavailable closed".s
 #: What shows that something is not the protocol, or no longer a connection.
 FAULTS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, EOFError, OSError)
 CHUNK = 1 << 18
-
-
-def late() -> BusError:
-    sentence = "The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide."
-    return BusError("timed_out", sentence)
 
 
 class Link:
@@ -113,7 +108,7 @@ class Link:
             await self._reconnect()
 
     async def _reconnect(self) -> None:
-        """Waits longer after each attempt, and at random, so that many clients of one bus do not come back in step."""
+        """Waits longer after each attempt, and at random, so that a bus's clients do not come back in step."""
         for attempt in count():
             if self._session.open or self._session.error:
                 break
@@ -141,9 +136,10 @@ class Link:
         if self._session.error:
             return
         if self._session.unanswered or self._session.waiting:
-            await asyncio.wait([self._ask({"op": "ping"}, timeout)])
+            await asyncio.gather(self._ask({"op": "ping"}, timeout), return_exceptions=True)
         if self._session.open and "session" in self._hello:
-            await asyncio.wait([self._ask({"op": "hello", **self._hello, "linger": 0}, min(timeout, 2), own=True)])
+            leaving = self._ask({"op": "hello", **self._hello, "linger": 0}, min(timeout, 2), own=True)
+            await asyncio.gather(leaving, return_exceptions=True)
         self._session.end()
         self._runner.cancel()
         self._disconnect(EOFError("closed"))
@@ -169,10 +165,10 @@ class Link:
 class Bus(Link):
     """A client of the bus. It reconnects by itself.
 
-    Where a target is asked for, `"counter/kitchen"` is one store and `"counter"` every store of the type; what reads takes
-    patterns, too, such as `"counter/k*"`. Every request is keyed: it commits exactly once, whatever becomes of connections.
-    One that has timed out, or whose task is cancelled while it waits, is no longer sent again; whether it was committed is
-    unknown.
+    Where a target is asked for, `"counter/kitchen"` is one store and `"counter"` every store of the type; what reads
+    takes patterns, too, such as `"counter/k*"`. Every request is keyed: it commits exactly once, whatever becomes of
+    connections. One that has timed out, or whose task is cancelled while it waits, is no longer sent again; whether it
+    was committed is unknown.
     """
 
     def request(self, op: str, /, *, timeout: float | None = None, **members: Any) -> asyncio.Future[JSON]:
@@ -185,21 +181,22 @@ class Bus(Link):
         dry_run: bool = False, timeout: float | None = None,
     ) -> asyncio.Future[JSON]:
         """Commits an action now, or `delay` from now or `at` a time, and gives the reply. It is sent at once."""
-        options = {"ifRevision": if_revision, "key": key, "in": delay, "at": at, "timer": timer, "dryRun": dry_run or None}
-        return self._ask(request_of("dispatch", action_of(target, action, payload), options), timeout)
+        options = {"if_revision": if_revision, "key": key, "delay": delay, "at": at, "timer": timer}
+        body = action_of(target, action, payload)
+        return self._ask(request_of("dispatch", body, {**options, "dry_run": dry_run or None}), timeout)
 
     def batch(
         self, actions: Iterable[ActionOf], *, key: str | None = None, dry_run: bool = False
     ) -> asyncio.Future[JSON]:
-        """Several actions as one commit: `bus.batch([("counter/a", "increment", {"by": 2}), ("counter/b", "reset")])`."""
-        options = {"actions": [action_of(*part) for part in actions], "key": key, "dryRun": dry_run or None}
+        """Several actions as one commit: `bus.batch([("counter/a", "increment", {"by": 2}), ("door", "lock")])`."""
+        options = {"actions": [action_of(*part) for part in actions], "key": key, "dry_run": dry_run or None}
         return self._ask(request_of("dispatch", {}, options))
 
     def create(
         self, address: str, state: Mapping[str, Any] | None = None, *, ephemeral: bool = False,
         if_missing: bool = False, ttl: Duration | None = None,
     ) -> asyncio.Future[JSON]:
-        options = {"state": state, "ephemeral": ephemeral or None, "ifMissing": if_missing or None, "ttl": ttl}
+        options = {"state": state, "ephemeral": ephemeral or None, "if_missing": if_missing or None, "ttl": ttl}
         return self._ask(request_of("create", {"store": address}, options))
 
     def drop(self, address: str) -> asyncio.Future[JSON]:
@@ -233,8 +230,8 @@ class Bus(Link):
         return mirror
 
     async def actions(self, target: str, *, timeout: float | None = None) -> Feed[Union[Action, Gap]]:
-        """Actions as they are committed; a `Gap` where some may be missing. With a `timeout`, waiting longer for the next
-        one is `timed_out`."""
+        """Actions as they are committed; a `Gap` where some may be missing. With a `timeout`, waiting longer for the
+        next one is `timed_out`."""
         body = {"op": "subscribe", **pattern_of(target), "actions": True}
         feed = await self._begin(Actions(body, self._session.unsubscribe), None)
         feed.timeout = timeout
