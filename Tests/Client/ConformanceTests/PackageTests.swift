@@ -67,6 +67,12 @@ private func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableF
         ])
     }
 
+    @Test(.enabled(if: isThere("/usr/bin/python3"), "Python is missing."))
+    func changeCostsLargePythonMirrorNoMore() throws {
+        let suite = Repository.root.appendingPathComponent("Tests/Client/ConformanceTests/Suite")
+        try check(["/usr/bin/python3", suite.appendingPathComponent("mirror_cost.py").path])
+    }
+
     private func startDaemon() throws -> RunningProgram {
         let daemon = try RunningProgram(
             "fluxbusd", ["--listen", "unix:\(place.path)/s", "--types", Repository.sampleTypes])

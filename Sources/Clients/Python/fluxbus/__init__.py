@@ -4,8 +4,8 @@
 """
 
 from . import aio
-from ._session import Action, Change, Gap
-from ._sync import Bus, Mirror, Pending, connect
+from ._subscription import Action, Change, Feed, Gap, Mirror
+from ._sync import Bus, Pending, connect
 from ._wire import BusError
 
-__all__ = ["Action", "Bus", "BusError", "Change", "Gap", "Mirror", "Pending", "aio", "connect"]
+__all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "Pending", "aio", "connect"]

@@ -1,201 +1,273 @@
 """The client for asyncio: the same names as those of the one for threads, awaited."""
 
+from __future__ import annotations
+
 import asyncio
+import os
+import random
+import secrets
 import ssl
-from types import TracebackType
-from typing import (
-    Any,
-    AsyncIterator,
-    Dict,
-    Generator,
-    Generic,
-    Iterable,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Type,
-    TypeVar,
-    Union,
-)
+from contextlib import suppress
+from itertools import count
+from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union
 
-from ._session import Action, Actions, Change, Feed, Gap, Session, States, StatesView, combine_changes, started, subscribed
-from ._wire import ActionOf, BusError, JSONObject, actions_of, batch_of, create_of, dispatch_of, get_of, pattern_of, renamed, subscribe_to
+from ._session import Session
+from ._subscription import Action, Actions, Change, Feed, Gap, Mirror, Subscription
+from ._wire import JSON, ActionOf, BusError, action_of, late, pattern_of, request_of, resolve
 
-__all__ = ["Action", "Bus", "BusError", "Change", "Gap", "Mirror", "connect"]
+__all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "connect"]
 
 T = TypeVar("T")
+Duration = Union[float, str]
+#: Failures after which another attempt may succeed.
+PASSING = frozenset("unreachable untrusted timed_out limit unavailable closed".split())
+#: What shows that something is not the protocol, or no longer a connection.
+FAULTS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, EOFError, OSError)
+CHUNK = 1 << 18
 
 
-class Feeding(Generic[T]):
-    """Items as they come; ends when the bus or what they are of is closed. For one task."""
+class Link:
+    """Keeps a session connected: begins again when a connection is lost or silent."""
 
-    def __init__(self, feed: Feed[T]) -> None:
-        self._feed = feed
+    def __init__(
+        self, address: str | None = None, *, client: str | None = None, token: str | None = None,
+        tls: ssl.SSLContext | None = None, session: str | None = None, linger: Duration = 0,
+        timeout: float | None = None, connect_timeout: float = 5, keep_alive: float = 30,
+        back_off: tuple[float, float] = (0.05, 10),
+    ) -> None:
+        self.timeout = timeout
+        self._place, self._tls, self._connect_timeout = resolve(address), tls, connect_timeout
+        self._keep_alive, self._back_off, self._heard = keep_alive, back_off, False
+        self._hello: JSON = {"client": client} if client else {}
+        if session or linger:
+            self._hello.update(session=session or secrets.token_hex(16), linger=linger)
+        secret = token if token is not None else os.environ.get("FLUXBUS_TOKEN")
+        self._token = {"token": secret} if secret and self._place[0] != "unix" else {}
+        self._session = Session(lambda: self._loop.call_soon_threadsafe(self._flush))
+        self._writer: asyncio.StreamWriter | None = None
 
-    def __aiter__(self) -> "Feeding[T]":
-        return self
+    async def _start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._connect()
+        self._runner = self._loop.create_task(self._run())
 
-    async def __anext__(self) -> T:
-        while await self._feed.ready():
-            item = self._feed.take()
-            if item is not None:
-                return item
-        raise StopAsyncIteration
+    def _flush(self) -> None:
+        if self._writer:
+            self._writer.write(self._session.outgoing())
+
+    async def _connect(self) -> None:
+        """One attempt, up to the bus's greeting."""
+        try:
+            await asyncio.wait_for(self._greet(), self._connect_timeout)
+        except BaseException as fault:
+            lost = self._disconnect(fault)
+            if isinstance(fault, asyncio.TimeoutError):
+                lost = BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.")
+            elif isinstance(fault, ssl.SSLCertVerificationError):
+                lost = BusError("untrusted", f"The bus can't prove that it is the one: {fault.verify_message}.")
+            elif isinstance(fault, OSError):
+                lost = BusError("unreachable", f"Nothing answers at {self._place[1]}: {fault.strerror or fault}.")
+            elif not isinstance(fault, FAULTS):
+                raise
+            raise lost from None
+
+    async def _greet(self) -> None:
+        scheme, host, port = self._place
+        if scheme == "unix":
+            self._reader, self._writer = await asyncio.open_unix_connection(host, limit=CHUNK)
+        else:
+            context = (self._tls or ssl.create_default_context()) if scheme == "tls" else None
+            self._reader, self._writer = await asyncio.open_connection(host, port, ssl=context, limit=CHUNK)
+        self._session.connected({**self._hello, **self._token})
+        while not self._session.open:
+            await self._read()
+
+    async def _read(self) -> None:
+        data = await self._reader.read(CHUNK)
+        if not data:
+            raise EOFError("the connection was lost")
+        self._heard = True
+        self._session.received(data)
+
+    def _disconnect(self, fault: BaseException) -> BusError:
+        if self._writer:
+            self._writer.transport.abort()
+        is_foreign = isinstance(fault, FAULTS) and not isinstance(fault, (EOFError, OSError))
+        return self._session.lost(f"what came does not follow the protocol: {fault}" if is_foreign else str(fault))
+
+    async def _run(self) -> None:
+        while not self._session.error:
+            watch = self._loop.create_task(self._watch())
+            try:
+                while True:
+                    await self._read()
+            except FAULTS as fault:
+                self._disconnect(fault)
+            finally:
+                watch.cancel()
+            await self._reconnect()
+
+    async def _reconnect(self) -> None:
+        """Waits longer after each attempt, and at random, so that a bus's clients do not come back in step."""
+        for attempt in count():
+            if self._session.open or self._session.error:
+                break
+            longest = min(self._back_off[0] * 2 ** min(attempt, 30), self._back_off[1])
+            await asyncio.sleep(longest * random.SystemRandom().uniform(0.5, 1))
+            try:
+                await self._connect()
+            except BusError as error:
+                if error.code not in PASSING:
+                    self._session.end(error)
+
+    async def _watch(self) -> None:
+        """Asks a bus that is silent whether it is there, and gives up a connection that stays silent."""
+        silent = 0
+        while silent < 2:
+            self._heard = False
+            await asyncio.sleep(self._keep_alive)
+            silent = 0 if self._heard else silent + 1
+            if silent == 1:
+                self._session.request({"op": "ping"}, own=True)
+        self._disconnect(EOFError("the bus has said nothing for a long time"))
+
+    async def close(self, timeout: float = 5) -> None:
+        """Leaves when everything asked for is answered, or after the timeout; then whoever waits hears `closed`."""
+        if self._session.error:
+            return
+        if self._session.unanswered or self._session.waiting:
+            await asyncio.gather(self._ask({"op": "ping"}, timeout), return_exceptions=True)
+        if self._session.open and "session" in self._hello:
+            leaving = self._ask({"op": "hello", **self._hello, "linger": 0}, min(timeout, 2), own=True)
+            await asyncio.gather(leaving, return_exceptions=True)
+        self._session.end()
+        self._runner.cancel()
+        self._disconnect(EOFError("closed"))
+        if self._writer:
+            with suppress(OSError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._writer.wait_closed(), 2)
+
+    def _ask(self, body: JSON, timeout: float | None = None, own: bool = False) -> asyncio.Future[JSON]:
+        answer: asyncio.Future[JSON] = self._loop.create_future()
+
+        def done(reply: JSON, error: BusError | None) -> None:
+            if not answer.done():
+                answer.set_exception(error) if error else answer.set_result(reply)
+
+        limit = self.timeout if timeout is None else timeout
+        if limit is not None:
+            timer = self._loop.call_later(limit, done, {}, late())
+            answer.add_done_callback(lambda _: timer.cancel())
+        self._session.request(body, done, lambda: not answer.done(), own)
+        return answer
 
 
-class Mirror(StatesView):
-    """The states of all stores that match, by address, kept as they are on the bus.
+class Bus(Link):
+    """A client of the bus. It reconnects by itself.
 
-    What it gives is never changed later: a change makes new states.
+    Where a target is asked for, `"counter/kitchen"` is one store and `"counter"` every store of the type; what reads
+    takes patterns, too, such as `"counter/k*"`. Every request is keyed: it commits exactly once, whatever becomes of
+    connections. One that has timed out, or whose task is cancelled while it waits, is no longer sent again; whether it
+    was committed is unknown.
     """
 
-    def __init__(self, session: Session, states: States) -> None:
-        super().__init__(states)
-        self._session = session
-
-    def changes(self) -> AsyncIterator[Change]:
-        """Every change from now on. A consumer that falls far behind gets several as one."""
-        feed = Feed(combine_changes)
-        self._states.feeds.add(feed)
-        if self._states.ended:
-            feed.end(self._states.error)
-        return Feeding(feed)
-
-    def close(self) -> None:
-        self._session.unsubscribe(self._states)
-
-
-class Bus:
-    """A client of the bus, made by `connect()`. It reconnects by itself.
-
-    Where a target is asked for, `"counter/kitchen"` is one store and `"counter"` every store of the type; what reads takes
-    patterns, too, such as `"counter/k*"`. Every request is keyed: it commits exactly once, whatever becomes of connections.
-    A task that is cancelled while it waits no longer has its request sent again; whether it was committed is unknown.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    async def request(self, op: str, **body: Any) -> JSONObject:
-        """Any request of the protocol, and its reply: `await bus.request("history", since=4)`."""
-        return await self._session.call({"op": op, **renamed(body)})
+    def request(self, op: str, /, *, timeout: float | None = None, **members: Any) -> asyncio.Future[JSON]:
+        """Any request of the protocol, and its reply: `bus.request("history", since=4)`."""
+        return self._ask(request_of(op, {}, members), timeout)
 
     def dispatch(
-        self,
-        target: str,
-        action: str,
-        payload: Optional[Mapping[str, Any]] = None,
-        *,
-        if_revision: Optional[int] = None,
-        key: Optional[str] = None,
-        delay: Union[None, float, str] = None,
-        at: Optional[float] = None,
-        timer: Optional[str] = None,
-        dry_run: bool = False,
-    ) -> "asyncio.Future[JSONObject]":
-        """Commits an action now, or `delay` from now or `at` a time, and gives the reply. Not awaited, it is sent all the same."""
-        options = {"if_revision": if_revision, "key": key, "delay": delay, "at": at, "timer": timer, "dry_run": dry_run}
-        return self._session.call(dispatch_of(target, action, payload, options))
+        self, target: str, action: str, payload: Mapping[str, Any] | None = None, *, if_revision: int | None = None,
+        key: str | None = None, delay: Duration | None = None, at: float | None = None, timer: str | None = None,
+        dry_run: bool = False, timeout: float | None = None,
+    ) -> asyncio.Future[JSON]:
+        """Commits an action now, or `delay` from now or `at` a time, and gives the reply. It is sent at once."""
+        options = {"if_revision": if_revision, "key": key, "delay": delay, "at": at, "timer": timer}
+        body = action_of(target, action, payload)
+        return self._ask(request_of("dispatch", body, {**options, "dry_run": dry_run or None}), timeout)
 
-    async def batch(
-        self, actions: Iterable[ActionOf], *, key: Optional[str] = None, dry_run: bool = False
-    ) -> JSONObject:
-        """Several actions as one commit: `await bus.batch([("counter/a", "increment", {"by": 2}), ("door", "lock")])`."""
-        return await self._session.call(batch_of(actions, key, dry_run))
+    def batch(
+        self, actions: Iterable[ActionOf], *, key: str | None = None, dry_run: bool = False
+    ) -> asyncio.Future[JSON]:
+        """Several actions as one commit: `bus.batch([("counter/a", "increment", {"by": 2}), ("door", "lock")])`."""
+        options = {"actions": [action_of(*part) for part in actions], "key": key, "dry_run": dry_run or None}
+        return self._ask(request_of("dispatch", {}, options))
 
-    async def create(
-        self,
-        address: str,
-        state: Optional[Mapping[str, Any]] = None,
-        *,
-        ephemeral: bool = False,
-        if_missing: bool = False,
-        ttl: Union[None, float, str] = None,
-    ) -> JSONObject:
-        return await self._session.call(create_of(address, state, ephemeral, if_missing, ttl))
+    def create(
+        self, address: str, state: Mapping[str, Any] | None = None, *, ephemeral: bool = False,
+        if_missing: bool = False, ttl: Duration | None = None,
+    ) -> asyncio.Future[JSON]:
+        options = {"state": state, "ephemeral": ephemeral or None, "if_missing": if_missing or None, "ttl": ttl}
+        return self._ask(request_of("create", {"store": address}, options))
 
-    async def drop(self, address: str) -> JSONObject:
-        return await self._session.call({"op": "drop", "store": address})
+    def drop(self, address: str) -> asyncio.Future[JSON]:
+        return self._ask({"op": "drop", "store": address})
 
-    async def get(self, address: str, *, select: Optional[Sequence[str]] = None) -> JSONObject:
+    async def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON:
         """The state of one store."""
-        reply = await self._session.call(get_of({"store": address}, select, None))
+        reply = await self._ask(request_of("get", {"store": address}, {"select": select}))
         return dict(reply["states"][address])
 
-    async def states(self, target: str, *, select: Optional[Sequence[str]] = None) -> Dict[str, JSONObject]:
+    async def states(self, target: str, *, select: Sequence[str] | None = None) -> dict[str, JSON]:
         """All states that match, page by page."""
-        states: Dict[str, JSONObject] = {}
-        after: Optional[str] = None
-        while True:
-            reply = await self._session.call(get_of(pattern_of(target), select, after))
-            states.update(reply["states"])
-            after = reply.get("next")
-            if after is None:
-                return states
+        states: dict[str, JSON] = {}
+        page: JSON = {"next": None}
+        while "next" in page:
+            page = await self._ask(request_of("get", pattern_of(target), {"select": select, "after": page["next"]}))
+            states.update(page["states"])
+        return states
 
     async def will(self, actions: Iterable[ActionOf]) -> None:
         """Leaves actions for the end of this client: the bus dispatches them, however it ends."""
-        await self._session.call({"op": "will", "actions": actions_of(actions)})
+        await self._ask({"op": "will", "actions": [action_of(*part) for part in actions]})
 
-    async def mirror(self, target: str, *, select: Optional[Sequence[str]] = None) -> Mirror:
+    async def mirror(
+        self, target: str, *, select: Sequence[str] | None = None, timeout: float | None = None
+    ) -> Mirror:
         """A mirror of all stores that match, once it has their states."""
-        body = subscribe_to(target, select)
-        return Mirror(self._session, await subscribed(self._session, lambda ready: States(body, ready)))
+        body = request_of("subscribe", pattern_of(target), {"select": select})
+        mirror = Mirror(body, self._session.unsubscribe)
+        await self._begin(mirror, timeout)
+        return mirror
 
-    async def actions(self, target: str) -> AsyncIterator[Union[Action, Gap]]:
-        """Actions as they are committed; a `Gap` where some may be missing: `async for action in await bus.actions("door")`."""
+    async def actions(self, target: str, *, timeout: float | None = None) -> Feed[Union[Action, Gap]]:
+        """Actions as they are committed; a `Gap` where some may be missing. With a `timeout`, waiting longer for the
+        next one is `timed_out`."""
         body = {"op": "subscribe", **pattern_of(target), "actions": True}
-        return Feeding((await subscribed(self._session, lambda ready: Actions(body, ready))).feed)
+        feed = await self._begin(Actions(body, self._session.unsubscribe), None)
+        feed.timeout = timeout
+        return feed
+
+    async def _begin(self, subscription: Subscription[T], timeout: float | None) -> Feed[T]:
+        """Waits for what comes first."""
+        feed = subscription.feed(self.timeout if timeout is None else timeout)
+        self._session.subscribe(subscription)
+        try:
+            async for _ in feed:
+                return feed
+            raise BusError("closed", "The bus was closed by this program.")
+        except BaseException:
+            self._session.unsubscribe(subscription)
+            raise
 
     @property
     def connected(self) -> bool:
         return self._session.open
 
     @property
-    def greeting(self) -> JSONObject:
+    def greeting(self) -> JSON:
         """What the bus said of itself at the last connection: `epoch`, `identity`, `limits`, `version`."""
         return self._session.greeting
 
-    async def close(self, timeout: float = 5) -> None:
-        """Leaves when everything asked for is answered, or after the timeout; then whoever waits hears `closed`."""
-        await self._session.close(timeout)
-
-
-class Connecting:
-    """Both `bus = await connect()` and `async with connect() as bus`."""
-
-    def __init__(self, *options: Any) -> None:
-        self._options = options
-        self._bus: Bus
-
-    async def _connect(self) -> Bus:
-        return Bus(await started(*self._options))
-
     def __await__(self) -> Generator[Any, None, Bus]:
-        return self._connect().__await__()
+        return self.__aenter__().__await__()
 
     async def __aenter__(self) -> Bus:
-        self._bus = await self._connect()
-        return self._bus
+        await self._start()
+        return self
 
-    async def __aexit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        await self._bus.close()
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
 
 
-def connect(
-    address: Optional[str] = None,
-    *,
-    client: Optional[str] = None,
-    token: Optional[str] = None,
-    tls: Optional[ssl.SSLContext] = None,
-    session: Optional[str] = None,
-    linger: Union[float, str] = 0,
-    connect_timeout: float = 5,
-    keep_alive: float = 30,
-    back_off: Tuple[float, float] = (0.05, 10),
-) -> Connecting:
-    """Connects to the bus, with the options of `fluxbus.connect()`; time-outs of requests are `asyncio.wait_for`'s."""
-    return Connecting(address, client, token, tls, session, linger, connect_timeout, keep_alive, back_off)
+#: Connects to the bus: `bus = await connect()`, or `async with connect() as bus`.
+connect = Bus
