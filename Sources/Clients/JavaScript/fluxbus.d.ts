@@ -34,6 +34,8 @@ export interface Change<S = State> {
 	readonly reset: boolean;
 	/** How many commits are merged in it. */
 	readonly coalesced: number;
+	/** What caused it, where the mirror was asked for causes and the change is one commit. */
+	readonly cause?: {readonly actions: readonly any[], readonly by: {readonly [name: string]: any}, readonly time: number};
 }
 
 export interface Action {
@@ -54,19 +56,16 @@ export interface Gap {
 	readonly revision: number;
 }
 
-/** The states of all stores that match, kept as they are on the bus; what it gives is never changed later. */
-export interface Mirror<S = State> extends AsyncIterable<Change<S>>, Iterable<[string, S]> {
-	get(address: string): S | undefined;
-	has(address: string): boolean;
-	readonly size: number;
-	keys(): IterableIterator<string>;
-	values(): IterableIterator<S>;
-	entries(): IterableIterator<[string, S]>;
+/** The states of all stores that match, by address, kept as they are on the bus; a state that it gives is never changed later. */
+export interface Mirror<S = State> extends AsyncIterable<Change<S>>, ReadonlyMap<string, S> {
 	/** That of the last event. */
 	readonly revision: number;
 	/** Why nothing more comes, if the bus has ended it. */
 	readonly error: BusError | undefined;
-	/** Every change from now on; several as one for a consumer that falls far behind. `for await (… of mirror)` is the same. */
+	/**
+	 * Every change from now on; a consumer that falls 1,000 behind gets the rest as one, a `reset`. Iterations share their changes.
+	 * `for await (… of mirror)` is the same.
+	 */
 	changes(): AsyncIterableIterator<Change<S>>;
 	close(): void;
 }
@@ -88,20 +87,39 @@ export interface DispatchOptions extends RequestOptions {
 	dryRun?: boolean;
 }
 
-export interface CreateOptions {
+export interface CreateOptions extends RequestOptions {
 	ephemeral?: boolean;
 	ifMissing?: boolean;
 	ttl?: number | string | null;
 }
 
-export interface ReadOptions {
+export interface ReadOptions extends RequestOptions {
 	/** JSON Pointers: all else is left out. */
 	select?: readonly string[];
+}
+
+export interface MirrorOptions {
+	/** JSON Pointers: all else is left out. */
+	select?: readonly string[];
+	/** Whether changes tell their cause (false). */
+	cause?: boolean;
+}
+
+/** How it is with the connection. After `closed` there is none any more. */
+export interface Status {
+	readonly phase: "connecting" | "live" | "lost" | "closed";
+	/** Why the last connection ended, or why there was none. */
+	readonly error?: BusError;
+	/** When the next attempt begins, in milliseconds since 1970. */
+	readonly retryAt?: number;
 }
 
 export class Bus {
 	private constructor();
 	readonly connected: boolean;
+	readonly status: Status;
+	/** The newest revision that this client has heard of. */
+	readonly revision: number;
 	/** What the bus said of itself at the last connection. */
 	readonly greeting: {readonly [name: string]: any};
 	/** Commits an action now or later, exactly once. */
@@ -119,9 +137,11 @@ export class Bus {
 	/** Any request of the protocol. */
 	request(op: string, body?: {readonly [name: string]: unknown}, options?: RequestOptions): Promise<any>;
 	/** A mirror of all stores that match, once it has their states. */
-	mirror<S = State>(target: string, options?: ReadOptions): Promise<Mirror<S>>;
+	mirror<S = State>(target: string, options?: MirrorOptions): Promise<Mirror<S>>;
 	/** Actions as they are committed, for `for await`. */
 	actions(target: string): Promise<AsyncIterableIterator<Action | Gap>>;
+	/** Makes the next attempt at once, where one is waited for. */
+	reconnect(): void;
 	/** Leaves when everything asked for is answered, or after the timeout (5,000 ms). */
 	close(options?: {timeout?: number}): Promise<void>;
 }
@@ -143,7 +163,14 @@ export interface ConnectOptions {
 	keepAlive?: number;
 	/** The first and the longest wait before reconnecting, in milliseconds (50, 10,000). */
 	backOff?: readonly [first: number, longest: number];
+	/** Called with every change of `status`. */
+	onStatus?: (status: Status) => void;
+	/** Reads and writes the wire's JSON: for programs that need other values than numbers and `bigint`s. */
+	json?: {parse(text: string): any, stringify(value: any): string};
 }
+
+/** The state that a JSON Merge Patch (RFC 7396), such as one of a dry run's `changes`, makes of a state, which stays as it is. */
+export function merge(state: any, patch: any): any;
 
 /** Connects to `unix:/path`, `tcp:HOST:PORT`, `tls:HOST:PORT` (Node), or `wss://HOST/bus` (browsers). One attempt. */
 export function connect(address?: string | URL, options?: ConnectOptions): Promise<Bus>;

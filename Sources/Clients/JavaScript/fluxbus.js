@@ -1,41 +1,38 @@
 /**
  * A client of FluxBus, the state bus: for Node over sockets, for browsers over the WebSocket of fluxbus-web.
  *
- * The bus answers in order, so what is sent is a queue. A reply that does not belong to the head of it, or anything else that
- * does not follow the protocol, ends the connection. `#run` makes one connection after the other, `#cut` sorts what the last
- * one left unanswered, and `#resume` continues on the next one from what was exact. A request is encoded once; its key, and
- * what it had seen, are added when it is first sent, and stay the same. States are never changed in place: what a program
- * holds stays what it was.
+ * The bus answers in order, so what is sent is a queue. A reply that does not belong to its head, or anything else that
+ * does not follow the protocol, ends the connection. `#run` makes one connection after the other, `#cut` sorts what the
+ * last one left unanswered, and `#resume` continues on the next one from what was exact. A request is encoded once; its
+ * key, and what it had seen, are added when it is first sent, and stay the same. States are never changed in place:
+ * what a program holds stays what it was.
  */
 
 /** So many characters may be in a line from the bus; a longer one ends the connection. */
 const longestLine = 64 << 20;
 /** So many requests are unanswered on a connection at most; further ones wait. */
 const windowSize = 10_000;
-/** So many changes or actions wait for a consumer; one that is further behind gets the rest as one, or is told of a gap. */
+/** So many changes or actions wait for a consumer; who is further behind gets the rest as one, or is told of a gap. */
 const backlog = 1_000;
 /** What commits exactly once, thanks to its key; and what only reads, or is the same when done twice. */
 const keyed = new Set(["dispatch", "create", "drop", "cancel"]);
-const repeatable = new Set([
-	...keyed, "get", "stores", "types", "history", "sync", "ping", "stats", "timers", "will", "clients", "unsubscribe",
-]);
+const repeatable = new Set([...keyed, ..."get stores types history sync ping stats timers will clients".split(" ")]);
 /** Failures after which another attempt may succeed. */
 const passing = new Set(["unreachable", "untrusted", "timed_out", "limit", "unavailable", "closed"]);
 
 const ignore = () => {};
-const randomText = () => Math.random().toString(36).slice(2);
-const randomName = () => globalThis.crypto?.randomUUID?.() ?? randomText() + randomText() + randomText();
+const randomName = () => globalThis.crypto?.randomUUID?.() ?? `${Math.random()}${Math.random()}`;
 
 /** A refusal of the bus, or a failure on the way to it: `code` for programs, `message` for people. */
 export class BusError extends Error {
-	constructor(code, message, details = {}) {
-		super(message);
-		Object.assign(this, {name: "BusError", code, details});
-	}
+	name = "BusError";
+	constructor(code, message, details = {}) { Object.assign(super(message), {code, details}); }
 }
 
 const outcomeUnknown = original => new BusError("outcome_unknown",
 	"The connection was lost, and whether this was committed is unknown: look, then decide.", {original});
+const invalidAddress = address => new BusError("invalid_address", `“${address}” is no address of a bus here: write `
+	+ "unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT, or in a browser wss://HOST/bus.");
 const closed = (what, reason) => new BusError("closed", what, {reason});
 
 // MARK: Values
@@ -45,7 +42,8 @@ const mark = `${randomName()}:`;
 const marked = new RegExp(`"${mark}(-?\\d+)"`, "g");
 const isLarge = number => /^-?\d{16,}$/.test(number) && !Number.isSafeInteger(Number(number));
 const hide = (_, value) => typeof value === "bigint" ? mark + value : value;
-const show = (_, value) => value?.startsWith?.(mark) ? BigInt(value.slice(mark.length)) : value;
+const isMarked = value => typeof value === "string" && value.startsWith(mark);
+const show = (_, value) => isMarked(value) ? BigInt(value.slice(mark.length)) : value;
 
 function parse(text) {
 	if (!/\d{16}/.test(text)) return JSON.parse(text);
@@ -94,9 +92,7 @@ class Feed {
 	[Symbol.asyncIterator]() { return this; }
 	async next() {
 		while (this.#items.length === 0 && !this.#end) await new Promise(resolve => this.#waiters.push(resolve));
-		if (this.#items.length > 0) return {value: this.#items.shift()(), done: false};
-		if (this.#end.error) throw this.#end.error;
-		return {value: undefined, done: true};
+		return (this.#items.shift() ?? this.#end)();
 	}
 	async return() {
 		this.#items = [];
@@ -105,12 +101,12 @@ class Feed {
 		return {value: undefined, done: true};
 	}
 	_push(item) {
-		if (this.#items.length < backlog) this.#items.push(() => item);
-		else this.#items[backlog] = this._catchUp;
+		if (this.#items.length < backlog) this.#items.push(() => ({value: item, done: false}));
+		else this.#items[backlog] = () => ({value: this._catchUp(), done: false});
 		this.#wake();
 	}
 	_end(error) {
-		this.#end ??= {error};
+		this.#end ??= () => error ? Promise.reject(error) : {value: undefined, done: true};
 		this.#wake();
 	}
 	#wake() { for (const wake of this.#waiters.splice(0)) wake(); }
@@ -127,14 +123,12 @@ export class Mirror extends Map {
 	close() { this._leave(this); }
 	[Symbol.asyncIterator]() { return this.changes(); }
 	changes() {
-		const whole = {states: this, dropped: [], reset: true, coalesced: 1};
-		const feed = new Feed(() => this.#change(whole), feed => this.#feeds.delete(feed));
+		const others = {dropped: new Set(), reset: true, coalesced: 1};
+		const whole = () => ({revision: this.revision, states: new Map(this), ...others});
+		const feed = new Feed(whole, () => this.#feeds.delete(feed));
+		this.#feeds.add(feed);
 		if (this.#end) feed._end(this.#end.error);
-		else this.#feeds.add(feed);
 		return feed;
-	}
-	#change({states, dropped, ...others}) {
-		return {revision: this.revision, states: new Map(states), dropped: new Set(dropped), ...others};
 	}
 	_granted() { this.#parts = []; }
 	_take(event, epoch) {
@@ -156,10 +150,11 @@ export class Mirror extends Map {
 			for (const address of [...Object.keys(states), ...Object.keys(changes), ...dropped]) touched.add(address);
 		}
 		if (!reset && touched.size === 0) return;
-		const states = [...touched].filter(address => this.has(address)).map(address => [address, this.get(address)]);
-		const dropped = [...touched].filter(address => !this.has(address));
-		const {coalesced = 1} = parts.at(-1), {cause} = parts.find(part => part.cause) ?? {};
-		for (const feed of this.#feeds) feed._push(this.#change({states, dropped, reset, coalesced, cause}));
+		const there = [...touched].filter(address => this.has(address));
+		const states = new Map(there.map(address => [address, this.get(address)]));
+		const dropped = new Set([...touched].filter(address => !this.has(address)));
+		const {revision, coalesced = 1} = parts.at(-1), {cause} = parts.find(part => part.cause) ?? {};
+		for (const feed of this.#feeds) feed._push({revision, states, dropped, reset, coalesced, cause});
 	}
 	_end(error) {
 		this.#end ??= {error};
@@ -167,16 +162,13 @@ export class Mirror extends Map {
 	}
 }
 
-/** Actions as they happen. A commit may hold several: it is asked for again as a whole, without those that came before. */
+/** Actions as they happen. A commit may hold several: it is asked for again as a whole; what is known is skipped. */
 class Actions extends Feed {
 	#last = {};
 	constructor(subscription) {
 		Object.assign(super(() => ({gap: true, revision: this.#last.revision}), subscription._leave), subscription);
 	}
-	_granted({revision, epoch}) {
-		this._position ??= {since: revision, epoch};
-		this._ready(this);
-	}
+	_granted({revision, epoch}) { this._position ??= {since: revision, epoch}; }
 	_take({event, revision, index = 0, store, type, action, payload, by, time}, epoch) {
 		const last = this.#last, isAction = event === "action";
 		this._position = {since: isAction ? revision - 1 : revision, epoch};
@@ -201,35 +193,29 @@ function openWebSocket(address, on) {
 /** A socket of Node's. */
 function openSocket(connect, isTLS, on) {
 	const socket = connect().setNoDelay(true);
-	let failure;
 	socket.on(isTLS ? "secureConnect" : "connect", on.opened);
 	socket.on("data", on.received);
-	socket.on("error", error => failure = error);
-	socket.on("close", () => on.ended(failure?.message, /CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(failure?.code)));
+	socket.on("error", ({message, code}) => on.ended(message, /CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(code)));
+	socket.on("close", () => on.ended());
 	return {write: lines => socket.write(lines.join("")), close: () => socket.destroy()};
 }
 
 /** What opens a connection to the address, and tells `opened`, `received` and `ended` what becomes of it. */
 async function transport(address, tls) {
 	if (/^wss?:/.test(address)) return on => openWebSocket(address, on);
-	const place = /^unix:(?<path>\/.*)$|^(?<scheme>tcp|tls):(?:\[(?<ip>.+)\]|(?<name>[^:]+)):(?<port>\d+)$/.exec(address);
-	if (!place) {
-		throw new BusError("invalid_address",
-			`“${address}” is no address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT.`);
-	}
-	const {path, scheme, ip, name, port} = place.groups, isTLS = scheme === "tls";
+	const [isOne, path, scheme, host, port] = /^(?:unix:(\/.*)|(tcp|tls):(\[.+\]|[^:]+):(\d+))$/.exec(address) ?? [];
+	if (!isOne || !globalThis.process) throw invalidAddress(address);
+	const name = host?.replaceAll(/[[\]]/g, ""), isTLS = scheme === "tls";
 	const {connect} = await import(isTLS ? "node:tls" : "node:net");
-	const options = {path, host: ip ?? name, port, servername: ip ?? name, ...(isTLS && tls)};
+	const options = {path, host: name, port, servername: name, ...(isTLS && tls)};
 	return on => openSocket(() => connect(options), isTLS, on);
 }
 
 async function defaultAddress() {
-	const environment = globalThis.process?.env;
-	if (!environment) throw new BusError("invalid_address", "A browser has no bus of its own: connect to wss://HOST/bus.");
-	const {statSync} = await import("node:fs");
-	const own = `${environment.XDG_RUNTIME_DIR}/fluxbus/bus.sock`;
-	const isThere = own.startsWith("/") && statSync(own, {throwIfNoEntry: false})?.isSocket();
-	return environment.FLUXBUS_ADDRESS || `unix:${isThere ? own : "/run/fluxbus/bus.sock"}`;
+	const {FLUXBUS_ADDRESS, XDG_RUNTIME_DIR} = globalThis.process?.env ?? {};
+	const own = `${XDG_RUNTIME_DIR}/fluxbus/bus.sock`;
+	const isThere = own.startsWith("/") && (await import("node:fs")).existsSync(own);
+	return FLUXBUS_ADDRESS || `unix:${isThere ? own : "/run/fluxbus/bus.sock"}`;
 }
 
 // MARK: The bus
@@ -259,32 +245,22 @@ export class Bus {
 	get connected() { return this.#connection?.isLive ?? false; }
 
 	/** Any request of the protocol, and its reply: `bus.request("history", {since: 4})`. */
-	request(op, body, {signal} = {}) {
-		return new Promise((resolve, reject) => {
-			this.#check();
-			signal?.throwIfAborted();
-			signal?.addEventListener("abort", () => reject(signal.reason), {once: true});
-			if (op === "will") this.#will = {op, ...body};
-			this.#send({op, ...body}, resolve, reject).signal = signal;
-		});
-	}
+	request(op, body, options) { return this.#request({op, ...body, ...options}); }
 	/** Commits an action now, or later with `in` or `at`, exactly once; resolves to the reply. */
-	dispatch(target, action, payload, {signal, ...options} = {}) {
-		return this.request("dispatch", {...targetOf(target), action, payload, ...options}, {signal});
+	dispatch(target, action, payload, options) {
+		return this.#request({op: "dispatch", ...targetOf(target), action, payload, ...options});
 	}
 	/** Several actions as one commit: `bus.batch([["counter/a", "increment", {by: 2}], ["counter/b", "reset"]])`. */
-	batch(actions, {signal, ...options} = {}) {
-		return this.request("dispatch", {actions: Array.from(actions, actionOf), ...options}, {signal});
-	}
-	create(address, state, options) { return this.request("create", {store: address, state, ...options}); }
+	batch(actions, options) { return this.request("dispatch", {actions: Array.from(actions, actionOf)}, options); }
+	create(address, state, options) { return this.request("create", {store: address, state}, options); }
 	drop(address) { return this.request("drop", {store: address}); }
 	/** The state of one store. */
-	async get(address, options) { return (await this.request("get", {store: address, ...options})).states[address]; }
+	async get(address, options) { return (await this.request("get", {store: address}, options)).states[address]; }
 	/** All states that match, page by page. */
 	async states(target, options) {
 		const states = new Map();
 		for (let after; after !== null;) {
-			const reply = await this.request("get", {...patternOf(target), ...options, after});
+			const reply = await this.request("get", {...patternOf(target), after}, options);
 			for (const [address, state] of Object.entries(reply.states)) states.set(address, state);
 			after = reply.next ?? null;
 		}
@@ -303,7 +279,18 @@ export class Bus {
 
 	// MARK: Requests
 
-	#check() { if (this.#end ?? this.#closing) throw this.#end ?? closed("The bus is being closed by this program."); }
+	#check() { if (this.#end ?? this.#closing) throw this.#end ?? closed("This program is closing the bus."); }
+	#request(body) {
+		return new Promise((resolve, reject) => {
+			this.#check();
+			const {op, signal} = body;
+			signal?.throwIfAborted();
+			signal?.addEventListener("abort", () => reject(signal.reason), {once: true});
+			if (signal) delete body.signal;
+			if (op === "will") this.#will = body;
+			this.#send(body, resolve, reject).signal = signal;
+		});
+	}
 	/** Puts a request behind those that wait; or, where it is of this connection only, sends it before them. */
 	#send(body, resolve = ignore, reject = ignore, isOwn = false) {
 		const id = ++this.#count, isKeyed = keyed.has(body.op) && !body.dryRun;
@@ -329,32 +316,31 @@ export class Bus {
 		this.#connection.write(requests.map(request => this.#sending(request)));
 	}
 	#take(message) {
-		const {event, sub, revision, more} = message;
+		const {event, sub, revision, more} = message, taker = this.#numbers.get(sub);
 		if (event === undefined) this.#answer(message);
 		else if (event === "goodbye") this.#connection.goodbye = message;
-		else this.#numbers.get(sub)?._take(message, this.greeting.epoch);
+		else if (this.#takers.has(taker) && revision >= 0) taker._take(message, this.greeting.epoch);
 		if (revision > this.revision && !more) this.revision = revision;
 	}
 	#answer(reply) {
 		const request = this.#sent[0], isOK = reply.ok === true;
 		// A line that the bus could not read is answered without its id.
-		const isNext = reply.id === request?.id || !isOK && reply.id === undefined;
-		if (!request || !isNext) throw new Error("a reply came out of turn");
+		const isNext = request && (reply.id === request.id || !isOK && reply.id === undefined);
+		if (!isNext) throw new Error("a reply came out of turn");
 		this.#sent.shift();
 		if (isOK) return request.resolve(reply);
-		const {code = "unexpected_reply", message = "The bus does not say why it refuses.", ...details} = reply.error ?? {};
+		const {code = "unexpected_reply", message = "The bus did not say why.", ...details} = reply.error ?? {};
 		const error = new BusError(code, message, details);
-		// A conflict over `ifRevision` names the store's revision; the other kind can't say whether it was committed before.
+		// A conflict over `ifRevision` names a revision; the other kind can't say whether it was committed before.
 		const isUnknown = code === "conflict" && request.wasCut && request.isKeyed && details.revision === undefined;
 		request.reject(isUnknown ? outcomeUnknown(error) : error);
 	}
 
 	// MARK: Subscribing
 
-	#subscribe(Taker, members) {
+	#subscribe(Taker, _body) {
 		return new Promise((resolve, reject) => {
 			this.#check();
-			const _body = {op: "subscribe", ...members};
 			const taker = new Taker({_body, _position: null, _ready: resolve, _fail: reject, _leave: this.#leave});
 			this.#takers.add(taker);
 			if (this.connected) this.#follow(taker);
@@ -362,17 +348,17 @@ export class Bus {
 	}
 	/** Asks for what comes after what it has. */
 	#follow(taker) {
-		taker._sub = undefined;
-		this.#own({...taker._body, ...taker._position}, reply => {
-			if (!this.#takers.has(taker)) return this.#own({op: "unsubscribe", sub: reply.sub});
-			taker._sub = reply.sub;
+		this.#own({op: "subscribe", ...taker._body, ...taker._position}, reply => {
+			if (!this.#takers.has(taker)) return this.#unsubscribe(reply.sub);
 			this.#numbers.set(reply.sub, taker);
 			taker._granted(reply);
+			if (taker._position) taker._ready(taker);
 		}, error => this.connected && this.#leave(taker, error));
 	}
+	#unsubscribe(sub) { this.#own({op: "unsubscribe", sub}, () => this.#numbers.delete(sub)); }
 	#leave = (taker, error) => {
 		if (!this.#takers.delete(taker)) return;
-		if (this.#numbers.delete(taker._sub)) this.#own({op: "unsubscribe", sub: taker._sub});
+		for (const [sub, one] of this.#numbers) if (one === taker) this.#unsubscribe(sub);
 		taker._end(error);
 		taker._fail(error ?? closed("The subscription was closed by this program."));
 	};
@@ -380,43 +366,36 @@ export class Bus {
 	// MARK: Connections
 
 	_start() {
-		return new Promise((resolve, reject) => {
-			this.#running = this.#run(resolve).then(() => reject(this.#end), reject);
-		});
+		const run = (resolve, reject) => this.#running = this.#run(resolve).then(() => reject(this.#end), reject);
+		return new Promise(run);
 	}
 	/** One connection after the other, until there is to be no more. */
 	async #run(started) {
 		const [first, longest] = this.#options.backOff;
 		for (let attempt = 0; !this.#end; attempt++) {
-			this.#say({phase: "connecting", error: this.status.error});
-			const error = await this.#converse(greeting => {
-				attempt = 0;
-				this.#resume(greeting);
-				started(this);
-			});
+			const error = await this.#converse(started);
+			if (this.status.phase === "live") attempt = 0;
 			const isFinal = !this.greeting.epoch || !passing.has(error.code) || error.details.reason === "protocol";
 			if (isFinal || this.#end) return this.#finish(error);
 			// Cut at random by up to half, so that many clients of one bus do not come back in step.
 			const wait = Math.min(first * 2 ** attempt, longest) * (0.5 + Math.random() / 2);
 			this.#say({phase: "lost", error, retryAt: Date.now() + wait});
-			await new Promise(resolve => {
-				const timer = setTimeout(resolve, wait);
-				this.#endWait = () => resolve(clearTimeout(timer));
-			});
+			let timer;
+			await new Promise(resolve => timer = setTimeout(this.#endWait = resolve, wait));
+			clearTimeout(timer);
 		}
 	}
 	/** One connection; resolves to why it has ended. */
-	#converse(greeted) {
+	#converse(started) {
 		const {open, hello, json, connectTimeout, keepAlive} = this.#options;
 		const decoder = new TextDecoder("utf-8", {fatal: true});
 		let fault, pulse, silence = 0, tail = "", resolve;
 		const ended = (why, isUntrusted) => {
 			if (this.#connection !== connection) return;
+			this.#connection = null;
 			clearTimeout(patience);
 			clearInterval(pulse);
-			const error = this.#endOf(connection, fault ?? why ?? "the connection was lost", isUntrusted);
-			this.#cut(error);
-			resolve(error);
+			resolve(this.#cut(this.#endOf(connection, fault ?? why ?? "the connection was lost", isUntrusted)));
 		};
 		const failed = why => {
 			fault ??= why;
@@ -425,18 +404,17 @@ export class Bus {
 		};
 		const opened = () => this.#own(hello, greeting => {
 			clearTimeout(patience);
-			pulse = setInterval(() => {
-				if (silence++ === 1) this.#own({op: "ping"});
-				else if (silence > 2) failed("the bus has said nothing for a long time");
-			}, keepAlive);
-			greeted(greeting);
+			const beats = [ignore, () => this.#own({op: "ping"}), () => failed("the bus does not answer any more")];
+			pulse = setInterval(() => beats[silence++](), keepAlive);
+			this.#resume(greeting);
+			started(this);
 		}, failed);
 		const received = data => {
 			silence = 0;
 			try {
 				const text = typeof data === "string" ? data : decoder.decode(data, {stream: true});
-				const end = text.lastIndexOf("\n") + 1, lines = end > 0 ? (tail + text.slice(0, end)).split("\n") : [];
-				tail = (end > 0 ? "" : tail) + text.slice(end);
+				const lines = text.includes("\n") ? (tail + text).split("\n") : [tail + text];
+				tail = lines.pop();
 				if (tail.length > longestLine) throw new Error("a line is too long");
 				for (const line of lines) if (line && !fault) this.#take(json.parse(line));
 				this.#flush();
@@ -446,25 +424,22 @@ export class Bus {
 		};
 		const late = new BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.");
 		const patience = setTimeout(failed, connectTimeout, late);
-		const connection = this.#connection = open({opened, received, ended});
+		const connection = this.#connection = {failed, ...open({opened, received, ended})};
 		return new Promise(settle => resolve = settle);
 	}
 	#endOf({goodbye, isLive}, why, isUntrusted) {
 		if (why instanceof BusError) return why;
 		if (isUntrusted) return new BusError("untrusted", `The bus can't prove that it is the one: ${why}.`);
-		if (goodbye || isLive) return closed(`The connection to the bus has ended: ${goodbye?.message ?? why}`, goodbye?.code);
+		if (goodbye || isLive) return closed(`The connection has ended: ${goodbye?.message ?? why}`, goodbye?.code);
 		return new BusError("unreachable", `Nothing answers at ${this.#options.address}: ${why}.`);
 	}
 	/** What was sent, and may be sent again, comes before what waits; whether the rest was committed is unknown. */
 	#cut(error) {
-		this.#connection = null;
 		this.#numbers.clear();
-		const cut = this.#sent.splice(0);
-		for (const request of cut) {
-			request.wasCut = true;
-			if (!request.isRepeatable) request.reject(outcomeUnknown(error));
-		}
-		this.#waiting = cut.filter(({isRepeatable, signal}) => isRepeatable && !signal?.aborted).concat(this.#waiting);
+		const cut = this.#sent.splice(0).map(request => Object.assign(request, {wasCut: true}));
+		for (const {isRepeatable, reject} of cut) if (!isRepeatable) reject(outcomeUnknown(error));
+		this.#waiting = cut.filter(request => request.isRepeatable).concat(this.#waiting);
+		return error;
 	}
 	/** Continues on a new connection: will, subscriptions, requests. */
 	#resume(greeting) {
@@ -476,21 +451,17 @@ export class Bus {
 		this.#flush();
 		this.#say({phase: "live"});
 	}
-	#say(status) {
-		this.status = status;
-		queueMicrotask(() => this.#options.onStatus?.(status));
-	}
+	#say(status) { Promise.resolve(this.status = status).then(this.#options.onStatus); }
 	/** No connection after this one: whoever waits hears why. */
 	#finish(error, isWanted = false) {
 		if (this.#end) return;
 		this.#end = error;
-		this.#connection?.close();
+		this.#connection?.failed(error);
 		this.#endWait();
 		for (const taker of this.#takers) this.#leave(taker, isWanted ? undefined : error);
-		for (const {line, isKeyed, isRepeatable, reject} of [...this.#sent.splice(0), ...this.#waiting.splice(0)]) {
-			// What was sent once may have been committed.
-			reject(line && (isKeyed || !isRepeatable) ? outcomeUnknown(error) : error);
-		}
+		// What was sent once may have been committed.
+		for (const {line, isKeyed, reject} of this.#waiting) reject(line && isKeyed ? outcomeUnknown(error) : error);
+		this.#waiting = [];
 		this.#say({phase: "closed", error});
 	}
 	async #close(timeout) {
@@ -508,15 +479,9 @@ export class Bus {
 
 /** Connects to the bus; one attempt. A connection that is lost later is made again by itself. */
 export async function connect(address, {client, token, tls, session, linger, ...options} = {}) {
-	const place = String(address ?? await defaultAddress()), isLocal = place.startsWith("unix:");
-	return await new Bus({
-		connectTimeout: 5000, keepAlive: 30_000, backOff: [50, 10_000], json: {parse, stringify}, ...options,
-		address: place,
-		open: await transport(place, tls),
-		hello: {
-			op: "hello", protocol: 1, client, linger,
-			token: isLocal ? undefined : token ?? globalThis.process?.env.FLUXBUS_TOKEN,
-			session: session ?? (linger ? randomName() : undefined),
-		},
-	})._start();
+	const place = String(address ?? await defaultAddress()), json = {parse, stringify};
+	const hello = {op: "hello", protocol: 1, client, linger, session: session ?? (linger ? randomName() : undefined)};
+	if (!place.startsWith("unix:")) hello.token = token ?? globalThis.process?.env.FLUXBUS_TOKEN;
+	const defaults = {json, connectTimeout: 5000, keepAlive: 30_000, backOff: [50, 10_000]};
+	return await new Bus({...defaults, ...options, address: place, open: await transport(place, tls), hello})._start();
 }
