@@ -6,7 +6,7 @@ import Testing
 @Suite struct ArticleTests {
     @Test(arguments: [
         ("Flux", "LandingPageTests"), ("MovingToFlux", "MovingToFluxTests"),
-        ("GettingStarted", "GettingStartedTests"), ("Effects", "EffectsArticleTests"),
+        ("GettingStarted", "GettingStartedTests"), ("WorkThatTakesTime", "EffectsArticleTests"),
         ("Composing", "ComposingTests"),
     ])
     func codeOfArticlesIsCompiled(article: String, tests file: String) throws {
