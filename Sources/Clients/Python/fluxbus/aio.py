@@ -57,7 +57,7 @@ class Link:
 
     async def _connect(self) -> None:
         """One attempt, up to the bus's greeting."""
-        # Not `wait_for`, which may lose a cancellation before Python 3.12: this would go on when the program wants to end.
+        # Not `wait_for`: before Python 3.12 it may lose a cancellation, and this would go on when the program ends.
         greeting = self._loop.create_task(self._greet())
         try:
             if not (await asyncio.wait([greeting], timeout=self._connect_timeout))[0]:
