@@ -12,7 +12,8 @@ struct ContributorCommandTests {
     static let contributing = ".github/CONTRIBUTING.md"
     static let python = "Sources/Clients/Python/README.md"
     static let javaScript = "Sources/Clients/JavaScript/README.md"
-    static let pages = [performance, writeAClient, contributing, python, javaScript]
+    static let flux = "Sources/Client/Flux/Flux.docc/Flux.md"
+    static let pages = [performance, writeAClient, contributing, python, javaScript, flux]
 
     private static let documents: [Document] =
         pages.compactMap { try? Document.page($0) }

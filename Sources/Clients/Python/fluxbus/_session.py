@@ -208,7 +208,7 @@ class Session:
         return error
 
     def end(self, error: BusError | None = None) -> None:
-        """There is no connection after this one. Whoever waits hears why: without an error, that this program is done."""
+        """There is no connection after this one. Whoever waits hears why; no error means that this program is done."""
         with self._lock:
             if self.error:
                 return

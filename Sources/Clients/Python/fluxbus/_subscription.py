@@ -198,7 +198,7 @@ class Mirror(Subscription[Change], Mapping[str, JSON]):
 class Actions(Subscription[Union[Action, Gap]]):
     """Actions as they happen; what comes first is a `Gap`, after which they come.
 
-    A connection may be lost between those of one commit: all of them are asked for again, and what was seen is left out.
+    A connection may be lost between those of one commit: all are asked for again, and what was seen is left out.
     """
 
     _seen = (0, 0)

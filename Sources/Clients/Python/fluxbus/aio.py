@@ -57,9 +57,14 @@ class Link:
 
     async def _connect(self) -> None:
         """One attempt, up to the bus's greeting."""
+        # Not `wait_for`: before Python 3.12 it may lose a cancellation, and this would go on when the program ends.
+        greeting = self._loop.create_task(self._greet())
         try:
-            await asyncio.wait_for(self._greet(), self._connect_timeout)
+            if not (await asyncio.wait([greeting], timeout=self._connect_timeout))[0]:
+                raise asyncio.TimeoutError
+            greeting.result()
         except BaseException as fault:
+            greeting.cancel()
             lost = self._disconnect(fault)
             if isinstance(fault, asyncio.TimeoutError):
                 lost = BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.")
