@@ -1,4 +1,5 @@
 /* The inspector's page, taken into the program by the compiler: it needs no path at run time and can't be of another version.
+ * The client library that it is built on is that of Sources/Clients/JavaScript.
  *
  * A new file takes a line here and one in the list of names below, in the same order; a test compares them with the folder.
  * Paths are relative to this file. The compiler names what it takes in among the files that this one depends on, so a file
@@ -12,7 +13,6 @@
 /* One after the other. All are text, so a zero ends each. */
 static const char contents[] = {
 #embed "../Inspector/blame.js" suffix(, 0,)
-#embed "../Inspector/bus.js" suffix(, 0,)
 #embed "../Inspector/clients.js" suffix(, 0,)
 #embed "../Inspector/commits.js" suffix(, 0,)
 #embed "../Inspector/compare.js" suffix(, 0,)
@@ -23,6 +23,8 @@ static const char contents[] = {
 #embed "../Inspector/dom.js" suffix(, 0,)
 #embed "../Inspector/explorer.js" suffix(, 0,)
 #embed "../Inspector/feed.js" suffix(, 0,)
+#embed "../Inspector/follow.js" suffix(, 0,)
+#embed "../../Clients/JavaScript/fluxbus.js" suffix(, 0,)
 #embed "../Inspector/form.js" suffix(, 0,)
 #embed "../Inspector/health.js" suffix(, 0,)
 #embed "../Inspector/icon.svg" suffix(, 0,)
@@ -42,7 +44,6 @@ static const char contents[] = {
 
 static const char *const names[] = {
     "blame.js",
-    "bus.js",
     "clients.js",
     "commits.js",
     "compare.js",
@@ -53,6 +54,8 @@ static const char *const names[] = {
     "dom.js",
     "explorer.js",
     "feed.js",
+    "follow.js",
+    "fluxbus.js",
     "form.js",
     "health.js",
     "icon.svg",

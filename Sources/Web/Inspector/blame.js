@@ -11,7 +11,7 @@ export async function readHistory(bus, {since, until, target}) {
 	for (;;) {
 		let reply;
 		try {
-			reply = await bus.request({op: "history", since: from, until, limit, ...scopeOf(target)});
+			reply = await bus.request("history", {since: from, until, limit, ...scopeOf(target)});
 		} catch (error) {
 			if (error.code !== "too_large" || limit === 1) throw error;
 			limit = limit >> 1;
@@ -36,8 +36,8 @@ export class Windows {
 	}
 	/** Goes on where an error says that history begins; throws it if it says something else. */
 	raise(error) {
-		if (error.code !== "conflict" || error.oldest === undefined || !this.next || error.oldest <= this.next.since) throw error;
-		this.floor = error.oldest;
+		if (error.code !== "conflict" || !this.next || !(error.details.oldest > this.next.since)) throw error;
+		this.floor = error.details.oldest;
 	}
 }
 
@@ -47,7 +47,7 @@ export class Windows {
  */
 export async function blame(bus, store, path, revision) {
 	const select = path?.length ? {select: [pointerOf(path)]} : {};
-	const read = at => bus.request({op: "get", store, revision: at, ...select});
+	const read = at => bus.request("get", {store, revision: at, ...select});
 	const now = (await read(revision)).states[store];
 	const findings = (path ? [path] : keysOf(now).map(key => [key])).map(path => ({path, value: resolve(now, path)}));
 	const windows = new Windows(revision, firstWindow);

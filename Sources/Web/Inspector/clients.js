@@ -59,7 +59,7 @@ export class ClientsView {
 			const clients = [];
 			let after;
 			do {
-				const reply = await this.app.bus.request({op: "clients", ...after !== undefined && {after}});
+				const reply = await this.app.bus.request("clients", {...after !== undefined && {after}});
 				clients.push(...reply.clients);
 				after = reply.next;
 			} while (after !== undefined);
@@ -113,11 +113,11 @@ export class ClientsView {
 			h("div.form-field", h("label", {for: "kick-reason"}, "Reason (the client is told)"), reason), answer),
 		[["Cancel"], ["Kick", async () => {
 			try {
-				await this.app.bus.request({op: "kick", client: one.id, ...reason.value.trim() && {reason: reason.value.trim()}});
+				await this.app.now().request("kick", {client: one.id, ...reason.value.trim() && {reason: reason.value.trim()}});
 				this.app.announce(`Client ${one.id} was disconnected.`);
 				this.#read(this.#generation);
 			} catch (error) {
-				if (one.self && error.code === "lost") return true;
+				if (one.self && error.code === "outcome_unknown") return true;
 				setText(answer, sentence(error));
 				return false;
 			}

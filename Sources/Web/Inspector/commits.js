@@ -91,7 +91,7 @@ export async function readChanges(bus, commit, definitions, limit = 100) {
 	const wanted = scopes(commit, definitions).slice(0, limit);
 	const isGone = error => error.code === "unknown_store" || error.code === "unknown_type";
 	const read = revision => wanted.map(scope => revision < 1 ? Promise.resolve({states: {}})
-		: bus.request({op: "get", ...scope, revision, ...scope.type && {limit}}).catch(error => {
+		: bus.request("get", {...scope, revision, ...scope.type && {limit}}).catch(error => {
 			if (isGone(error)) return {states: {}};
 			throw error;
 		}));

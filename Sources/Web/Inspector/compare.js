@@ -9,7 +9,7 @@ async function* statesAt(bus, match, revision) {
 	do {
 		let reply;
 		try {
-			reply = await bus.request({op: "get", match, revision, limit, ...after && {after}});
+			reply = await bus.request("get", {match, revision, limit, ...after && {after}});
 		} catch (error) {
 			if (error.code !== "too_large" || limit === 1) throw error;
 			limit = Math.max(1, limit >> 2);

@@ -16,7 +16,7 @@ export class Definitions {
 	actions(type) {return Object.entries(this.#types.get(type)?.actions ?? {});}
 
 	async load(bus) {
-		const reply = await bus.request({op: "types"});
+		const reply = await bus.request("types");
 		this.#types = new Map(reply.types.map(one => [one.type, one]));
 	}
 }

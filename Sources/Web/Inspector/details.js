@@ -89,7 +89,7 @@ export class Details {
 	async #storeFacts(address, facts) {
 		const generation = this.#generation;
 		try {
-			const one = (await this.app.bus.request({op: "stores", match: address})).stores[0];
+			const one = (await this.app.bus.request("stores", {match: address})).stores[0];
 			if (generation !== this.#generation || !one) return;
 			replace(facts, fact("Revision", h("a", {href: `#log/${one.revision}`}, one.revision)),
 				one.ephemeral && fact("Lifetime", "goes with its connection"), one.ttl && fact("Lease", `${duration(one.ttl)} without a dispatch`));
@@ -144,7 +144,7 @@ export class Details {
 		replace(box, h("p.muted", "Searching the log…"));
 		try {
 			const bus = this.app.past();
-			const revision = this.explorer.source.trends === null ? this.explorer.source.revision : (await bus.request({op: "sync"})).revision;
+			const revision = this.explorer.source.trends === null ? this.explorer.source.revision : (await bus.request("sync")).revision;
 			const {floor, findings} = await blame(bus, address, path, revision);
 			if (generation !== this.#generation) return;
 			const {commit, old, value} = findings[0];

@@ -2,17 +2,20 @@
 
 import {differenceList} from "./differences.js";
 import {count, debounce, foreign, h, note, replace, safe, sentence, setText} from "./dom.js";
-import {differences, encode, merge} from "./json.js";
+import {merge} from "./fluxbus.js";
+import {differences, encode} from "./json.js";
 import {payloadForm} from "./form.js";
 
 /** How many stores of a preview are shown with what they were before. */
 const most = 100;
 
+/** What of a refusal is told beside its sentence. */
+const facts = ["code", "store", "action", "member", "path"];
+
 export class DispatchView {
 	#form = null;
 	#previewed = null;
 	#target = "";
-	#seen = 0;
 
 	constructor(app) {
 		this.app = app;
@@ -105,11 +108,10 @@ export class DispatchView {
 		this.#previewed = null;
 		replace(this.result, h("p.muted", "Trying…"));
 		try {
-			const reply = await this.app.bus.request({op: "dispatch", ...request, dryRun: true}, {isRepeatable: true});
+			const reply = await this.app.bus.request("dispatch", {...request, dryRun: true});
 			const stores = await this.#compare(reply);
 			if (encode(this.#read()) !== text) return;
 			this.#previewed = request;
-			this.#seen = reply.revision;
 			this.send.disabled = false;
 			replace(this.result, h("h3", "It would change"), this.#numbers(reply), differenceList(stores, {empty: "Nothing: it would be committed, and change no state.", isCut: false}),
 				reply.changed > stores.length && h("p.muted", `${count(reply.changed - stores.length, "more store")} would change.`));
@@ -123,7 +125,7 @@ export class DispatchView {
 		const changes = reply.changes ?? {}, states = reply.states ?? {};
 		const addresses = [...new Set([...Object.keys(changes), ...Object.keys(states)])].sort().slice(0, most);
 		return Promise.all(addresses.map(async address => {
-			const old = (await this.app.bus.request({op: "get", store: address})).states[address];
+			const old = (await this.app.bus.request("get", {store: address})).states[address];
 			return {address, differences: differences(old, Object.hasOwn(states, address) ? states[address] : merge(old, changes[address]))};
 		}));
 	}
@@ -136,8 +138,7 @@ export class DispatchView {
 		this.#spoil();
 		replace(this.result, h("p.muted", "Dispatching…"));
 		try {
-			// The key makes it safe to send again when the connection is lost before the reply.
-			const reply = await this.app.bus.request({op: "dispatch", ...request, key: makeKey(), after: this.#seen, epoch: this.app.bus.epoch});
+			const reply = await this.app.bus.request("dispatch", request);
 			replace(this.result, h("h3", "Dispatched"), h("p", "Revision ", h("a", {href: `#log/${reply.revision}`}, reply.revision), reply.duplicate ? ", sent twice and committed once" : ""), this.#numbers(reply),
 				h("p.links", h("a", {href: `#stores/${request.store ?? request.type}`}, "Show in Stores")));
 		} catch (error) {
@@ -147,14 +148,12 @@ export class DispatchView {
 
 	#refuse(error) {
 		replace(this.result, h("h3", "Refused"), h("p.error", {role: "alert"}, foreign(sentence(error))),
-			h("dl.facts", ["code", "store", "action", "member", "path"].filter(name => error[name]).map(name => [h("dt", name), h("dd", h("code", foreign(error[name])))])));
+			h("dl.facts", Object.entries({code: error.code, ...error.details}).filter(([name]) => facts.includes(name)).map(([name, value]) => [h("dt", name), h("dd", h("code", foreign(value)))])));
 		// The message names the member as payload.NAME; one of a rejection may name it by itself.
-		const member = /payload\.([\w.[\]-]*\w\]?)/.exec(error.message)?.[1] ?? error.member?.replace(/^payload\./, "");
+		const member = /payload\.([\w.[\]-]*\w\]?)/.exec(error.message)?.[1] ?? error.details?.member?.replace(/^payload\./, "");
 		if (member) return void this.#form?.mark(member, error.message);
 		const payload = Object.keys(this.app.definitions.of(this.#type)?.actions?.[this.action.value]?.payload ?? {});
 		const named = payload.filter(name => new RegExp(`(^|[^\\w])${name.replace(/[^\w-]/g, "")}([^\\w]|$)`).test(error.message));
 		if (error.code === "rejected" && named.length === 1) this.#form?.mark(named[0], error.message);
 	}
 }
-
-const makeKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, "0")).join("");

@@ -3,7 +3,7 @@
 
 import {Windows, readHistory, scopeOf} from "./blame.js";
 import {changesBetween} from "./commits.js";
-import {Mirror} from "./bus.js";
+import {apply, follow} from "./follow.js";
 
 /** How many commits are kept, how many are read at first, and how long to wait between two looks at the log, in milliseconds. */
 const most = 10_000, first = 200, rhythm = 200;
@@ -23,12 +23,11 @@ export class Feed {
 	#windows = null;
 	#isReading = false;
 	#subscriptions = [];
-	#live = null;
 
 	/** `onNews(added, trimmed)` is called with new commits, `onOlder(number)` for earlier ones, `onError` with why there are none. */
-	constructor(getBus, callbacks) {Object.assign(this, {getBus, ...callbacks});}
+	constructor(app, callbacks) {Object.assign(this, {app, ...callbacks});}
 
-	get bus() {return this.getBus();}
+	get bus() {return this.app.past();}
 
 	/** Begins with the newest commits of a type or store, or of all. */
 	async start(target) {
@@ -38,7 +37,7 @@ export class Feed {
 		this.changes.clear();
 		this.onReset();
 		try {
-			this.#newest = (await this.bus.request({op: "sync"})).revision;
+			this.#newest = (await this.bus.request("sync")).revision;
 			this.#windows = new Windows(this.#newest, target ? 1000 : first);
 			await this.#readOlder(generation, first);
 			if (generation === this.#generation) this.#follow(generation);
@@ -72,11 +71,11 @@ export class Feed {
 
 	async #readNews(generation) {
 		// With a filter the log does not say how far it was read.
-		const until = this.target ? (await this.bus.request({op: "sync"})).revision : undefined;
+		const until = this.target ? (await this.bus.request("sync")).revision : undefined;
 		let since = this.#newest;
 		if (until === since) return;
 		for (let pages = 0; pages < 20; pages++) {
-			const reply = await this.bus.request({op: "history", since, ...until && {until}, limit: 1000, ...scopeOf(this.target)});
+			const reply = await this.bus.request("history", {since, ...until && {until}, limit: 1000, ...scopeOf(this.target)});
 			if (generation !== this.#generation) return;
 			this.#add(reply.commits);
 			this.#newest = reply.next ?? until ?? reply.commits.at(-1)?.revision ?? since;
@@ -138,8 +137,8 @@ export class Feed {
 
 	#watch(generation) {
 		this.isLiveOnly = true;
-		const mirror = new Mirror(), scope = !this.target ? {match: "*/*"} : scopeOf(this.target);
-		const byRevision = this.#live = new Map();
+		const target = this.target ?? "*/*", states = new Map();
+		const byRevision = new Map();
 		const commitAt = (revision, by, time) => {
 			let commit = byRevision.get(revision);
 			if (!commit) {
@@ -153,32 +152,40 @@ export class Feed {
 		let isFirst = true;
 		const onError = error => generation === this.#generation && this.onError(error);
 		this.#subscriptions = [
-			this.bus.subscribe({...scope, actions: true}, {
-				onAction: event => {
-					const {store, type, action, payload, by, time, revision} = event;
-					const commit = commitAt(revision, by, time);
-					if (!commit.isCaused) commit.actions.push({...store ? {store} : {type}, action, payload});
-					this.onNews(0, 0);
-				}, onError,
-			}),
-			this.bus.subscribe({...scope, cause: true}, {
-				onChange: parts => {
-					const pairs = [];
-					mirror.apply(parts, (address, old, now) => pairs.push([address, old, now]));
-					if (isFirst) {isFirst = false; return;}
-					const event = parts.at(-1), cause = parts.find(part => part.cause)?.cause;
-					const commit = commitAt(event.revision, cause?.by, cause?.time ?? Date.now() / 1000);
-					if (cause) Object.assign(commit, {actions: cause.actions, isCaused: true});
-					else commit.merged = event.coalesced;
-					for (const [address, old, now] of pairs) {
-						if (old === undefined) commit.created = {...commit.created, [address]: now};
-						if (now === undefined) commit.dropped = [...commit.dropped ?? [], address];
-					}
-					this.changes.set(event.revision, changesBetween(pairs));
-					this.onNews(0, 0);
-				}, onError,
-			}),
+			this.#watchActions(target, ({target, action, payload, by, time, revision}) => {
+				const commit = commitAt(revision, by, time);
+				if (!commit.isCaused) commit.actions.push({...scopeOf(target), action, payload});
+				this.onNews(0, 0);
+			}, onError),
+			follow(this.app.bus, target, {cause: true}, change => {
+				const pairs = [];
+				apply(change, states, (...pair) => pairs.push(pair));
+				if (isFirst) {
+					isFirst = false;
+					return;
+				}
+				const {revision, cause, coalesced} = change;
+				const commit = commitAt(revision, cause?.by, cause?.time ?? Date.now() / 1000);
+				if (cause) Object.assign(commit, {actions: cause.actions, isCaused: true});
+				else commit.merged = coalesced;
+				for (const [address, old, now] of pairs) {
+					if (old === undefined) commit.created = {...commit.created, [address]: now};
+					if (now === undefined) commit.dropped = [...commit.dropped ?? [], address];
+				}
+				this.changes.set(revision, changesBetween(pairs));
+				this.onNews(0, 0);
+			}, onError),
 		];
 		this.onError(null);
+	}
+
+	/** Calls `take` with every action from now on, until `close()` of what it returns. */
+	#watchActions(target, take, fail) {
+		const actions = this.app.bus.actions(target);
+		const run = async () => {
+			for await (const action of await actions) if (!action.gap) take(action);
+		};
+		run().catch(fail);
+		return {close: () => actions.then(one => one.return(), () => {})};
 	}
 }

@@ -58,7 +58,7 @@ export class HealthView {
 
 	async #read(generation) {
 		try {
-			const {stats} = await this.app.bus.request({op: "stats"});
+			const {stats} = await this.app.bus.request("stats");
 			if (generation !== this.#generation) return;
 			const isPartial = stats.totals === undefined;
 			this.problem.hidden = !isPartial;

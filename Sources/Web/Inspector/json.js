@@ -94,18 +94,6 @@ export function isEqual(a, b) {
 	return keys.length === Object.keys(b).length && keys.every(key => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
 }
 
-/** RFC 7396: a new value; what the patch does not touch is shared with the old one. */
-export function merge(target, patch) {
-	if (!isObject(patch)) return patch;
-	// Without a prototype, a member called __proto__ is one like any other.
-	const result = Object.assign(Object.create(null), isObject(target) ? target : {});
-	for (const key of Object.keys(patch)) {
-		if (patch[key] === null) delete result[key];
-		else result[key] = merge(result[key], patch[key]);
-	}
-	return result;
-}
-
 export const pointerOf = tokens => tokens.map(token => "/" + String(token).replaceAll("~", "~0").replaceAll("/", "~1")).join("");
 
 /** The part of a value at these tokens; undefined where there is none. */

@@ -32,7 +32,7 @@ export class LogView {
 		this.element = h("div.log",
 			h("div.bar", this.target.box, this.by.box, this.action.box, this.pause, this.counts),
 			h("div.split", h("div.pane.main", this.head, this.news, this.box, this.note), this.side));
-		this.feed = new Feed(() => app.past(), {
+		this.feed = new Feed(app, {
 			onReset: () => this.#reset(), onNews: (added, trimmed) => this.#news(added, trimmed),
 			onOlder: number => this.#older(number), onError: error => this.#say(error),
 		});
@@ -200,7 +200,7 @@ export class LogView {
 
 	async #showRevision(revision) {
 		try {
-			const reply = await this.app.past().request({op: "history", since: revision - 1, until: revision, limit: 1});
+			const reply = await this.app.past().request("history", {since: revision - 1, until: revision, limit: 1});
 			if (reply.commits.length === 0) return;
 			const known = this.#shown.find(commit => commit.revision === revision);
 			this.#select(known ?? reply.commits[0]);

@@ -1,12 +1,12 @@
 // The page as a whole: signing in, the connection's state, the views and how to get from one to another.
 
-import {Bus} from "./bus.js";
 import {ClientsView} from "./clients.js";
 import {whoOf} from "./commits.js";
 import {Definitions} from "./definitions.js";
 import {DispatchView} from "./dispatch.js";
 import {dialog, draw, h, replace, sentence, setText} from "./dom.js";
 import {Explorer} from "./explorer.js";
+import {BusError} from "./fluxbus.js";
 import {HealthView} from "./health.js";
 import {LogView} from "./log.js";
 import {Session} from "./session.js";
@@ -23,12 +23,11 @@ const app = {
 	view: null,
 	bus: null,
 	/** The past is read over a connection of its own: requests behind a long read wait for it. */
-	past() {
-		if (!pastBus) {
-			pastBus = makeBus(() => {}, () => {});
-			pastBus.open();
-		}
-		return pastBus;
+	past: () => past,
+	/** The bus, for what must not be done later than somebody wants it. */
+	now() {
+		if (!app.bus.connected) throw new BusError("offline", "There is no connection to the bus now.");
+		return app.bus;
 	},
 	go(hash) {
 		location.hash = hash;
@@ -41,31 +40,32 @@ const app = {
 		announcing = setTimeout(() => {at("announcement").hidden = true;}, 8000);
 	},
 };
-let pastBus = null, views = null, routed = null, announcing = 0, counting = 0;
-
-function makeBus(onStatus, onEpoch) {
-	return new Bus({
-		url: `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/bus`, greeting: () => session.greeting(), onStatus, onEpoch,
-		async probe() {
-			try {
-				await session.look();
-			} catch {
-				return {reason: "fluxbus-web can’t be reached."};
-			}
-			return session.isReady ? {} : {refused: "You are not signed in any more."};
-		},
-	});
-}
+const past = {
+	bus: null,
+	isOver: false,
+	async request(op, members) {
+		if (past.isOver) throw new BusError("closed", "The connection is closed.");
+		past.bus ??= session.connect(status => {
+			if (status.phase === "closed") past.bus = null;
+			else if (isKick(status)) refused(status.error.message);
+		});
+		return (await past.bus).request(op, members);
+	},
+	close() {
+		past.isOver = true;
+		past.bus?.then(bus => bus.close({timeout: 0}), () => {});
+	},
+};
+let views = null, routed = null, announcing = 0, counting = 0, epoch = null, retry = () => {};
 
 // MARK: The connection
 
+/** A sentence where fluxbus-web does not answer. */
+const problemOf = answer => answer.then(() => null, () => "fluxbus-web can’t be reached.");
+
 async function begin() {
-	try {
-		await session.begin();
-	} catch {
-		showStatus({phase: "lost", reason: "fluxbus-web can’t be reached.", retryAt: performance.now() + 2000});
-		return void setTimeout(begin, 2000);
-	}
+	const problem = await problemOf(session.begin());
+	if (problem) return again(problem);
 	setText(at("bus-address"), session.bus);
 	if (session.isReady) connect();
 	else ask(session.problem);
@@ -74,46 +74,94 @@ async function begin() {
 function ask(problem) {
 	at("app").hidden = true;
 	at("gate").hidden = false;
-	showStatus({phase: "closed", reason: ""});
+	showStatus("closed");
 	session.ask(at("gate"), problem, () => location.reload());
 }
 
-function connect() {
-	app.bus = makeBus(showStatus, (from, to) => renew(from, to));
+/** The first connection; the client library makes those after it. */
+async function connect() {
+	showStatus("connecting");
+	try {
+		app.bus = await session.connect(changed);
+	} catch (error) {
+		if (error.code === "unauthorized") return unauthorized(error);
+		const problem = await problemOf(session.look());
+		return session.isReady ? again(problem ?? error.message) : refused(signedOut);
+	}
 	start();
-	app.bus.open();
+	setInterval(showRevision, 1000);
+	changed(app.bus.status);
+}
+
+/** Begins once more in a while, or when somebody can't wait. */
+function again(reason) {
+	const timer = setTimeout(() => retry(), 2000);
+	retry = () => {
+		clearTimeout(timer);
+		retry = () => {};
+		begin();
+	};
+	showStatus("lost", reason, Date.now() + 2000);
+}
+
+const signedOut = "You are not signed in any more.";
+const isKick = ({error}) => error?.details.reason === "kicked";
+
+/** How it is with the connection now. */
+async function changed(status) {
+	const {phase, error, retryAt} = status;
+	if (!app.bus) return;
+	if (phase === "live") {
+		retry = () => {};
+		showStatus("live");
+		live();
+	} else if (isKick(status)) {
+		refused(error.message);
+	} else if (phase === "lost") {
+		retry = () => app.bus.reconnect();
+		showStatus("lost", error.message, retryAt);
+		if (error.code !== "unreachable") return;
+		const problem = await problemOf(session.look());
+		if (!session.isReady) refused(signedOut);
+		else if (problem && app.bus.status === status) showStatus("lost", problem, retryAt);
+	} else if (error.code === "unauthorized") {
+		unauthorized(error);
+	}
 }
 
 const phases = {closed: "Signed out", connecting: "Connecting…", live: "Live", lost: "Connection lost", refused: "Refused"};
 
-function showStatus({phase, reason, retryAt}) {
-	const box = at("status");
-	box.className = `status ${phase}`;
-	setText(at("status-text"), phases[phase] + (phase === "lost" || phase === "refused" ? `: ${reason}` : ""));
+function showStatus(phase, reason, retryAt) {
+	at("status").className = `status ${phase}`;
+	setText(at("status-text"), phases[phase] + (reason ? `: ${reason}` : ""));
 	clearInterval(counting);
-	const countDown = () => setText(at("status-countdown"), phase === "lost" ? `Next try in ${Math.max(0, Math.ceil((retryAt - performance.now()) / 1000))} s` : "");
+	const countDown = () => setText(at("status-countdown"), phase === "lost" ? `Next try in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s` : "");
 	countDown();
 	if (phase === "lost") counting = setInterval(countDown, 250);
 	at("retry").hidden = phase !== "lost" && phase !== "refused";
-	if (phase === "live") live();
-	if (phase === "refused") refused(reason);
 }
 
+/** The bus, or fluxbus-web, does not want this page as it is. */
 function refused(reason) {
-	pastBus?.close("refused", reason);
-	if (session.signIn === "token" && !app.bus.hello.ok) {
-		session.setToken(null);
-		ask(reason);
-	} else if (!session.isReady) ask(reason);
+	app.bus?.close({timeout: 0});
+	past.close();
+	retry = () => location.reload();
+	showStatus("refused", reason);
+	if (!session.isReady) ask(reason);
+}
+
+function unauthorized(error) {
+	session.setToken(null);
+	refused(error.message);
 }
 
 async function live() {
-	const {identity, version, revision} = app.bus.hello;
+	const {identity, version, epoch: now} = app.bus.greeting;
+	if (epoch !== null && epoch !== now) renew(epoch, now);
+	epoch = now;
 	setText(at("bus-version"), `fluxbusd ${version}`);
 	setText(at("who"), whoOf(identity));
-	if (app.stores.source.revision === 0) app.stores.source.revision = revision;
 	showRevision();
-	if (pastBus && (pastBus.status.phase === "lost" || pastBus.status.phase === "refused")) pastBus.open();
 	try {
 		await app.definitions.load(app.bus);
 		app.stores.definitionsChanged();
@@ -130,18 +178,17 @@ function renew(from, to) {
 	replace(note, h("span", `The bus began a new epoch (${to.slice(0, 8)}…, before ${from.slice(0, 8)}…): commits that this page has shown may be gone.`),
 		" ", h("button.link", {onclick: () => {note.hidden = true;}}, "OK"));
 	note.hidden = false;
-	app.stores.source.revision = 0;
 	for (const view of Object.values(views)) view.renew?.();
 }
 
 const showRevision = () => draw(drawRevision);
-const drawRevision = () => setText(at("revision"), app.stores.source.revision.toLocaleString("en-US"));
+const drawRevision = () => setText(at("revision"), app.bus.revision.toLocaleString("en-US"));
 
 // MARK: Views
 
 function start() {
 	app.stores = new Explorer(app, "stores", callbacks => new LiveSource(app.bus, {
-		...callbacks, onRevision: showRevision, onError: error => app.stores.fail(sentence(error)),
+		...callbacks, onError: error => app.stores.fail(sentence(error)),
 	}));
 	app.time = new TimeView(app);
 	app.dispatch = new DispatchView(app);
@@ -262,11 +309,9 @@ showTheme();
 
 at("theme").addEventListener("click", switchTheme);
 at("help").addEventListener("click", help);
-at("retry").addEventListener("click", () => app.bus ? app.bus.open() : location.reload());
+at("retry").addEventListener("click", () => retry());
 at("sign-out").addEventListener("click", async () => {
 	await session.end();
-	app.bus?.close();
-	pastBus?.close();
 	location.reload();
 });
 begin();

@@ -1,7 +1,9 @@
-// Signing in: by the one-time link that fluxbus-web prints, or by a token of the bus.
+// Signing in: by the one-time link that fluxbus-web prints, or by a token of the bus; and connecting as who has signed in.
 
 import {users} from "./commits.js";
 import {h, replace, setText} from "./dom.js";
+import {connect} from "./fluxbus.js";
+import {encode, parse} from "./json.js";
 
 const tokenKey = "fluxbus-token";
 
@@ -49,7 +51,15 @@ export class Session {
 
 	get isReady() {return this.signIn === "token" ? this.token !== null : this.signedIn;}
 
-	greeting() {return {client: "inspector", ...this.signIn === "token" && {token: this.token}};}
+	/** A client of the bus, over the WebSocket of this page's server. */
+	connect(onStatus) {
+		const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/bus`;
+		const token = this.signIn === "token" ? this.token : undefined;
+		return connect(address, {
+			client: "inspector", token, onStatus, json: {parse, stringify: encode},
+			connectTimeout: 10_000, keepAlive: 20_000, backOff: [400, 15_000],
+		});
+	}
 
 	/** Shows the form in `box` until somebody has signed in. */
 	ask(box, problem, done) {

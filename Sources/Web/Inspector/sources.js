@@ -1,8 +1,8 @@
 // Where the tree of stores gets its stores and states from: the bus as it is, or as it was at a revision. Both know all
 // addresses, and the states of those that are on screen only.
 
+import {follow} from "./follow.js";
 import {byBytes} from "./json.js";
-import {Mirror} from "./bus.js";
 import {Trends} from "./trends.js";
 
 /** A part that no state has: whoever selects it hears of stores, and of nothing in them. */
@@ -67,37 +67,26 @@ export class LiveSource {
 	index = new Index();
 	trends = new Trends();
 	isReady = false;
-	revision = 0;
-	#mirror = new Mirror();
+	#states = new Map();
 	#watched = new Map();
 	#clock = 0;
 
 	/** How many stores stay subscribed after they went off the screen. */
 	static spare = 120;
 
-	constructor(bus, {onIndex, onState, onRevision, onError}) {
-		Object.assign(this, {bus, onIndex, onState, onRevision, onError});
-		bus.subscribe({match: "*/*", select: nothing}, {
-			onChange: parts => this.#take(parts),
-			onRevision: revision => this.#see(revision),
-			onError: error => onError(error),
-		});
+	constructor(bus, {onIndex, onState, onError}) {
+		Object.assign(this, {bus, onIndex, onState});
+		follow(bus, "*/*", {select: nothing}, change => this.#take(change), onError);
 	}
 
-	state(address) {return this.#mirror.states.get(address);}
+	get revision() {return this.bus.revision;}
 
-	#see(revision) {
-		if (revision <= this.revision) return;
-		this.revision = revision;
-		this.onRevision();
-	}
+	state(address) {return this.#states.get(address);}
 
-	#take(parts) {
-		for (const part of parts) {
-			if (part.reset) this.index.clear();
-			for (const address of Object.keys(part.states ?? {})) this.index.add(address);
-			for (const address of part.dropped ?? []) this.index.delete(address);
-		}
+	#take({reset, states, dropped}) {
+		if (reset) this.index.clear();
+		for (const address of states.keys()) this.index.add(address);
+		for (const address of dropped) this.index.delete(address);
 		this.isReady = true;
 		this.onIndex();
 	}
@@ -116,7 +105,7 @@ export class LiveSource {
 		for (const [address, entry] of idle.slice(0, excess)) {
 			entry.subscription.close();
 			this.#watched.delete(address);
-			this.#mirror.states.delete(address);
+			this.#states.delete(address);
 			this.trends.forget(address);
 		}
 	}
@@ -124,19 +113,13 @@ export class LiveSource {
 	#watch(address) {
 		const entry = {wanted: this.#clock};
 		this.#watched.set(address, entry);
-		const mirror = new Mirror();
-		entry.subscription = this.bus.subscribe({store: address}, {
-			onChange: parts => {
-				mirror.apply(parts);
-				const old = this.#mirror.states.get(address), state = mirror.states.get(address);
-				if (state === undefined) this.#mirror.states.delete(address);
-				else this.#mirror.states.set(address, state);
-				this.trends.record(address, state);
-				this.onState(address, old, state);
-			},
-			onRevision: revision => this.#see(revision),
-			onError: () => this.#watched.delete(address),
-		});
+		entry.subscription = follow(this.bus, address, {}, ({states}) => {
+			const old = this.#states.get(address), state = states.get(address);
+			if (state === undefined) this.#states.delete(address);
+			else this.#states.set(address, state);
+			this.trends.record(address, state);
+			this.onState(address, old, state);
+		}, () => this.#watched.delete(address));
 	}
 }
 
@@ -169,7 +152,7 @@ export class PastSource {
 		try {
 			let after;
 			do {
-				const reply = await this.bus.request({op: "get", match: "*/*", select: nothing, revision, limit: 1000, ...after && {after}});
+				const reply = await this.bus.request("get", {match: "*/*", select: nothing, revision, limit: 1000, ...after && {after}});
 				if (generation !== this.#generation) return;
 				for (const address of Object.keys(reply.states)) index.add(address);
 				after = reply.next;
@@ -193,7 +176,7 @@ export class PastSource {
 		for (const address of addresses) {
 			if (this.#asked.has(address)) continue;
 			this.#asked.add(address);
-			this.bus.request({op: "get", store: address, revision}).then(reply => {
+			this.bus.request("get", {store: address, revision}).then(reply => {
 				if (generation !== this.#generation) return;
 				const old = this.#states.get(address);
 				this.#states.set(address, reply.states[address]);

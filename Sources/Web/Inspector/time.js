@@ -99,11 +99,11 @@ export class TimeView {
 	/** Where history begins and ends. */
 	async #measure() {
 		const bus = this.app.past();
-		const newest = (await bus.request({op: "sync"})).revision;
+		const newest = (await bus.request("sync")).revision;
 		if (this.#oldest === null) {
-			const reply = await bus.request({op: "history", since: 0, limit: 1}).catch(error => {
-				if (error.code !== "conflict" || error.oldest === undefined) throw error;
-				return {oldest: error.oldest};
+			const reply = await bus.request("history", {since: 0, limit: 1}).catch(error => {
+				if (error.code !== "conflict" || error.details.oldest === undefined) throw error;
+				return {oldest: error.details.oldest};
 			});
 			this.#oldest = reply.oldest ?? 0;
 		}
@@ -159,7 +159,7 @@ export class TimeView {
 
 	async #readCommit(revision) {
 		try {
-			const reply = revision === 0 ? {commits: []} : await this.app.past().request({op: "history", since: revision - 1, until: revision, limit: 1});
+			const reply = revision === 0 ? {commits: []} : await this.app.past().request("history", {since: revision - 1, until: revision, limit: 1});
 			this.#commit = reply.commits[0] ?? null;
 		} catch {
 			this.#commit = null;
@@ -194,7 +194,7 @@ export class TimeView {
 			return;
 		}
 		try {
-			const [first, last] = await Promise.all([this.#oldest, Math.max(this.#oldest, this.#newest - 1)].map(since => this.app.past().request({op: "history", since, limit: 1})));
+			const [first, last] = await Promise.all([this.#oldest, Math.max(this.#oldest, this.#newest - 1)].map(since => this.app.past().request("history", {since, limit: 1})));
 			this.#span = {since: first.commits[0]?.time ?? 0, until: last.commits[0]?.time ?? 0};
 			this.slider.step = "0.001";
 			this.#showRange(Math.floor(this.#span.since * 1000) / 1000, Math.ceil(this.#span.until * 1000) / 1000);
@@ -216,12 +216,12 @@ export class TimeView {
 			while (this.#time !== null) {
 				const wanted = this.#time;
 				this.#time = null;
-				const reply = await this.app.past().request({op: "history", time: wanted, limit: 1});
+				const reply = await this.app.past().request("history", {time: wanted, limit: 1});
 				this.goTo(reply.since ?? this.#newest);
 			}
 		} catch (error) {
 			// Before what is kept there is only its beginning.
-			if (error.code === "conflict" && error.oldest !== undefined) this.goTo(error.oldest);
+			if (error.code === "conflict" && error.details.oldest !== undefined) this.goTo(error.details.oldest);
 			else this.explorer.fail(sentence(error));
 		} finally {
 			this.#isSeeking = false;
@@ -256,10 +256,10 @@ export class TimeView {
 		const open = dialog(`Revert ${safe(address)} to revision ${revision}`, h("div", warning && note(warning, "warning"), body, answer), [["Cancel"]]);
 		try {
 			// The store's revision first: whatever comes after it is noticed.
-			const store = (await this.app.bus.request({op: "stores", match: address})).stores[0];
+			const store = (await this.app.bus.request("stores", {match: address})).stores[0];
 			if (!store) return replace(body, note("The store is not there any more; create it again to give it a state."));
 			const [now, past] = await Promise.all([
-				this.app.bus.request({op: "get", store: address}), this.app.past().request({op: "get", store: address, revision}),
+				this.app.bus.request("get", {store: address}), this.app.past().request("get", {store: address, revision}),
 			]);
 			const list = differences(now.states[address], past.states[address]);
 			replace(body, list.length === 0 ? note("Its state is the same now: there is nothing to revert.") : [
@@ -269,7 +269,7 @@ export class TimeView {
 			open.bar.append(h("button.danger", {onclick: async event => {
 				event.target.disabled = true;
 				try {
-					const reply = await this.app.bus.request({op: "revert", store: address, revision, ifRevision: store.revision});
+					const reply = await this.app.now().request("revert", {store: address, revision, ifRevision: store.revision});
 					open.close();
 					this.app.announce(`${address} is as it was at revision ${revision}. This is revision ${reply.revision}.`);
 					this.#measure().catch(() => {});

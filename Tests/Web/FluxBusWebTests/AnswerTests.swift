@@ -48,20 +48,22 @@ struct AnswerTests {
 
     @Test func thePageIsThatOfTheRepository() async throws {
         let folder = Repository.root.appendingPathComponent("Sources/Web/Inspector")
+        let library = Repository.root.appendingPathComponent("Sources/Clients/JavaScript/fluxbus.js")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-        #expect(names.contains("index.html"))
-        #expect(Set(names) == Set(InspectorFiles.all.keys))
+        #expect(names.contains("index.html") && !names.contains("fluxbus.js"))
+        let files = names.map(folder.appendingPathComponent) + [library]
+        #expect(Set(files.map(\.lastPathComponent)) == Set(InspectorFiles.all.keys))
         try await WebFixture.run { web in
             let types = [
                 "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8",
                 "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml",
             ]
             let client = try web.client()
-            for name in names {
+            for file in files {
+                let name = file.lastPathComponent
                 let answer = try client.ask("GET", "/inspector/\(name)")
                 #expect(answer.status == 200)
-                #expect(
-                    try Data(answer.body) == Data(contentsOf: folder.appendingPathComponent(name)), "\(name)")
+                #expect(try Data(answer.body) == Data(contentsOf: file), "\(name)")
                 let type = try #require(types[name.components(separatedBy: ".").last ?? ""], "\(name)")
                 #expect(answer.fields["content-type"] == type)
                 Self.expectSecurity(answer, isFile: true)
