@@ -168,8 +168,8 @@ let package = Package(
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
         .target(name: "TestCertificates", dependencies: ["TestFiles"]),
         .testTarget(name: "BusTLSTests", dependencies: ["BusTLS", "TestCertificates", "TestSupport"]),
-        // What a commit costs, counted.
-        .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount"]),
+        // What a commit costs, and a dispatch inside a process, counted.
+        .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount", "FluxWork"]),
         .testTarget(name: "TidyTests", dependencies: ["TestFiles"]),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(
@@ -245,7 +245,7 @@ let package = Package(
             dependencies: [
                 "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
             ]),
-        .testTarget(name: "FluxTests", dependencies: ["CMallocCount", "Flux", "FluxWork", "TestFiles"]),
+        .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
         .testTarget(
             name: "BusTypesTests",
             dependencies: ["BusJSON", "BusProtocol", "BusTypes", "Flux", "TestSupport"]),
