@@ -9,6 +9,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 // Imports point one way: a target may use those above it, never those below.
 let package = Package(
     name: "FluxBus",
+    // `Flux` is for Apple's systems, too; there it needs what `Synchronization` does. The rest is for Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Flux", targets: ["Flux"]),
         .library(name: "FluxBus", targets: ["FluxBus"]),
@@ -245,7 +247,9 @@ let package = Package(
             dependencies: [
                 "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
             ]),
-        .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles"]),
+        // Stands for a module for user interfaces, whose names are those of some of ours.
+        .target(name: "TestInterface"),
+        .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles", "TestInterface"]),
         .testTarget(
             name: "BusTypesTests",
             dependencies: ["BusJSON", "BusProtocol", "BusTypes", "Flux", "TestSupport"]),
@@ -376,7 +380,7 @@ let floors = [
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     "Tests/Support": [
-        "TestCertificates", "TestEtcd", "TestSupport", "TestFiles", "TestServer", "TestStorage",
+        "TestCertificates", "TestEtcd", "TestInterface", "TestSupport", "TestFiles", "TestServer", "TestStorage",
         "CMallocCount",
         "CThreadOrder",
     ],
