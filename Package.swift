@@ -380,7 +380,8 @@ let floors = [
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     "Tests/Support": [
-        "TestCertificates", "TestEtcd", "TestInterface", "TestSupport", "TestFiles", "TestServer", "TestStorage",
+        "TestCertificates", "TestEtcd", "TestInterface", "TestSupport", "TestFiles",
+        "TestServer", "TestStorage",
         "CMallocCount",
         "CThreadOrder",
     ],

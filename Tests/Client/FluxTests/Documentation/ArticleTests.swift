@@ -4,7 +4,10 @@ import Testing
 
 /// Every block of Swift in an article stands, line by line, in its test file, which compiles and runs it.
 @Suite struct ArticleTests {
-    @Test(arguments: [("Flux", "LandingPageTests"), ("MovingToFlux", "MovingToFluxTests")])
+    @Test(arguments: [
+        ("Flux", "LandingPageTests"), ("MovingToFlux", "MovingToFluxTests"),
+        ("UserInterfaces", "UserInterfacesTests"),
+    ])
     func codeOfArticlesIsCompiled(article: String, tests file: String) throws {
         let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         let text = try Repository.text("Sources/Client/Flux/Flux.docc/\(article).md")

@@ -1,0 +1,65 @@
+import FluxBus
+import Observation
+import TestServer
+import Testing
+
+/// A store of a bus as a user interface reads it.
+@MainActor
+@Suite(.timeLimit(.minutes(5))) struct RemoteObservableStateTests {
+    /// What `read` gives, again and again: after each change that whoever read it is notified of.
+    private func readings<Value: Sendable>(_ read: @escaping @MainActor () -> Value) -> AsyncStream<Value> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
+        @MainActor func next() {
+            let value = withObservationTracking(read) { Task { @MainActor in next() } }
+            continuation.yield(value)
+        }
+        next()
+        return stream
+    }
+
+    @Test func viewShowsWhatOtherProgramsDispatch() async throws {
+        let live = try LiveBus()
+        let (first, second) = (try await live.connect(), try await live.connect())
+        let counter = ObservableState(try await first.store("main", of: SharedCounter.self))
+        let others = try await second.store("main", of: SharedCounter.self)
+        #expect(counter.count == 0)
+        var counts = readings { counter.count }.makeAsyncIterator()
+        #expect(await counts.next() == 0)
+        try await others.dispatch(.increment(by: 3))
+        #expect(await counts.next() == 3)
+        counter.actions.increment(by: 4)
+        #expect(await counts.next() == 7)
+        #expect(counter.state == SharedCounter(count: 7))
+    }
+
+    @Test func viewKeepsItsStoreFollowed() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        var counter: ObservableState<SharedCounter>?
+        weak var store: RemoteStore<SharedCounter>?
+        do {
+            let main = try await bus.store("main", of: SharedCounter.self)
+            counter = ObservableState(main)
+            store = main
+        }
+        #expect(store != nil)
+        let shown = try #require(counter)
+        let status = ObservableValue(try #require(store).status)
+        #expect(status.value == .live)
+        var counts = readings { shown.count }.makeAsyncIterator()
+        #expect(await counts.next() == 0)
+        try await bus.dispatch("increment", to: .store("counter/main"))
+        #expect(await counts.next() == 1)
+    }
+
+    @Test func viewLetsGoOfItsStore() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        var counter: ObservableState<SharedCounter>? = ObservableState(
+            try await bus.store("main", of: SharedCounter.self))
+        weak let watched = counter
+        #expect(counter?.count == 0)
+        counter = nil
+        #expect(watched == nil)
+    }
+}
