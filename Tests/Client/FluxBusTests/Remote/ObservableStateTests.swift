@@ -9,12 +9,14 @@ import Testing
     /// What `read` gives, again and again: after each change that whoever read it is notified of.
     private func readings<Value: Sendable>(_ read: @escaping @MainActor () -> Value) -> AsyncStream<Value> {
         let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
-        @MainActor func next() {
-            let value = withObservationTracking(read) { Task { @MainActor in next() } }
-            continuation.yield(value)
-        }
-        next()
+        Self.readAgain(read) { continuation.yield($0) }
         return stream
+    }
+
+    private static func readAgain<Value: Sendable>(
+        _ read: @escaping @MainActor () -> Value, _ tell: @escaping @MainActor (Value) -> Void
+    ) {
+        tell(withObservationTracking(read) { Task { @MainActor in readAgain(read, tell) } })
     }
 
     @Test func viewShowsWhatOtherProgramsDispatch() async throws {
