@@ -165,6 +165,8 @@ let package = Package(
         .target(
             name: "TestServer",
             dependencies: ["BusLogic", "BusServer", "BusTLS", "CLinux", "TestFiles", logging]),
+        // What user interfaces are to tests: a module whose names are those of some of ours, and the main thread.
+        .target(name: "TestInterface"),
         // A malloc that counts.
         .target(name: "CMallocCount"),
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
@@ -247,8 +249,6 @@ let package = Package(
             dependencies: [
                 "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
             ]),
-        // Stands for a module for user interfaces, whose names are those of some of ours.
-        .target(name: "TestInterface"),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles", "TestInterface"]),
         .testTarget(
             name: "BusTypesTests",
@@ -258,7 +258,7 @@ let package = Package(
             name: "FluxBusTests",
             dependencies: [
                 "BusJSON", "BusMachine", "BusTypes", "CLinux", "Flux", "FluxBus", "TestCertificates",
-                "TestFiles", "TestServer", "TestSupport",
+                "TestFiles", "TestInterface", "TestServer", "TestSupport",
             ]),
         .testTarget(
             name: "FluxBusDaemonTests",

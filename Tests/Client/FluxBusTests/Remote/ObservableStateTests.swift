@@ -1,11 +1,12 @@
 import FluxBus
 import Observation
+import TestInterface
 import TestServer
 import Testing
 
 /// A store of a bus as a user interface reads it.
 @MainActor
-@Suite(.timeLimit(.minutes(5))) struct RemoteObservableStateTests {
+@Suite(.mainThread, .timeLimit(.minutes(5))) struct RemoteObservableStateTests {
     /// What `read` gives, again and again: after each change that whoever read it is notified of.
     private func readings<Value: Sendable>(_ read: @escaping @MainActor () -> Value) -> AsyncStream<Value> {
         let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
@@ -64,4 +65,27 @@ import Testing
         counter = nil
         #expect(watched == nil)
     }
+}
+
+/// Other tests look at what waits for the main thread, where these have work: they take turns.
+private struct MainThreadTrait: TestTrait, SuiteTrait, TestScoping {
+    let isRecursive = true
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        guard testCase != nil else { return try await function() }
+        await MainThreadTurn.shared.take()
+        let result: Result<Void, any Error>
+        do { result = .success(try await function()) } catch { result = .failure(error) }
+        await withCheckedContinuation { continuation in
+            Executor.mainThread.execute { continuation.resume() }
+        }
+        await MainThreadTurn.shared.give()
+        try result.get()
+    }
+}
+
+extension Trait where Self == MainThreadTrait {
+    fileprivate static var mainThread: Self { MainThreadTrait() }
 }

@@ -1,4 +1,5 @@
 import Flux
+import TestInterface
 import Testing
 
 /// Returns when all that waited for the main thread at the call has been done there.
@@ -14,37 +15,17 @@ struct MainThreadTrait: TestTrait, SuiteTrait, TestScoping {
     /// Tests one by one, not a suite as a whole.
     let isRecursive = true
 
-    private static let turn = Turn()
-
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
         guard testCase != nil else { return try await function() }
-        await Self.turn.take()
+        await MainThreadTurn.shared.take()
         await settleMainThread()
         let result: Result<Void, any Error>
         do { result = .success(try await function()) } catch { result = .failure(error) }
         await settleMainThread()
-        await Self.turn.give()
+        await MainThreadTurn.shared.give()
         try result.get()
-    }
-
-    /// Whose turn it is: one at a time, in the order in which they come.
-    private actor Turn {
-        private var isTaken = false
-        private var waiting: [CheckedContinuation<Void, Never>] = []
-
-        func take() async {
-            if isTaken {
-                await withCheckedContinuation { waiting.append($0) }
-            } else {
-                isTaken = true
-            }
-        }
-
-        func give() {
-            if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
-        }
     }
 }
 
