@@ -9,6 +9,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 // Imports point one way: a target may use those above it, never those below.
 let package = Package(
     name: "FluxBus",
+    // `Flux` is for Apple's systems, too; there it needs what `Synchronization` does. The rest is for Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Flux", targets: ["Flux"]),
         .library(name: "FluxTesting", targets: ["FluxTesting"]),
@@ -170,13 +172,15 @@ let package = Package(
         .target(
             name: "TestServer",
             dependencies: ["BusLogic", "BusServer", "BusTLS", "CLinux", "TestFiles", logging]),
+        // What user interfaces are to tests: a module whose names are those of some of ours, and the main thread.
+        .target(name: "TestInterface"),
         // A malloc that counts.
         .target(name: "CMallocCount"),
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
         .target(name: "TestCertificates", dependencies: ["TestFiles"]),
         .testTarget(name: "BusTLSTests", dependencies: ["BusTLS", "TestCertificates", "TestSupport"]),
-        // What a commit costs, counted.
-        .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount"]),
+        // What a commit costs, and a dispatch inside a process, counted.
+        .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount", "FluxWork"]),
         .testTarget(name: "TidyTests", dependencies: ["TestFiles"]),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(
@@ -252,7 +256,7 @@ let package = Package(
             dependencies: [
                 "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
             ]),
-        .testTarget(name: "FluxTests", dependencies: ["CMallocCount", "Flux", "FluxWork", "TestFiles"]),
+        .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles", "TestInterface"]),
         .testTarget(
             name: "FluxTestingTests", dependencies: ["Flux", "FluxTesting", "TestFiles"],
             exclude: ["Documentation/Fixtures", "Fixtures"]),
@@ -264,7 +268,7 @@ let package = Package(
             name: "FluxBusTests",
             dependencies: [
                 "BusJSON", "BusMachine", "BusTypes", "CLinux", "Flux", "FluxBus", "TestCertificates",
-                "TestFiles", "TestServer", "TestSupport",
+                "TestFiles", "TestInterface", "TestServer", "TestSupport",
             ]),
         .testTarget(name: "FluxBusTestingTests", dependencies: ["FluxBus", "FluxBusTesting", "TestFiles"]),
         .testTarget(
@@ -390,7 +394,8 @@ let floors = [
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     "Tests/Support": [
-        "TestCertificates", "TestEtcd", "TestSupport", "TestFiles", "TestServer", "TestStorage",
+        "TestCertificates", "TestEtcd", "TestInterface", "TestSupport", "TestFiles",
+        "TestServer", "TestStorage",
         "CMallocCount",
         "CThreadOrder",
     ],

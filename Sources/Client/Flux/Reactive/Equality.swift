@@ -18,7 +18,7 @@ package enum Equality {
     ///
     /// The conformance is looked up each time, since one that belongs to an actor is valid nowhere else.
     @inlinable
-    static func areEqual<Value: Sendable>(_ one: Value, _ other: Value) -> Bool {
+    static func areEqual<Value>(_ one: Value, _ other: Value) -> Bool {
         guard let comparable = Value.self as? any Equatable.Type else { return false }
         return compare(one, other, as: comparable)
     }

@@ -23,18 +23,28 @@ extension StateStore {
         _ subscriber: Subscriber, skipsRepeats: Bool = true,
         _ selection: (Signal<State>) -> Signal<Subscriber.Selection>
     ) {
-        let name = ObjectIdentifier(subscriber)
+        subscribe(ObjectIdentifier(subscriber), skipsRepeats: skipsRepeats, selection) {
+            [weak subscriber] state in
+            subscriber?.newState(state) != nil
+        }
+    }
+
+    /// Passes what `selection` makes of the states to `tell`, on `executor` if there is one, until that returns false: its
+    /// subscriber has been released.
+    @inlinable
+    func subscribe<Selection: Sendable>(
+        _ name: ObjectIdentifier, skipsRepeats: Bool, on executor: Executor? = nil,
+        _ selection: (Signal<State>) -> Signal<Selection>,
+        _ tell: @escaping @Sendable (Selection) -> Bool
+    ) {
         let selected = selection(skipsRepeats ? signal : signal.keepingRepeats())
         let scope = subscriptions.begin(name)
         let told = skipsRepeats ? selected.skippingEqualValues() : selected
-        let observation = told.observe { [weak subscriber, weak subscriptions] state in
+        let delivered = executor.map { told.on($0) } ?? told
+        let observation = delivered.observe { [weak subscriptions] state in
             // The first call comes before the observation is in the scope, and may end it.
             if scope.isDisposed { return }
-            if let subscriber {
-                subscriber.newState(state)
-            } else {
-                subscriptions?.end(name, scope)
-            }
+            if !tell(state) { subscriptions?.end(name, scope) }
         }
         scope.add(observation)
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// Where commits and observers run, and that the order is kept there.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ContractExecutorTests {
-    @Test func mainThreadKeepsTheOrderOfEachThread() async {
+    @Test(.mainThread) func mainThreadKeepsTheOrderOfEachThread() async {
         enum Main {}
         typealias S = Ledger<Main>
         let store = Store<S>(state: S(), executor: .mainThread)

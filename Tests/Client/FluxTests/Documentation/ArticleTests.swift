@@ -8,6 +8,7 @@ import Testing
         ("Flux", "LandingPageTests"), ("MovingToFlux", "MovingToFluxTests"),
         ("GettingStarted", "GettingStartedTests"), ("WorkThatTakesTime", "EffectsArticleTests"),
         ("Composing", "ComposingTests"),
+        ("UserInterfaces", "UserInterfacesTests"),
     ])
     func codeOfArticlesIsCompiled(article: String, tests file: String) throws {
         let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

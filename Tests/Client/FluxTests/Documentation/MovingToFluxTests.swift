@@ -90,7 +90,7 @@ extension Computed<Shop> {
         #expect(shown.entries.starts(with: [0, 1, 2, 3, 4]))
     }
 
-    @Test func bindersAndComputed() async throws {
+    @Test(.mainThread) func bindersAndComputed() async throws {
         let (label, view) = (Label(), View())
         let shop = try Store<Shop>(state: Shop())
         shop.signal(\.items.count).bind(to: label) { $0.show($1) }

@@ -4,7 +4,7 @@ import Testing
 
 /// What a dispatch takes of the system's memory, counted and not timed: a change that makes every dispatch allocate is seen
 /// here on any machine, however busy. One test at a time, or a dispatch to all stores would reach those of another test.
-@Suite("The memory a dispatch takes", .serialized) struct DispatchCostTests {
+@Suite("The memory a dispatch to a store of Flux takes", .serialized) struct DispatchCostTests {
     private static let dispatches = 256
 
     /// How often memory is taken per dispatch, once all that is kept for reuse has been made.
@@ -20,24 +20,24 @@ import Testing
 
     @Test(arguments: FluxLoad.Way.allCases)
     func dispatchThatNobodyObservesTakesNoMemory(way: FluxLoad.Way) {
-        #expect(allocations(FluxLoad(observers: 0), way) <= Cost.perDispatch(way))
+        #expect(allocations(FluxLoad(observers: 0), way) <= DispatchCost.perDispatch(way))
     }
 
     @Test(arguments: FluxLoad.Way.allCases, FluxLoad.Watching.allCases)
     func dispatchToAnObserverTakesNoMemory(way: FluxLoad.Way, watching: FluxLoad.Watching) {
-        #expect(allocations(FluxLoad(watching, observers: 1), way) <= Cost.perDispatch(way))
+        #expect(allocations(FluxLoad(watching, observers: 1), way) <= DispatchCost.perDispatch(way))
     }
 
     @Test(arguments: FluxLoad.Watching.allCases)
     func furtherObserversTakeNoMemory(watching: FluxLoad.Watching) {
         let few = allocations(FluxLoad(watching, observers: 1), .store)
         let many = allocations(FluxLoad(watching, observers: 101), .store)
-        #expect((many - few) / 100 <= Cost.perObserver)
+        #expect((many - few) / 100 <= DispatchCost.perObserver)
     }
 }
 
 /// How often memory may be taken. What is left where queues grow for the last time is spread over all dispatches.
-private enum Cost {
+private enum DispatchCost {
     /// A dispatch to all stores makes its way to them, and a list of them.
     static func perDispatch(_ way: FluxLoad.Way) -> Double { way == .all ? perDispatchToAll : perDispatch }
 
