@@ -36,8 +36,8 @@ import Testing
         #expect(
             complaint { _ = try JSON(encoding: ["a": [UInt64(1) << 63]]) }
                 == "a.0: 9223372036854775808 is outside the 64-bit integers.")
-        #expect(complaint { _ = try JSON(encoding: [1, Double.nan]) } == "1: nan is no finite number.")
-        #expect(complaint { _ = try JSON(encoding: Float.infinity) } == "inf is no finite number.")
+        #expect(complaint { _ = try JSON(encoding: [1, Double.nan]) } == "1: nan is not a finite number.")
+        #expect(complaint { _ = try JSON(encoding: Float.infinity) } == "inf is not a finite number.")
         #expect(
             complaint { _ = try decode([300], [UInt8].self) } == "0: 300 is outside 0...255.")
         #expect(

@@ -40,7 +40,7 @@ struct ActionTests {
         ("set: { map.q.z: 1 }", "map.q does not exist", "map.q"),
         ("set: { list.6: 1 }", "list.6 does not exist", "list.6"),
         ("set: { text.x: 1 }", "text.x leads through", "text.x"),
-        ("set: { list.x: 1 }", "list.x is no index", "list.x"),
+        ("set: { list.x: 1 }", "list.x is not an index", "list.x"),
         ("unset: [nope]", "nope does not exist", "nope"),
         ("increment: { nope: 1 }", "nope does not exist", "nope"),
         ("increment: { text: 1 }", "text is not a number", "text"),
@@ -131,7 +131,8 @@ struct ActionTests {
         try bench.dispatch("act", ["at": 1, "to": 20])
         try bench.dispatch("act", ["at": 4, "to": 50])
         #expect(bench.state["list"] == [1, 20, 1.0, 3, 50])
-        #expect(try bench.rejection(of: "act", ["at": -1, "to": 0]).message.contains("list.-1 is no index"))
+        #expect(
+            try bench.rejection(of: "act", ["at": -1, "to": 0]).message.contains("list.-1 is not an index"))
         #expect(try bench.rejection(of: "act", ["to": 0]).message.contains("payload.at is absent"))
     }
 

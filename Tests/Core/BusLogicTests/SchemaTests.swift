@@ -81,7 +81,7 @@ struct SchemaTests {
             schema: "{ properties: { a: integer, b: { type: string, nullable: true } }, required: [a] }",
             good: ["{\"a\":1}", "{\"a\":1,\"b\":null}"],
             bad: [
-                ("{}", "x must have a member a"), ("{\"a\":1,\"c\":2}", "x.c is no declared property"),
+                ("{}", "x must have a member a"), ("{\"a\":1,\"c\":2}", "x.c is not a declared property"),
                 ("{\"a\":\"1\"}", "x.a must be an integer, not a string"),
                 ("[]", "x must be an object, not an array"),
             ]),

@@ -62,7 +62,7 @@ struct SchemaWriteTests {
         ),
         (
             "payload: { v: object }, merge: { spot: { var: payload.v } }", #"{"v":{"z":1}}"#,
-            "spot.z is no declared property"
+            "spot.z is not a declared property"
         ),
         ("payload: { k: string }, unset: ['spot.{payload.k}']", #"{"k":"x"}"#, "spot must have a member x"),
         (
@@ -75,7 +75,7 @@ struct SchemaWriteTests {
         ),
         (
             "payload: { k: string, v: any }, set: { 'spot.{payload.k}': { var: payload.v } }",
-            #"{"k":"z","v":1}"#, "spot.z is no declared property"
+            #"{"k":"z","v":1}"#, "spot.z is not a declared property"
         ),
         (
             "payload: { v: integer }, set: { corner.x: { var: payload.v } }", #"{"v":1}"#,

@@ -51,7 +51,7 @@ struct CheckTests {
         for (line, (place, words)) in zip(
             lines,
             [
-                ("2:11", "the kernel takes 107; use a shorter one."),
+                ("2:11", "the kernel allows 107; use a shorter one."),
                 ("3:11", "No such file or directory; create it first."),
                 ("4:13", "there is no group no-such-group; create it"),
                 ("5:11", "this is a file, not a socket"),

@@ -143,7 +143,7 @@ struct ListeningTests {
     @Test func aLongPathAndAMissingDirectoryAreExplained() throws {
         let long = try #require(startFailure(directory.path + "/" + String(repeating: "x", count: 100)))
         #expect(long.code == .configuration)
-        #expect(long.messages[0].contains("the kernel takes 107"))
+        #expect(long.messages[0].contains("the kernel allows 107"))
         let missing = try #require(startFailure("\(directory.path)/nope/s"))
         #expect(missing.code == .configuration)
         #expect(

@@ -54,7 +54,7 @@ import Testing
         let before = try client.ask(#"{"op":"get","store":"unruly/main"}"#)
         #expect(
             try message(client, #"{"op":"dispatch","type":"unruly","action":"divide"}"#)
-                == "unruly/main refused divide: the new state can't be written, number: inf is no finite number."
+                == "unruly/main refused divide: the new state can't be written, number: inf is not a finite number."
         )
         #expect(
             try message(client, #"{"op":"dispatch","type":"unruly","action":"nest"}"#)

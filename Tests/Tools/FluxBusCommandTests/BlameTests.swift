@@ -106,7 +106,8 @@ struct BlameTests {
         #expect(nothing.status == .no)
         #expect(
             nothing.messages
-                == "fluxbus: Nothing stands at /nothing of counter/a, nor did since revision 3.\n")
+                == "fluxbus: There is nothing at /nothing of counter/a, and has not been since revision 3.\n"
+        )
         #expect(try CommandRun(["blame", "counter/none"], bus: address).status == .no)
         bus.stop()
     }

@@ -75,7 +75,7 @@ struct OutputTests {
             try lines(reset, event) == [
                 "\(stamp)  counter/b        dropped",
                 "\(blank)counter/c        created {\"count\":0}",
-                "\(blank)                 · 15 commits in one",
+                "\(blank)                 · 15 commits merged",
                 "\(blank)                 · counter x {\"by\":1} by uid 1000 pid 4711",
             ])
     }

@@ -166,7 +166,8 @@ struct TransferTests {
         #expect(run.status == .forbidden)
         #expect(run.lines.first?.hasPrefix("revision 6: drop refused: Only who created counter/a") ?? false)
         #expect(run.lines.contains { $0.contains("create refused: counter/a exists") })
-        #expect(run.messages.contains("counter/a is there already, with another state than in the file.\n"))
+        #expect(
+            run.messages.contains("counter/a exists already, and its state differs from that in the file.\n"))
         #expect(run.lines.last?.hasSuffix("2 refused") ?? false)
         #expect(try target.now()["counter/b"] == source.now()["counter/b"])
         #expect(try target.now()["counter/a"]?["count"] == 1000)

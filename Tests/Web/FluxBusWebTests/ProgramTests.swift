@@ -64,7 +64,7 @@ struct ProgramTests {
             let cases: [(Int32, [String], String)] = [
                 (75, ["--listen", "127.0.0.1:\(Sockets.port(of: taken))"], "is in use"),
                 (78, ["--listen", "0.0.0.0:0"], "without TLS"), (78, ["--listen", "[::]:0"], "without TLS"),
-                (78, ["--listen", "bus.home:80"], "is no address to listen on"),
+                (78, ["--listen", "bus.home:80"], "is not an address to listen on"),
                 (
                     78, ["--listen", "127.0.0.1:0", "--tls-certificate", "/no", "--tls-key", "/no"],
                     "/no can't be read"
@@ -72,7 +72,7 @@ struct ProgramTests {
                 (78, ["--listen", "systemd:web"], "systemd passed no socket"),
                 (78, ["--metrics-token-file", secret], "chmod"),
                 (78, ["--metrics-token-file", short], "guessed"),
-                (78, ["--address", "x:"], "is no address of a bus"),
+                (78, ["--address", "x:"], "is not an address of a bus"),
                 (64, ["--tls-key", "x"], "go together"), (64, ["--idle-exit", "0"], "minutes"),
                 (64, ["--host", "http://x"], "a name alone"), (64, ["--nonsense"], "nonsense"),
             ]

@@ -110,7 +110,7 @@ package enum MemberArguments {
         }
         guard let object = value.object else {
             throw CommandFailure(
-                .refused, "Standard input is JSON, but not an object: it is of kind \(value.kind).")
+                .refused, "Standard input is not a JSON object: it is of kind \(value.kind).")
         }
         return object
     }
