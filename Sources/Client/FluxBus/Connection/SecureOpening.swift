@@ -54,7 +54,7 @@ struct SecureOpening {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 65_536)
         while bytes.count < longestFile {
-            let count = Glibc.read(descriptor, &piece, piece.count)
+            let count = systemRead(descriptor, &piece, piece.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
                 throw TLSFailure(.unusable, "\(path) can't be read (\(systemReason(errno)))")
@@ -108,3 +108,8 @@ struct SecureOpening {
         }
     }
 }
+
+/// `read` of the C library, which a method of that name hides.
+private func systemRead(
+    _ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int
+) -> Int { read(descriptor, buffer, count) }

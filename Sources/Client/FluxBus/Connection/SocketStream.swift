@@ -76,7 +76,7 @@ final class SocketStream {
     /// Returns 0 or the `errno` of the failure.
     private func connect(to endpoint: SocketEndpoint, _ wait: ConnectWait) -> Int32 {
         while true {
-            if endpoint.withAddress({ sockaddr, length in Glibc.connect(descriptor, sockaddr, length) }) == 0
+            if endpoint.withAddress({ sockaddr, length in systemConnect(descriptor, sockaddr, length) }) == 0
             {
                 return 0
             }
@@ -253,3 +253,10 @@ final class SocketStream {
 
 /// The system's text for an `errno`.
 func systemReason(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+/// `connect` of the C library, which a method of that name hides.
+private func systemConnect(
+    _ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t
+) -> Int32 {
+    connect(descriptor, address, length)
+}
