@@ -138,7 +138,8 @@ export class DispatchView {
 		this.#spoil();
 		replace(this.result, h("p.muted", "Dispatching…"));
 		try {
-			const reply = await this.app.bus.request("dispatch", request);
+			// A key of this page's own: without it the commit's would tell how many requests came before.
+			const reply = await this.app.bus.request("dispatch", {...request, key: makeKey()});
 			replace(this.result, h("h3", "Dispatched"), h("p", "Revision ", h("a", {href: `#log/${reply.revision}`}, reply.revision), reply.duplicate ? ", sent twice and committed once" : ""), this.#numbers(reply),
 				h("p.links", h("a", {href: `#stores/${request.store ?? request.type}`}, "Show in Stores")));
 		} catch (error) {
@@ -157,3 +158,5 @@ export class DispatchView {
 		if (error.code === "rejected" && named.length === 1) this.#form?.mark(named[0], error.message);
 	}
 }
+
+const makeKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, "0")).join("");

@@ -45,11 +45,20 @@ const past = {
 	isOver: false,
 	async request(op, members) {
 		if (past.isOver) throw new BusError("closed", "The connection is closed.");
-		past.bus ??= session.connect(status => {
-			if (status.phase === "closed") past.bus = null;
-			else if (isKick(status)) refused(status.error.message);
-		});
+		past.bus ??= past.connect();
 		return (await past.bus).request(op, members);
+	},
+	/** Begins again until it has come about: who asked waits, as for a connection that was lost. */
+	async connect() {
+		try {
+			return await session.connect(status => {
+				if (isKick(status)) refused(status.error.message);
+			});
+		} catch (error) {
+			if (past.isOver || error.code === "unauthorized") throw error;
+			await new Promise(resolve => setTimeout(resolve, 1000));
+			return past.connect();
+		}
 	},
 	close() {
 		past.isOver = true;
@@ -162,6 +171,7 @@ async function live() {
 	setText(at("bus-version"), `fluxbusd ${version}`);
 	setText(at("who"), whoOf(identity));
 	showRevision();
+	past.bus?.then(bus => bus.reconnect(), () => {});
 	try {
 		await app.definitions.load(app.bus);
 		app.stores.definitionsChanged();
