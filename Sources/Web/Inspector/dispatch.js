@@ -138,7 +138,7 @@ export class DispatchView {
 		this.#spoil();
 		replace(this.result, h("p.muted", "Dispatching…"));
 		try {
-			// A key of this page's own: without it the commit's would tell how many requests came before.
+			// The log shows the key, so it is one that tells nothing.
 			const reply = await this.app.bus.request("dispatch", {...request, key: makeKey()});
 			replace(this.result, h("h3", "Dispatched"), h("p", "Revision ", h("a", {href: `#log/${reply.revision}`}, reply.revision), reply.duplicate ? ", sent twice and committed once" : ""), this.#numbers(reply),
 				h("p.links", h("a", {href: `#stores/${request.store ?? request.type}`}, "Show in Stores")));
