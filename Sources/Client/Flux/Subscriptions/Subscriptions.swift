@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A store's subscribers, each with what ends its subscription. Subscribers are not kept alive. See
-/// ``StateStore/subscribe(_:skipsRepeats:)``.
+/// ``StoreSubscriber``.
 public final class Subscriptions: Sendable {
     private let scopes = Mutex<[ObjectIdentifier: DisposableScope]>([:])
 
