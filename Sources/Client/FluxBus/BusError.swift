@@ -71,7 +71,7 @@ extension BusError.Code {
     public static let `internal` = Self(rawValue: "internal")
 
     // Codes of the client.
-    /// The text is no address of a bus.
+    /// The text is not an address of a bus.
     public static let invalidAddress = Self(rawValue: "invalid_address")
     /// A file that the options name is missing or wrong.
     public static let invalidOptions = Self(rawValue: "invalid_options")
