@@ -36,7 +36,7 @@ import Testing
         "is no http": "is not HTTP",
         "is no socket": "is not a socket",
         "is no pattern": "is not a pattern",
-        "is no address": "is not an address",
+        "is no address of": "is not an address of",
         "came about with": "failed with",
         "at most so many commits": "at most this many commits",
         "so many minutes": "this many minutes",

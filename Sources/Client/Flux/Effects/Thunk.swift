@@ -20,12 +20,12 @@
 /// store.cancel(id: "search")
 /// ```
 public struct Thunk<State: Flux.State>: Sendable {
-    let body: @Sendable (any StateStore<State>) async throws -> Void
+    let body: @Sendable (AnyStore<State>) async throws -> Void
     /// What it is cancelled by, if anything, and when it begins.
     private(set) var identity: (id: EffectID, pace: EffectPace)?
 
     /// Work with a store, which lives at least as long as the work.
-    public init(_ body: @escaping @Sendable (_ store: any StateStore<State>) async throws -> Void) {
+    public init(_ body: @escaping @Sendable (_ store: AnyStore<State>) async throws -> Void) {
         self.body = body
     }
 }
@@ -80,7 +80,7 @@ extension StateStore {
 
     /// Does the work and returns when it has ended, or throws what it throws.
     public func run(_ thunk: Thunk<State>) async throws {
-        guard thunk.identity != nil else { return try await thunk.body(self) }
+        guard thunk.identity != nil else { return try await thunk.body(AnyStore(self)) }
         let task = start(thunk) { _ in }
         try await withTaskCancellationHandler {
             try await task.value
@@ -98,7 +98,7 @@ extension StateStore {
     ) -> Task<Void, any Error> {
         let work: @Sendable () async throws -> Void = {
             do {
-                try await thunk.body(self)
+                try await thunk.body(AnyStore(self))
             } catch {
                 onError(error)
                 throw error

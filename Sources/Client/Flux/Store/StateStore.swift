@@ -1,12 +1,14 @@
 /// What all stores have in common, wherever their state is: a ``Store`` in this process, one on a bus, or a part of either
-/// (``ScopedStore``). Code that takes one works with each of them.
+/// (``AnyStore``). Code that takes one works with each of them.
 ///
 /// ```swift
 /// func showTitle(of store: some StateStore<Article>) {
 ///     store.signal(\.title).observe { print($0) }
-///     store.dispatch(.open)
+///     store.actions.open()
 /// }
 /// ```
+///
+/// When a dispatch returns is different: that of a ``Store`` at once, that of a store on a bus with the commit. ``actions`` never wait.
 public protocol StateStore<State>: SignalSource where Value == State {
     /// The kind of state that it holds.
     associatedtype State: Flux.State
@@ -80,10 +82,4 @@ extension StateStore {
     ) -> Values<Part> {
         signal(part).values(buffering: buffering)
     }
-
-    /// Dispatches one action, without waiting for its outcome.
-    @inlinable public func dispatch(_ action: State.Action) { actions.dispatch(action) }
-
-    /// Dispatches one action after another, without waiting for their outcome; others may come between.
-    @inlinable public func dispatch(_ list: [State.Action]) { actions.dispatch(list) }
 }

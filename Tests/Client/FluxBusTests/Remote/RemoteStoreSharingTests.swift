@@ -19,7 +19,9 @@ import Testing
         try await store.state(after: .increment(by: 2))
         try await store.state(afterAtomically: [.increment(by: 10), .increment(by: 20)])
         let double = Thunk<SharedCounter> { store in
-            try await store.state(after: .increment(by: store.state.count))
+            store.dispatch(.increment(by: store.state.count))
+            store.dispatch(atomically: [])
+            try await store.state(after: .increment(by: 0))
         }
         try await store.run(double)
         try await store.dispatch(double.cancellable(id: 1)).value

@@ -43,7 +43,7 @@ import Testing
     init() throws { store = try Store(state: App()) }
 
     /// What handles counters knows nothing of the rest.
-    private func count(_ amounts: Int..., in counter: some StateStore<Counter>) {
+    private func count(_ amounts: Int..., in counter: AnyStore<Counter>) {
         for amount in amounts { counter.dispatch(.increment(by: amount)) }
     }
 

@@ -1,5 +1,4 @@
-/// A part of a store's state as a store of its own: what handles the part knows nothing of the rest, and works with a
-/// ``Store`` of the part alone just as well.
+/// A store of whatever kind, or a part of one: what a thunk works with, and what code gets that should know nothing of the rest.
 ///
 /// ```swift
 /// let todos = store.scoped(\.todos) { .todos($0) }    // App.Action.todos(Todos.Action)
@@ -10,13 +9,25 @@
 /// It holds no state: it reads the store's, and its actions are the store's, whose mutations apply them (see
 /// ``Mutator/init(_:name:mutations:action:)``). What can't be committed is reported by the failures of that store. Thunks share their
 /// identities with it. The store lives as long as this does.
-public struct ScopedStore<State: Flux.State>: StateStore {
+public struct AnyStore<State: Flux.State>: StateStore {
     public let constant: Constant<State>
     public let actions: Actions<State>
     public let effects: Effects
-    public let subscriptions = Subscriptions()
+    public let subscriptions: Subscriptions
     private let post: @Sendable ([State.Action]) -> Void
+    private let commitOne: @Sendable (State.Action) async throws -> State
     private let commit: @Sendable ([State.Action]) async throws -> State
+
+    /// The whole of a store.
+    public init(_ store: some StateStore<State>) {
+        constant = store.constant
+        actions = store.actions
+        effects = store.effects
+        subscriptions = store.subscriptions
+        post = { store.dispatch(atomically: $0) }
+        commitOne = { try await store.state(after: $0) }
+        commit = { try await store.state(afterAtomically: $0) }
+    }
 
     init<Whole: StateStore>(
         of store: Whole, _ part: KeyPath<Whole.State, State> & Sendable,
@@ -25,14 +36,23 @@ public struct ScopedStore<State: Flux.State>: StateStore {
         constant = store.constant.select(part)
         actions = Actions { [actions = store.actions] in actions.dispatch(action($0)) }
         effects = store.effects
+        // An object may follow several parts.
+        subscriptions = Subscriptions()
         post = { store.dispatch(atomically: $0.map(action)) }
+        commitOne = { try await store.state(after: action($0))[keyPath: part] }
         commit = { try await store.state(afterAtomically: $0.map(action))[keyPath: part] }
     }
+
+    /// Dispatches one action, without waiting for its outcome.
+    public func dispatch(_ action: State.Action) { actions.dispatch(action) }
+
+    /// Dispatches one action after another, without waiting for their outcome; others may come between.
+    public func dispatch(_ list: [State.Action]) { actions.dispatch(list) }
 
     public func dispatch(atomically actions: [State.Action]) { post(actions) }
 
     @discardableResult
-    public func state(after action: State.Action) async throws -> State { try await commit([action]) }
+    public func state(after action: State.Action) async throws -> State { try await commitOne(action) }
 
     @discardableResult
     public func state(afterAtomically actions: [State.Action]) async throws -> State {
@@ -45,7 +65,7 @@ extension StateStore {
     public func scoped<Part: Flux.State>(
         _ part: KeyPath<State, Part> & Sendable,
         action: @escaping @Sendable (Part.Action) -> State.Action
-    ) -> ScopedStore<Part> {
-        ScopedStore(of: self, part, action: action)
+    ) -> AnyStore<Part> {
+        AnyStore(of: self, part, action: action)
     }
 }
