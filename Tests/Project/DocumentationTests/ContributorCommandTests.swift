@@ -38,13 +38,13 @@ struct ContributorCommandTests {
     private func prepare(_ bus: FreshBus) throws {
         let root = Repository.root.path
         let driver = "\(root)/Tests/Client/ConformanceTests/Suite/driver.py"
-        try bus.directory.write("my-driver", "#!/bin/sh\nexec python3 \(driver)\n", mode: 0o700)
+        try bus.directory.write("my-driver", "#!/bin/sh\nexec python3 '\(driver)'\n", mode: 0o700)
         try bus.check(
             """
             mkdir -p .build Sources/Clients
-            ln -s \(Repository.programs.path) .build/release && ln -s \(Repository.programs.path) .build/debug
-            ln -s \(root)/Tests Tests && ln -s \(root)/config config
-            cp -r \(root)/Sources/Clients/Python \(root)/Sources/Clients/JavaScript Sources/Clients
+            ln -s '\(Repository.programs.path)' .build/release && ln -s '\(Repository.programs.path)' .build/debug
+            ln -s '\(root)/Tests' Tests && ln -s '\(root)/config' config
+            cp -r '\(root)/Sources/Clients/Python' '\(root)/Sources/Clients/JavaScript' Sources/Clients
             """)
     }
 
@@ -72,7 +72,7 @@ struct ContributorCommandTests {
         let bus = try FreshBus()
         try prepare(bus)
         let environment = Self.environment(in: bus.directory)
-        let placed = command.replacing("/usr/bin/fluxbusd", with: RunningProgram.path(of: "fluxbusd"))
+        let placed = command.replacing("/usr/bin/fluxbusd", with: "'\(RunningProgram.path(of: "fluxbusd"))'")
         if command.hasPrefix(".build/debug/fluxbusd") {
             let text = try bus.runEndless(placed + " 2>&1", environment: environment)
             #expect(text.contains("listening"), "\(text)")

@@ -7,7 +7,7 @@ import Testing
     @Test(arguments: [
         ("Flux", "LandingPageTests"), ("MovingToFlux", "MovingToFluxTests"),
         ("GettingStarted", "GettingStartedTests"), ("WorkThatTakesTime", "EffectsArticleTests"),
-        ("Composing", "ComposingTests"),
+        ("Composing", "ComposingTests"), ("FirstExamples", "FirstExamplesTests"),
         ("UserInterfaces", "UserInterfacesTests"),
     ])
     func codeOfArticlesIsCompiled(article: String, tests file: String) throws {
