@@ -91,22 +91,8 @@ private struct Program {
 
     /// Every block of Swift in the article stands, line by line, in this file.
     @Test func codeOfTheArticleIsCompiled() throws {
-        let article = try Repository.text(
-            "Sources/Client/FluxBusTesting/FluxBusTesting.docc/TestingOnABus.md")
-        let tests = try lines(String(contentsOfFile: "\(#filePath)", encoding: .utf8))
-        let blocks = article.components(separatedBy: "```swift\n").dropFirst().map {
-            lines($0.components(separatedBy: "\n```")[0])
-        }
-        #expect(blocks.count > 5)
-        for block in blocks {
-            let isThere = tests.indices.contains { tests[$0...].starts(with: block) }
-            #expect(isThere, "No test compiles:\n\(block.joined(separator: "\n"))")
-        }
-    }
-
-    private func lines(_ text: String) -> [String] {
-        text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter {
-            !$0.isEmpty
-        }
+        let page = try MarkdownPage("Sources/Client/FluxBusTesting/FluxBusTesting.docc/TestingOnABus.md")
+        #expect(page.blocks("swift").count > 5)
+        #expect(try page.swiftBlocks(missingIn: "\(#filePath)") == [])
     }
 }

@@ -44,3 +44,20 @@ package struct MarkdownPage {
 
     package func blocks(_ kind: String) -> [Block] { blocks.filter { $0.kind == kind } }
 }
+
+extension MarkdownPage {
+    /// The blocks of Swift that do not stand, line by line, in the test file at `path`, which compiles what it holds.
+    package func swiftBlocks(missingIn path: String) throws -> [String] {
+        let tests = Self.trimmedLines(try String(contentsOfFile: path, encoding: .utf8))
+        return blocks("swift").map(\.text).filter { text in
+            let block = Self.trimmedLines(text)
+            return !tests.indices.contains { tests[$0...].starts(with: block) }
+        }
+    }
+
+    private static func trimmedLines(_ text: String) -> [String] {
+        text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter {
+            !$0.isEmpty
+        }
+    }
+}
