@@ -5,7 +5,9 @@ import BusMachine
 package enum ClusterLimits {
     /// The number of the rules by which entries are applied. A member that knows only earlier ones stops at the first
     /// proposal of later ones, because it could only guess.
-    package static let rules = 1
+    package static let rules = 2
+    /// Under earlier ones expressions may read any number of bytes, and creations spend what they like.
+    package static let countedReading = 2
 
     // MARK: Proposals
 

@@ -1,3 +1,5 @@
+import BusLogic
+
 /// Every limit that decides what a commit may do, each with its reason. Sizes are in bytes.
 ///
 /// They belong to the bus and not to one daemon: every daemon that applies the same entries under the same limits comes
@@ -13,6 +15,10 @@ package struct BusLimits: Sendable, Equatable {
     /// it. Each store reached takes 2, each write to it 8, expressions one for each step: so 200,000 stores can be
     /// changed at once in a simple way, which takes some 50 ms.
     package var commit = 2_000_000
+    /// What the expressions of one dispatch may read of long texts and keys, in bytes, where an operation does not say how
+    /// long they are: each byte takes about a nanosecond. `max` where entries are applied that were committed before
+    /// this was counted.
+    package var reading = BusLimits.commitReading
     /// What the states may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
 
@@ -32,11 +38,23 @@ package struct BusLimits: Sendable, Equatable {
         limits.stores = Int(Int32.max)
         limits.batch = Int(Int32.max)
         limits.commit = Int(Int32.max)
+        limits.reading = .max
         limits.memory = Int(Int32.max) << 20
         limits.timers = Int(Int32.max)
         limits.timersOfStore = Int(Int32.max)
         limits.timersOfType = Int(Int32.max)
         return limits
+    }
+
+    /// What one commit may spend.
+    package var budget: Budget {
+        Budget(operations: commit, bytes: Self.commitBytes, reading: reading)
+    }
+
+    /// What the computed values of a store that a client creates may spend together; nothing bounds those of entries that
+    /// were committed before this was counted.
+    package var budgetOfCreation: Budget {
+        reading == .max ? Budget(operations: .max, bytes: .max) : budget
     }
 
     /// Operations of a will: no client is there to wait for its turn, so it must not take long.
@@ -59,6 +77,10 @@ package struct BusLimits: Sendable, Equatable {
     package static let storeBytes = 4 << 20
     /// What the expressions of one commit may produce in all.
     package static let commitBytes = 64 << 20
+    /// And what they may read.
+    package static let commitReading = 16 << 20
+    /// So many bytes read take as long as an operation.
+    package static let bytesPerOperation = 16
     /// What one store costs of the commit's operations beside its expressions: the look-up, and each recorded write.
     /// Bounds the time of a batch over many stores, and the memory to roll it back.
     package static let operationsPerStore = 2

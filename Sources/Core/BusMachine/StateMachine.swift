@@ -66,6 +66,8 @@ public final class StateMachine {
     /// What a commit did to one store: member by member where that is enough, else as delta entries.
     package let memberChanges = MemberChanges()
     package let entries = Stack<DeltaEntry>()
+    /// The operations of the computed values of the state that was made last for a new store.
+    @exclusivity(unchecked) package internal(set) var operationsOfCreation = 0
     /// Made right after the machine, which it refers to.
     @exclusivity(unchecked) private(set) var context: CommitContext!
 
@@ -97,7 +99,7 @@ public final class StateMachine {
         orderTypes()
         context = CommitContext(
             reader: self,
-            budget: Budget(operations: limits.commit, bytes: BusLimits.commitBytes),
+            budget: limits.budget,
             storeBudget: Budget(operations: BusLimits.storeOperations, bytes: BusLimits.storeBytes))
         context.timers = self
     }
@@ -155,6 +157,7 @@ public final class StateMachine {
         swap(&keys, &other.keys)
         swap(&sessions, &other.sessions)
         swap(&timers, &other.timers)
+        timers.noteReader(other.timers.readers)
         timerUndo.forget()
         hashSeed = other.hashSeed
         stateBytes = other.stateBytes

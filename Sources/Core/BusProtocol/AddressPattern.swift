@@ -16,6 +16,7 @@ package struct AddressPattern: Sendable, Hashable {
 
     /// Parses `type/name` with wildcards; nil unless there is exactly one slash, with something on both sides.
     package init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count <= Names.longestType + 1 + Names.longestStore else { return nil }
         let halves = bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard halves.count == 2, !halves[0].isEmpty, !halves[1].isEmpty,
             halves[0].count <= Names.longestType, halves[1].count <= Names.longestStore

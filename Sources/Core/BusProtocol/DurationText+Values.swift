@@ -14,6 +14,15 @@ extension DurationText {
         }
     }
 
+    /// The same where a client says it: nobody writes a longer text than `longestText`, and reading it costs its length.
+    package static func milliseconds(requested value: JSON) -> Int? {
+        if case .string(let text) = value, text.utf8.count > longestText { return nil }
+        return milliseconds(of: value)
+    }
+
+    /// Every length of time that the bus takes can be written with fewer bytes.
+    package static let longestText = 64
+
     /// Milliseconds as seconds: an integer where they come out even.
     package static func seconds(_ milliseconds: Int) -> JSON {
         milliseconds % 1000 == 0 ? .int(milliseconds / 1000) : .double(Double(milliseconds) / 1000)

@@ -4,13 +4,18 @@ package enum DurationText {
     /// More digits behind a point than this are no use: a week has fewer milliseconds.
     private static let mostDecimals = 9
 
-    /// The length in milliseconds, cut off behind them; nil for anything else, and for what is out of range.
+    /// The length in milliseconds, cut off behind them; nil for anything else, and for what is out of range. It takes
+    /// memory for no part of the text.
     package static func milliseconds(_ text: String) -> Int? {
-        var rest = Array(text.utf8)[...]
+        text.utf8Span.span.withUnsafeBytes { milliseconds($0[...]) }
+    }
+
+    private static func milliseconds(_ text: Slice<UnsafeRawBufferPointer>) -> Int? {
+        var rest = text
         guard !rest.isEmpty else { return nil }
         var total = 0
-        var isFirst = true
         while !rest.isEmpty {
+            let isFirst = rest.startIndex == text.startIndex
             guard let number = takeNumber(&rest) else { return nil }
             let letters = rest.prefix { !isDigit($0) }
             rest = rest.dropFirst(letters.count)
@@ -23,7 +28,6 @@ package enum DurationText {
             let (all, overflowsAtLast) = sum.addingReportingOverflow(number.decimals * unit / number.power)
             if overflow || overflowsToo || overflowsAtLast { return nil }
             total = all
-            isFirst = false
         }
         return total
     }
@@ -35,12 +39,17 @@ package enum DurationText {
         var power = 1
     }
 
-    private static func takeNumber(_ rest: inout ArraySlice<UInt8>) -> Decimal? {
+    private static func takeNumber(_ rest: inout Slice<UnsafeRawBufferPointer>) -> Decimal? {
         var number = Decimal()
         let whole = rest.prefix(while: isDigit)
+        guard !whole.isEmpty else { return nil }
+        for digit in whole {
+            let (tens, overflow) = number.whole.multipliedReportingOverflow(by: 10)
+            let (sum, overflowsToo) = tens.addingReportingOverflow(Int(digit - UInt8(ascii: "0")))
+            if overflow || overflowsToo { return nil }
+            number.whole = sum
+        }
         rest = rest.dropFirst(whole.count)
-        guard let value = Int(String(decoding: whole, as: UTF8.self)) else { return nil }
-        number.whole = value
         guard rest.first == UInt8(ascii: ".") else { return number }
         let decimals = rest.dropFirst().prefix(while: isDigit)
         rest = rest.dropFirst(1 + decimals.count)
@@ -53,8 +62,9 @@ package enum DurationText {
     }
 
     /// The milliseconds of a unit.
-    private static func unit(_ letters: ArraySlice<UInt8>) -> Int? {
-        switch String(decoding: letters, as: UTF8.self) {
+    private static func unit(_ letters: Slice<UnsafeRawBufferPointer>) -> Int? {
+        guard letters.count <= 2 else { return nil }
+        return switch String(decoding: letters, as: UTF8.self) {
         case "ms": 1
         case "s": 1000
         case "m": 60 * 1000

@@ -3,12 +3,16 @@
 /// The valid word with the fewest slips of the pen from `word`, or else one that it abbreviates; nil when none
 /// is near enough to be meant. Of several equally near ones the first counts.
 package func nearestWord(to word: String, among words: [String]) -> String? {
-    let typed = Array(word.lowercased().unicodeScalars.prefix(longestCompared))
+    // Only its beginning is looked at, however long it is.
+    let word = String(String.UnicodeScalarView(word.unicodeScalars.prefix(longestCompared))).lowercased()
+    let typed = Array(word.unicodeScalars.prefix(longestCompared))
     let bound = max(1, (typed.count + 1) / 3)
     var nearest: String?
     var least = bound + 1
     for candidate in words {
-        let letters = Array(candidate.lowercased().unicodeScalars.prefix(longestCompared))
+        let letters = Array(
+            String(String.UnicodeScalarView(candidate.unicodeScalars.prefix(longestCompared))).lowercased()
+                .unicodeScalars.prefix(longestCompared))
         guard abs(letters.count - typed.count) < least else { continue }
         let slips = editDistance(typed, letters)
         if slips < least && slips < max(typed.count, letters.count) {
@@ -17,7 +21,7 @@ package func nearestWord(to word: String, among words: [String]) -> String? {
         }
     }
     if nearest == nil, typed.count >= shortestAbbreviation {
-        nearest = words.first { $0.lowercased().hasPrefix(word.lowercased()) }
+        nearest = words.first { $0.lowercased().hasPrefix(word) }
     }
     return nearest
 }

@@ -96,10 +96,11 @@ package final class PayloadSchema: Sendable {
     }
 
     private func undeclared(_ name: String, _ action: String) -> PayloadFailure {
+        let shown = name.shortened(to: 200)
         if members.isEmpty {
-            return PayloadFailure("\(action) takes no payload; leave payload.\(name) out.")
+            return PayloadFailure("\(action) takes no payload; leave payload.\(shown) out.")
         }
-        return PayloadFailure("\(action) takes no payload.\(name); \(suggestion(for: name, among: names))")
+        return PayloadFailure("\(action) takes no payload.\(shown); \(suggestion(for: name, among: names))")
     }
 }
 

@@ -3,23 +3,25 @@ import BusJSON
 /// The parts of a state that a subscription wants: the state with all else left out, parents kept. A pointer
 /// into an array selects the array.
 package final class Selection: Sendable {
-    /// One step of the pointers, as a tree.
+    /// One step of the pointers, as a tree. It is as deep as states may nest, so nothing that goes down it needs a
+    /// bound of its own.
     private final class Node: Sendable {
         let key: String
         /// A pointer ends here: everything below is selected.
         let whole: Bool
+        /// Ascending by the bytes of their keys.
         let children: [Node]
 
-        init(key: String, pointers: [ArraySlice<String>]) {
+        /// `pointers` are in order and lead to this node with their first `depth` tokens.
+        init(key: String, _ pointers: ArraySlice<[String]>, depth: Int) {
             self.key = key
-            whole = pointers.contains(where: \.isEmpty)
+            whole = pointers.contains { $0.count == depth }
             var children: [Node] = []
-            if !whole {
-                let sorted = pointers.sorted { UTF8Order.precedes($0.first!, $1.first!) }
-                var rest = sorted[...]
-                while let first = rest.first?.first {
-                    let group = rest.prefix { UTF8Order.equal($0.first!, first) }
-                    children.append(Node(key: first, pointers: group.map { $0.dropFirst() }))
+            if !whole, depth < JSON.deepestState {
+                var rest = pointers
+                while let first = rest.first?[depth] {
+                    let group = rest.prefix { UTF8Order.equal($0[depth], first) }
+                    children.append(Node(key: first, group, depth: depth + 1))
                     rest = rest.dropFirst(group.count)
                 }
             }
@@ -31,16 +33,27 @@ package final class Selection: Sendable {
 
     private let root: Node
 
-    /// The canonical list of pointers, by which equal selections are recognised.
+    /// The canonical list of pointers, by which equal selections are recognised: in order, none twice.
     package let pointers: [[String]]
 
-    /// Takes pointers as their tokens; an empty list selects nothing but the empty object.
+    /// Takes pointers as their tokens; an empty list selects nothing but the empty object. No state nests as deeply as
+    /// a pointer may be long, so what is behind that depth is not looked at.
     package init(_ pointers: [[String]]) {
-        self.pointers = pointers.sorted { left, right in
-            for (a, b) in zip(left, right) where !UTF8Order.equal(a, b) { return UTF8Order.precedes(a, b) }
-            return left.count < right.count
+        var ordered: [[String]] = []
+        for pointer in pointers.sorted(by: { Self.order($0, $1) < 0 }) {
+            if ordered.last.map({ Self.order($0, pointer) }) != 0 { ordered.append(pointer) }
         }
-        root = Node(key: "", pointers: pointers.map { $0[...] })
+        self.pointers = ordered
+        root = Node(key: "", ordered[...], depth: 0)
+    }
+
+    /// Token by token, each by its bytes.
+    private static func order(_ one: [String], _ other: [String]) -> Int {
+        for index in 0..<min(one.count, other.count) {
+            let order = UTF8Order.compare(one[index], other[index])
+            if order != 0 { return order }
+        }
+        return one.count - other.count
     }
 
     /// What both select: of two pointers, one of which leads into the other, the longer one.

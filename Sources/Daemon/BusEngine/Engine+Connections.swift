@@ -33,14 +33,19 @@ extension Engine {
         connection.heardAt = clock.now
         scheduler.noteActivity(of: connection)
         let start = scheduler.beginSlice()
+        let executed = bytesExecuted
         if mustWait(connection) {
             // The connection began to lag since its owner last looked.
             if !connection.isPaused { connection.isBlocked = true }
             connection.lines.hold(bytes)
         } else {
             connection.lines.feed(bytes) { self.execute($0, for: connection) }
-            // An unfinished line has been scanned, too.
-            if connection.lines.heldBytes > 0 { clock.work += Work.byte * bytes.count }
+            // What was read without a line to execute takes its time, too: pieces of lines, and empty ones.
+            let idle = bytes.count - (bytesExecuted - executed)
+            if idle > 0 {
+                clock.work &+= connection.lines.heldBytes > 0 ? Work.byte &* idle : Work.emptyLine &* idle
+            }
+            if bytesExecuted == executed { clock.work &+= Work.piece }
         }
         settle(connection)
         connections.countHeld(connection)
@@ -124,6 +129,7 @@ extension Engine {
         switch piece {
         case .line(let line):
             clock.work &+= Work.request &+ Work.byte &* line.count
+            bytesExecuted &+= line.count &+ 1
             if line.count <= DaemonLimits.lightLine || weigh(line, for: connection) {
                 execute(line, for: connection)
             }

@@ -36,6 +36,11 @@ package final class Engine {
     let admission: Admission
     /// Reads of many stores.
     let reads = PendingReads()
+    /// The bytes of all lines that were executed, with their ends.
+    @exclusivity(unchecked) var bytesExecuted = 0
+    /// Which actions of single stores were expensive lately, and whether any was.
+    let expensive = ExpensiveActions()
+    @exclusivity(unchecked) var knowsExpensive = false
     /// The requests on their way through the log that several machines share, where they do.
     let shared = SharedRequests()
     let outputs: Outputs

@@ -76,6 +76,9 @@ package struct DaemonLimits: Sendable, Equatable {
     package static let alikePatterns = 1024
     /// Pointers in one `select`: bounds the work that one commit causes per subscriber group.
     package static let pointers = 64
+    /// The longest pointer, in bytes, and it has no more segments than a line may nest (`depth`): what is made of a
+    /// pointer has a level for each segment. A key that is longer is selected with its parent.
+    package static let pointerBytes = 1024
     /// Stores recorded because what a slow reader selects of them has changed; beyond this, it is
     /// notified of all that changed.
     static let selectedChanges = 65_536

@@ -76,7 +76,9 @@ package final class CompiledType<State: SharedState>: StateType {
 
     // MARK: States
 
-    package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
+    package func initialState(
+        replacing members: JSONObject, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject {
         var state = plain
         for member in members.members {
             if published.names.contains(where: { UTF8Order.equal($0, member.key) }) { continue }

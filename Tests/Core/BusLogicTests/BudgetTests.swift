@@ -1,5 +1,7 @@
 import BusJSON
 import BusLogic
+import BusProtocol
+import TestSupport
 import Testing
 
 /// Whatever a definition says, its evaluation ends soon.
@@ -35,6 +37,17 @@ struct BudgetTests {
         try #expect(failure(of: #"{"reduce":[{"var":""},[{"var":"accumulator"}],1]}"#, on: list) == .tooDeep)
     }
 
+    /// All data of a reduction, gathered again with each element: without a bound its end needs more stack than there is.
+    @Test func gatheringAllDataEndsAtTheDepth() throws {
+        let list = JSON.array(Array(repeating: 1, count: 50_000))
+        try SmallStack.run {
+            for body in [#"{"var":""}"#, #"{"if":[true,{"val":[]}]}"#, #"{"reduce":[[1],{"val":[[2]]},0]}"#] {
+                try #expect(
+                    failure(of: #"{"reduce":[{"var":""},\#(body),1]}"#, on: list) == .tooDeep, "\(body)")
+            }
+        }
+    }
+
     @Test func nestedIterationsEndAtTheOperations() throws {
         let list = JSON.array(Array(repeating: 1, count: 1000))
         var body = #"{"var":""}"#
@@ -49,6 +62,76 @@ struct BudgetTests {
             "text": .string(long + "b"), "list": .array(Array(repeating: .string(long + "c"), count: 1000)),
         ]
         try #expect(failure(of: #"{"in":[{"var":"text"},{"var":"list"}]}"#, on: data) == .operations)
+    }
+
+    /// Whatever looks for a number in a text, and whatever compares keys, ends by the bytes: ten thousand such operations on a
+    /// text of a megabyte are ten thousand megabytes.
+    @Test func readingLongTextsEndsAtTheBytesRead() throws {
+        let count = 1 << 18
+        let longKey = String(repeating: "k", count: count)
+        let data: JSON = [
+            "list": .array(Array(repeating: 1, count: 5000)),
+            "digits": .string(String(repeating: "1", count: count)),
+            "spaces": .string(String(repeating: " ", count: count)),
+            "hex": .string("0x" + String(repeating: "0", count: count)),
+            "keyed": .object([longKey: 1]), "other": .object([longKey + "": 2]), "inside": .object(["a": 1]),
+        ]
+        func text(_ name: String) -> String { #"{"val":[[2],"\#(name)"]}"# }
+        var bodies = ["digits", "spaces", "hex"].flatMap { name in
+            ["==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "max", "min"].map {
+                #"{"\#($0)":[\#(text(name)),1]}"#
+            } + ["abs", "round", "floor", "ceil", "format", "-"].map { #"{"\#($0)":[\#(text(name))]}"# }
+        }
+        bodies += [
+            #"{"==":[true,[[\#(text("digits"))]]]}"#, #"{"substr":["abc",\#(text("digits"))]}"#,
+            #"{"missing_some":[\#(text("digits")),["a"]]}"#,
+            #"{"===":[\#(text("keyed")),\#(text("other"))]}"#,
+            #"{"in":[\#(text("keyed")),[\#(text("other"))]]}"#,
+            #"{"val":[[2],"inside",\#(text("digits"))]}"#, #"{"var":\#(text("digits"))}"#,
+        ]
+        let budget = Budget(operations: 100_000, bytes: 4 << 20, reading: 2 << 20)
+        for body in bodies {
+            // What means no number fails first, and is looked for again.
+            let rule = #"{"filter":[{"var":"list"},{"try":[\#(body),false]}]}"#
+            let failure = try failure(of: rule, on: data, budget: budget)
+            #expect(failure == .reading || failure == .operations || failure == .bytes, "\(body): \(failure)")
+        }
+        // Short ones are part of the operation.
+        let short = JSON.object(["list": .array(Array(repeating: "12", count: 5000))])
+        try #expect(
+            evaluate(
+                #"{"length":{"filter":[{"var":"list"},{"==":[{"var":""},12]}]}}"#, on: short,
+                budget: Budget(operations: 100_000, bytes: 4 << 20, reading: 0)) == 5000)
+    }
+
+    /// Which computed values there are must not depend on it: a log replays without it.
+    @Test func whatIsReadIsTheCommitsAlone() throws {
+        let yaml = """
+            type: reader
+            initial: { text: "", count: 0 }
+            computed: { twice: { "+": [{ var: text }, { var: text }] } }
+            actions:
+              put: { payload: { text: string }, set: { text: { var: payload.text } } }
+            """
+        let long = String(repeating: "0", count: 1000) + "21"
+        var budget = Budget.ofStore
+        budget.reading = 2004
+        let enough = try StoreBench(yaml, commit: budget)
+        try enough.dispatch("put", ["text": .string(long)])
+        #expect(enough.state["twice"] == 42)
+        budget.reading = 2003
+        let tight = try StoreBench(yaml, commit: budget)
+        let rejection = try tight.rejection(of: "put", ["text": .string(long)])
+        #expect(rejection.message == "reader/kitchen refused put: the commit's budget is used up at twice.")
+        #expect(tight.state["text"] == "")
+        let replaying = try StoreBench(yaml)
+        try replaying.dispatch("put", ["text": .string(long)])
+        #expect(replaying.state == enough.state)
+        // A state that a client creates spends, too.
+        let failure = #expect(throws: PayloadFailure.self) {
+            try tight.type.initialState(replacing: ["text": .string(long)], spending: &budget)
+        }
+        #expect(failure?.message.contains("the commit's budget is used up at twice") == true)
     }
 
     @Test func searchingAHardTextEndsAtTheOperations() throws {

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import TestSupport
 import Testing
 
 /// Numbers: two integers give an exact integer or a rejection.
@@ -136,5 +137,43 @@ struct ExpressionNumberTests {
     ])
     func whatAnOperatorDoesNotTakeFails(_ rule: String) throws {
         try #expect(failure(of: rule).type == "Invalid Arguments")
+    }
+
+    /// A long text is shortened before it is read, and means what it means in full: to the last bit, also in the middle
+    /// between two doubles.
+    @Test(arguments: 0..<8) func longNumbersMeanTheSame(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        func digits(_ count: Int) -> String {
+            String((0..<count).map { _ in "0123456789".randomElement(using: &generator)! })
+        }
+        func zeros(_ most: Int) -> String {
+            String(repeating: "0", count: Int.random(in: 0...most, using: &generator))
+        }
+        for _ in 0..<60 {
+            let middle = "9007199254740993." + zeros(1500)
+            var text = [
+                zeros(2000) + digits(300) + zeros(1500) + "." + digits(900),
+                "0." + zeros(2000) + digits(1200),
+                zeros(1200) + digits(1100) + "." + zeros(3), middle + zeros(900) + "1", middle, digits(1500),
+                "." + zeros(1500), zeros(1500) + "1",
+            ].randomElement(using: &generator)!
+            if Bool.random(using: &generator) {
+                let exponent = Int.random(in: -2600...400, using: &generator)
+                text += "e" + (exponent < 0 ? "-" : "+") + zeros(1200) + String(abs(exponent))
+            }
+            if Bool.random(using: &generator) { text = "-" + text }
+            let meant = try #require(Double(text))
+            guard meant.isFinite else {
+                guard case .overflow = try failure(of: #"{"-":[{"var":""},0.0]}"#, on: .string(text)) else {
+                    Issue.record("\(text) failed otherwise")
+                    continue
+                }
+                continue
+            }
+            let whole = try evaluate(#"{"-":[{"var":""},0.0]}"#, on: .string(text)).double
+            #expect(whole == meant, "\(text)")
+            let leading = try evaluate(#"{"+":[{"var":""},0.0]}"#, on: .string(text + "x")).double
+            #expect(leading == meant, "\(text)")
+        }
     }
 }

@@ -231,4 +231,26 @@ struct SchemaTests {
         #expect(members.map(\.isOptional) == [true, false, true])
         #expect(members.map(\.schema.type) == [.integer, .any, .string])
     }
+
+    /// They are found by their order, and are what they are: a number is its value, a text its bytes.
+    @Test func valuesOfAnEnumAreFoundAmongMany() throws {
+        let words = (0..<300).map { "\"w\(($0 * 7919) % 300)\"" }.joined(separator: ", ")
+        let type = try DeclaredType(
+            LocatedValue.read(
+                """
+                type: choice
+                initial: { x: w1 }
+                state: { x: { enum: [\(words), 3, 1.5, -2, 1000, null, true, [1, a], { k: 1 }, é] } }
+                """, file: "choice.yaml"))
+        func takes(_ value: JSON) -> Bool { (try? type.initialState(replacing: ["x": value])) != nil }
+        for number in 0..<300 { #expect(takes(.string("w\(number)"))) }
+        let fitting: [JSON] = [
+            3, 3.0, 1.5, -2, 1000.0, .null, true, [1, "a"], [1.0, "a"], ["k": 1], ["k": 1.0], "é",
+        ]
+        for value in fitting { #expect(takes(value), "\(value)") }
+        let others: [JSON] = [
+            "w300", "w", "", 2, 1.25, "3", false, [1], [1, "b"], ["k": 2], [:], "e\u{301}",
+        ]
+        for value in others { #expect(!takes(value), "\(value)") }
+    }
 }

@@ -45,6 +45,7 @@ final class StoreBench: StoreReader {
 
     func address(of store: Int) -> String { address }
     func state(at address: String) -> JSONObject? { others[address] }
+    func storeCount(ofType type: String) -> Int { addresses(ofType: type).count }
     func addresses(ofType type: String) -> [String] {
         others.keys.filter { $0.hasPrefix(type + "/") }.sorted()
     }

@@ -53,7 +53,9 @@ final class OtherCode: StateType {
 
     func precomputedWrites(of action: Int) -> PrecomputedWrites? { nil }
 
-    func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
-        try declared.initialState(replacing: members)
+    func initialState(
+        replacing members: JSONObject, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject {
+        try declared.initialState(replacing: members, spending: &budget)
     }
 }

@@ -56,6 +56,18 @@ import Testing
     private static let ben = #"{"token":"ben","address":"a"}"#
     private static let add = #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}"#
 
+    /// What members of an earlier version proposed is applied as they applied it.
+    @Test func proposalsOfEarlierRulesReadWhatTheyDid() throws {
+        let bus = try Bus()
+        for rules in 1...ClusterLimits.rules {
+            _ = try bus.apply(
+                ProposalContent(rules: rules, clock: bus.clock, evidence: bus.replica.evidence, entries: [])
+                    .encoded)
+            let reading = bus.replica.machine.limits.reading
+            #expect(reading == (rules < ClusterLimits.countedReading ? .max : BusLimits.commitReading))
+        }
+    }
+
     // MARK: - How a bus begins
 
     /// A replica of a bus that has not begun, with the one member that is to begin it.

@@ -88,4 +88,60 @@ import Testing
         }
         #expect(interrupted > 50)
     }
+
+    /// Timers are set, cancelled and fired while they are listed; the page is the one that would have come in one go.
+    @Test(arguments: [1, 2, 3] as [UInt64]) func timersAreExactWhateverIsSetMeanwhile(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var limits = Limits()
+        limits.daemon.sliceWork = 700
+        let bus = try SlowBus(limits: limits)
+        let (writer, reader) = (bus.connect(), bus.connect())
+        func set(_ random: inout SeededGenerator) {
+            let number = Int.random(in: 0..<40, using: &random)
+            let delay = Double(Int.random(in: 1...300, using: &random)) / 100
+            let name = #""timer":"t\#(Int.random(in: 0..<5, using: &random))""#
+            let store = #""store":"counter/s\#(number)""#
+            bus.send(
+                Bool.random(using: &random)
+                    ? #"{"op":"cancel",\#(store),\#(name)}"#
+                    : #"{"op":"dispatch",\#(store),"action":"increment","in":\#(delay),\#(name)}"#,
+                from: writer)
+        }
+        for number in 0..<40 { bus.send(#"{"op":"create","store":"counter/s\#(number)"}"#, from: writer) }
+        for _ in 0..<100 { set(&random) }
+        bus.engine.serveAll()
+        var interrupted = 0
+        for _ in 0..<60 {
+            bus.turn(after: 20)
+            bus.engine.serveAll()
+            _ = try bus.lines(of: writer)
+            let limit = [1, 7, 1000].randomElement(using: &random)!
+            let request = #"{"op":"timers","limit":\#(limit)}"#
+            bus.send(request, from: reader)
+            var (reply, steps) = (try bus.lines(of: reader), 0)
+            while reply.isEmpty {
+                set(&random)
+                steps += 1
+                _ = bus.engine.serveNext()
+                reply = try bus.lines(of: reader)
+            }
+            if steps > 1 { interrupted += 1 }
+            let answer = try #require(reply.first)
+            // Nothing else was done since the answer was made.
+            let revision = try #require(answer["revision"]?.int)
+            guard revision == bus.engine.revision else { continue }
+            let all = try #require(answer["timers"]?.array)
+            #expect(all.count <= limit)
+            var again: [JSON] = []
+            bus.engine.serveAll()
+            if bus.engine.revision == revision {
+                bus.send(request, from: reader)
+                bus.engine.serveAll()
+                again = try bus.lines(of: reader).last?["timers"]?.array ?? []
+                #expect(Array(again.prefix(all.count)) == all)
+                if limit == 1000 { #expect(again == all) }
+            }
+        }
+        #expect(interrupted > 10)
+    }
 }

@@ -18,11 +18,11 @@ final class SlowBus {
           write: { payload: { text: string }, set: { text: { var: payload.text } } }
         """
 
-    init(limits: Limits = Limits()) throws {
+    init(limits: Limits = Limits(), definitions: [String] = []) throws {
         var configuration = EngineConfiguration(
             epoch: "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90", ownUID: 990, version: "test")
         configuration.limits = limits
-        engine = Engine(configuration, types: try SampleTypes.load(and: [Self.definition]))
+        engine = Engine(configuration, types: try SampleTypes.load(and: [Self.definition] + definitions))
         engine.beginTurn(at: now)
     }
 

@@ -81,7 +81,8 @@ extension BusLimits {
                 let value = member.value.int, value > 0
             else {
                 throw RequestError(
-                    .invalidRequest, "`limits.\(member.key.prefix(80))` is not a limit of the bus above 0.")
+                    .invalidRequest,
+                    "`limits.\(member.key.shortened(to: 80))` is not a limit of the bus above 0.")
             }
             self[keyPath: path] = value
         }

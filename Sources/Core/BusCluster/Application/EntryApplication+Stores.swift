@@ -134,7 +134,7 @@ extension EntryApplication {
     static func forbidden(_ verb: String, _ target: String) -> RequestError {
         RequestError(
             .forbidden,
-            "The access rules do not let you \(verb) \(target.prefix(200)); ask an operator of the bus for a role that may."
+            "The access rules do not let you \(verb) \(target.shortened(to: 200)); ask an operator of the bus for a role that may."
         ).with("store", .string(target))
     }
 }

@@ -63,7 +63,7 @@ extension EntryApplication {
         guard machine.takeTimer(name, of: owner) else {
             throw RequestError(
                 .unknownTimer,
-                "\(machine.name(of: owner)) has no timer \"\(name.prefix(80))\": it has fired, or was never set; timers lists what there is."
+                "\(machine.name(of: owner)) has no timer \"\(name.shortened(to: 80))\": it has fired, or was never set; timers lists what there is."
             )
         }
         let details = CommitDetails()

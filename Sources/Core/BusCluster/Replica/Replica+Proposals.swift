@@ -22,6 +22,8 @@ extension Replica {
         if let content { try requireBeginning(of: content, at: place) }
         members[name.member]?.number = name.number
         guard let content else { return effects.void = .malformed }
+        machine.limits.reading =
+            content.rules >= ClusterLimits.countedReading ? BusLimits.commitReading : .max
         let comparison = compare(content.evidence.link)
         effects.evidence = (content.evidence.link, comparison)
         if comparison == .otherInput, !omitted.contains(.lostLog) {

@@ -53,7 +53,7 @@ public enum UTF8Order {
 
     /// Negative, zero or positive, as the bytes of `left` sort before, with or after those of `right`.
     @inlinable @inline(__always)
-    static func compare(_ left: String, _ right: String) -> Int {
+    public static func compare(_ left: String, _ right: String) -> Int {
         if let a = SmallText(left), let b = SmallText(right) { return a.order(b) }
         return compareInMemory(left, right)
     }

@@ -240,6 +240,11 @@ struct AccessLoader {
                     "\(text) is not a part of a state; write a JSON Pointer such as /target, or leave select out for all of it."
                 )
             }
+            guard pointer.tokens.count <= JSON.deepestState else {
+                throw element.failure(
+                    "a pointer of select has \(pointer.tokens.count) segments, and states nest at most \(JSON.deepestState) levels deep; select a parent."
+                )
+            }
             pointers.append(pointer.tokens)
         }
         return Selection(pointers)

@@ -84,13 +84,19 @@ struct ComputedValues: Sendable {
 
     func contains(_ name: String) -> Bool { entries.contains { UTF8Order.equal($0.name, name) } }
 
-    /// A state with its computed values.
-    func added(to plain: JSONObject) -> JSONObject {
+    /// A state with its computed values. `budget` is what all of them together may spend.
+    func added(to plain: JSONObject, spending budget: inout Budget) throws(CommitBudgetFailure) -> JSONObject
+    {
         var state = plain
         for entry in entries {
-            var evaluation = Evaluation(budget: .ofComputed)
+            let allowance = Budget.smaller(.ofComputed, budget)
+            var evaluation = Evaluation(budget: allowance)
             var value = Scalar.null
-            _ = Self.evaluate(entry, on: &state, &evaluation, into: &value)
+            let isEvaluated = Self.evaluate(entry, on: &state, &evaluation, into: &value)
+            budget = evaluation.rest(of: budget, after: allowance)
+            if !isEvaluated, evaluation.overdrewLess(than: .ofComputed, allowance) {
+                throw CommitBudgetFailure(name: entry.name)
+            }
             state[entry.name] = evaluation.take(value)
         }
         return state
@@ -180,5 +186,6 @@ extension Evaluation {
     /// Whether the budget ran out, and only because `allowance` was smaller than `full`.
     fileprivate func overdrewLess(than full: Budget, _ allowance: Budget) -> Bool {
         operations < 0 && allowance.operations < full.operations || bytes < 0 && allowance.bytes < full.bytes
+            || reading < 0
     }
 }

@@ -77,7 +77,9 @@ package final class DeclaredType: StateType {
         plain = parts.plain
         schema = parts.schema
         computed = parts.computed
-        initial = parts.computed.added(to: parts.plain)
+        // What stands in a file costs what its author wants.
+        var budget = Budget(operations: .max, bytes: .max)
+        initial = (try? parts.computed.added(to: parts.plain, spending: &budget)) ?? parts.plain
         waitFor = parts.waitFor
         waitForPlaces = parts.waitForPlaces
         actions = parts.actions
@@ -112,13 +114,15 @@ package final class DeclaredType: StateType {
         try migrations.apply(to: state, from: version)
     }
 
-    package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
+    package func initialState(
+        replacing members: JSONObject, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject {
         var state = plain
         for member in members.members {
             if computed.contains(member.key) { continue }
             guard let index = plain.index(of: member.key) else {
                 let hint = suggestion(for: member.key, among: plain.keys)
-                throw PayloadFailure("\(name) has no member \(member.key); \(hint)")
+                throw PayloadFailure("\(name) has no member \(member.key.shortened(to: 200)); \(hint)")
             }
             guard member.value.nests(atMost: Evaluation.deepestValue - 1) else {
                 throw PayloadFailure("\(member.key) is nested too deeply; make it flatter.")
@@ -128,6 +132,11 @@ package final class DeclaredType: StateType {
             }
             state.update(at: index) { $0 = member.value }
         }
-        return computed.added(to: state)
+        do throws(ComputedValues.CommitBudgetFailure) {
+            return try computed.added(to: state, spending: &budget)
+        } catch {
+            throw PayloadFailure(
+                "the commit's budget is used up at \(error.name); create it with less in it.")
+        }
     }
 }

@@ -8,7 +8,9 @@ extension Budget {
 
     /// As much as both allow.
     static func smaller(_ one: Budget, _ other: Budget) -> Budget {
-        Budget(operations: min(one.operations, other.operations), bytes: min(one.bytes, other.bytes))
+        Budget(
+            operations: min(one.operations, other.operations), bytes: min(one.bytes, other.bytes),
+            reading: min(one.reading, other.reading))
     }
 }
 
@@ -18,6 +20,7 @@ extension Evaluation {
     func rest(of available: Budget, after allowance: Budget) -> Budget {
         Budget(
             operations: available.operations - allowance.operations + max(operations, 0),
-            bytes: available.bytes - allowance.bytes + max(bytes, 0))
+            bytes: available.bytes - allowance.bytes + max(bytes, 0),
+            reading: available.reading - allowance.reading + max(reading, 0))
     }
 }

@@ -77,12 +77,15 @@ extension Evaluation {
         case (.string, .array), (.string, .object), (.array, .string), (.object, .string):
             return try UTF8Order.equal(text(of: left), text(of: right))
         case (.int, _), (.double, _), (_, .int), (_, .double):
-            guard let a = left.scalarNumber, let b = right.scalarNumber else {
+            guard let a = try number(left, as: \.scalarNumber), let b = try number(right, as: \.scalarNumber)
+            else {
                 throw .notComparable(operation: "\(operation)", left.kind, right.kind)
             }
             return a.compared(to: b) == 0
         default:
-            guard let a = left.number, let b = right.number else { return false }
+            guard let a = try number(left, as: \.number), let b = try number(right, as: \.number) else {
+                return false
+            }
             return a.compared(to: b) == 0
         }
     }
@@ -99,6 +102,7 @@ extension Evaluation {
             guard a.count == b.count else { return false }
             try spend(a.count)
             for index in a.members.indices {
+                try read(min(a.members[index].key.utf8.count, b.members[index].key.utf8.count))
                 guard UTF8Order.equal(a.members[index].key, b.members[index].key) else { return false }
                 guard try deeplyEqual(a.members[index].value, b.members[index].value) else { return false }
             }
@@ -125,11 +129,36 @@ extension Evaluation {
         case (.int(let a), .int(let b)): return a < b ? -1 : a > b ? 1 : 0
         case (.string(let a), .string(let b)): return try order(a, b)
         default:
-            if let a = left.scalarNumber, let b = right.scalarNumber { return a.compared(to: b) }
+            if let a = try number(left, as: \.scalarNumber), let b = try number(right, as: \.scalarNumber) {
+                return a.compared(to: b)
+            }
             switch (left, right) {
             case (.string, .null), (.string, .bool), (.null, .string), (.bool, .string): return nil
             default: throw .notComparable(operation: "\(operation)", left.kind, right.kind)
             }
+        }
+    }
+
+    /// The number that a value means, whose text is read for it.
+    @inline(__always)
+    mutating func number(
+        _ value: JSON, as meaning: (JSON) -> Number?
+    ) throws(EvaluationFailure) -> Number? {
+        switch value {
+        case .string, .array: try readText(of: value)
+        default: break
+        }
+        return meaning(value)
+    }
+
+    /// Takes the bytes of the text in which a number is looked for: the value's own, or that of the only element of an
+    /// array, which stands for it.
+    @inline(never)
+    private mutating func readText(of value: JSON) throws(EvaluationFailure) {
+        switch value {
+        case .string(let text): try read(text.utf8.count)
+        case .array(let elements) where elements.count == 1: try readText(of: elements[0])
+        default: return
         }
     }
 

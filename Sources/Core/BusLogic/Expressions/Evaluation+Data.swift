@@ -22,8 +22,14 @@ extension Evaluation {
         let text = try text(of: path)
         if text.utf8.isEmpty { return try find([], in: scope) }
         try spend(text.utf8.count >> 4)
+        try read(text.utf8.count)
+        // No data nests as deeply, so a longer path leads nowhere, and no keys are made of it.
+        guard text.utf8.count(where: { $0 == UInt8(ascii: ".") }) < Self.longestPath else { return nil }
         return try find(Self.keys(of: text), in: scope)
     }
+
+    /// In segments: twice as many as a state nests, which has room for what is around it.
+    private static let longestPath = 2 * deepestValue
 
     /// The segments of a dotted path.
     static func keys(of path: String) -> [ReadKey] {
@@ -39,7 +45,7 @@ extension Evaluation {
             guard let first = keys.first else { return .object(["state": .object(state.pointee)]) }
             return first.name == "state" ? state.pointee.find(keys, from: 1) : nil
         case .element: return element.find(keys)
-        case .reduction: return Self.find(keys, current: element, accumulator: accumulator)
+        case .reduction: return try Self.find(keys, current: element, accumulator: accumulator)
         case .action(let waitFor):
             guard let first = keys.first else { return .object(try allData(waitFor)) }
             switch first.name {
@@ -57,9 +63,18 @@ extension Evaluation {
         }
     }
 
-    /// A place in the data of a reduction.
-    static func find(_ keys: [ReadKey], current: JSON, accumulator: JSON) -> JSON? {
+    /// A place in the data of a reduction. Its whole data may become what is gathered next, and nests one level deeper
+    /// with each element: no deeper than values may.
+    static func find(
+        _ keys: [ReadKey], current: JSON, accumulator: JSON
+    ) throws(EvaluationFailure) -> JSON? {
         guard let first = keys.first else {
+            var (gathered, depth) = (accumulator, 1)
+            while case .object(let object) = gathered, let inner = object["accumulator"] {
+                depth += 1
+                if depth > deepestValue { throw .tooDeep }
+                gathered = inner
+            }
             return .object(["accumulator": accumulator, "current": current])
         }
         return switch first.name {
@@ -105,8 +120,9 @@ extension Evaluation {
         var members: [JSONObject.Member] = []
         guard let context else { return JSONObject() }
         for type in waitFor {
+            // Spent before they are listed, which takes the time.
+            try spend(context.reader.storeCount(ofType: type))
             for address in context.reader.addresses(ofType: type) {
-                try spend()
                 try produce(16)
                 guard let state = context.reader.state(at: address) else { continue }
                 members.append(.init(key: address, value: .object(state)))

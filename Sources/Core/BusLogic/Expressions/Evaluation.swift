@@ -24,6 +24,7 @@ struct Evaluation {
     /// What is left of the budget.
     var operations: Int
     var bytes: Int
+    var reading: Int
     /// Where `meta`, `store` and `stores` come from; nil for computed values and free-standing expressions.
     /// Whoever evaluates holds it for as long as that takes.
     unowned(unsafe) var context: CommitContext?
@@ -31,6 +32,7 @@ struct Evaluation {
     init(budget: Budget = Budget(operations: 0, bytes: 0)) {
         operations = budget.operations
         bytes = budget.bytes
+        reading = budget.reading
     }
 
     /// Begins anew with another budget, and with no data but the state. Scopes have been left, whatever the end was.
@@ -38,6 +40,7 @@ struct Evaluation {
     mutating func begin(_ budget: Budget, on state: UnsafePointer<JSONObject>) {
         operations = budget.operations
         bytes = budget.bytes
+        reading = budget.reading
         self.state = state
         payload = nil
         context = nil
@@ -62,6 +65,17 @@ extension Evaluation {
         operations &-= count
         if operations < 0 { throw .operations }
     }
+
+    /// Takes the bytes of a text or key that is about to be read. A short one is part of its operation.
+    @inline(__always)
+    mutating func read(_ count: Int) throws(EvaluationFailure) {
+        if count <= Self.shortText { return }
+        reading &-= count
+        if reading < 0 { throw .reading }
+    }
+
+    /// In bytes.
+    static let shortText = 64
 
     /// Takes produced bytes from the budget.
     @inline(__always)

@@ -6,6 +6,8 @@ package enum EvaluationFailure: Error, Equatable, Sendable {
     case operations
     /// The budget of produced bytes is used up.
     case bytes
+    /// The commit's budget of bytes read is used up.
+    case reading
     /// A value nests deeper than a state may.
     case tooDeep
     /// An arithmetic operator was given a value of this kind, which means no number.
@@ -26,7 +28,7 @@ extension EvaluationFailure {
     /// that is reached stays reached.
     var error: JSONObject? {
         switch self {
-        case .operations, .bytes, .tooDeep: nil
+        case .operations, .bytes, .reading, .tooDeep: nil
         case .thrown(let error): error
         default: ["type": type.map { .string($0) } ?? .null]
         }
@@ -35,7 +37,7 @@ extension EvaluationFailure {
     /// The `type` of the failure by which expressions tell it from others; nil for what they can't catch.
     package var type: String? {
         switch self {
-        case .operations, .bytes, .tooDeep: nil
+        case .operations, .bytes, .reading, .tooDeep: nil
         case .notNumber, .notComparable, .divisionByZero: "NaN"
         case .overflow: "Overflow"
         case .invalidArguments: Self.invalidArguments
@@ -57,6 +59,7 @@ extension EvaluationFailure: CustomStringConvertible {
         switch self {
         case .operations: "its expressions need more operations than the budget allows"
         case .bytes: "its expressions produce more bytes than the budget allows"
+        case .reading: "its expressions read more of long texts than one commit may"
         case .tooDeep: "a value nests more than \(Evaluation.deepestValue) levels deep"
         case .notNumber(let operation, let kind): "\(operation) needs numbers and was given \(kind) (NaN)"
         case .notComparable(let operation, let left, let right):

@@ -36,7 +36,9 @@ package struct Expression: Sendable {
         var evaluation = Evaluation(budget: budget)
         evaluation.element = data
         let value = try? node.value(&evaluation)
-        budget = Budget(operations: max(0, evaluation.operations), bytes: max(0, evaluation.bytes))
+        budget = Budget(
+            operations: max(0, evaluation.operations), bytes: max(0, evaluation.bytes),
+            reading: max(0, evaluation.reading))
         return value?.isTruthy ?? false
     }
 

@@ -2,20 +2,22 @@
 enum NumberText {
     /// The number that the whole text is, white space aside; empty is 0; nil when it is none.
     static func whole(_ text: String) -> Number? {
-        let bytes = trimmed(Array(text.utf8)[...])
-        if bytes.isEmpty { return .int(0) }
-        if bytes.count > 2, bytes.first == UInt8(ascii: "0"),
-            let radix = radix(of: bytes[bytes.startIndex + 1])
-        {
-            return prefixed(bytes.dropFirst(2), radix: radix)
+        text.utf8Span.span.withUnsafeBytes { all in
+            let bytes = trimmed(all)
+            if bytes.isEmpty { return .int(0) }
+            if bytes.count > 2, bytes[0] == UInt8(ascii: "0"), let radix = radix(of: bytes[1]) {
+                return prefixed(UnsafeRawBufferPointer(rebasing: bytes[2...]), radix: radix)
+            }
+            guard let literal = DecimalLiteral(bytes), literal.length == bytes.count else { return nil }
+            return literal.number
         }
-        guard let (number, length) = decimal(bytes), length == bytes.count else { return nil }
-        return number
     }
 
     /// The number that the text begins with, after white space; nil when it begins with none.
     static func leading(_ text: String) -> Number? {
-        decimal(Array(text.utf8)[...].drop(while: isSpace))?.number
+        text.utf8Span.span.withUnsafeBytes { all in
+            DecimalLiteral(UnsafeRawBufferPointer(rebasing: all[spaces(all)...]))?.number
+        }
     }
 
     /// The shortest text that means a double: `1` for 1.0, `1e+21`, `0.5`.
@@ -59,43 +61,6 @@ enum NumberText {
         return String(digits[0]) + fraction + "e" + (exponent < 0 ? "-" : "+") + String(abs(exponent))
     }
 
-    /// The decimal number at the beginning of `bytes` and how many bytes it takes.
-    private static func decimal(_ bytes: ArraySlice<UInt8>) -> (number: Number, length: Int)? {
-        var rest = bytes
-        let negative = rest.first == UInt8(ascii: "-")
-        if negative || rest.first == UInt8(ascii: "+") { rest = rest.dropFirst() }
-        if rest.starts(with: "Infinity".utf8) {
-            let length = rest.startIndex + 8 - bytes.startIndex
-            return (.double(negative ? -.infinity : .infinity), length)
-        }
-        let whole = rest.prefix(while: isDigit)
-        rest = rest.dropFirst(whole.count)
-        var isWhole = true
-        if rest.first == UInt8(ascii: ".") {
-            let fraction = rest.dropFirst().prefix(while: isDigit)
-            if !whole.isEmpty || !fraction.isEmpty {
-                isWhole = false
-                rest = rest.dropFirst(1 + fraction.count)
-            }
-        }
-        guard !whole.isEmpty || !isWhole else { return nil }
-        let exponent = exponentLength(rest)
-        isWhole = isWhole && exponent == 0
-        rest = rest.dropFirst(exponent)
-        let literal = String(decoding: bytes[..<rest.startIndex], as: UTF8.self)
-        if isWhole, let number = Int(literal) { return (.int(number), rest.startIndex - bytes.startIndex) }
-        guard let number = Double(literal) else { return nil }
-        return (.double(number), rest.startIndex - bytes.startIndex)
-    }
-
-    private static func exponentLength(_ bytes: ArraySlice<UInt8>) -> Int {
-        guard let first = bytes.first, first | 0x20 == UInt8(ascii: "e") else { return 0 }
-        var rest = bytes.dropFirst()
-        if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
-        let digits = rest.prefix(while: isDigit)
-        return digits.isEmpty ? 0 : rest.startIndex - bytes.startIndex + digits.count
-    }
-
     private static func radix(of letter: UInt8) -> Int? {
         switch letter | 0x20 {
         case UInt8(ascii: "x"): 16
@@ -105,20 +70,36 @@ enum NumberText {
         }
     }
 
-    private static func prefixed(_ digits: ArraySlice<UInt8>, radix: Int) -> Number? {
-        // A sign would be taken by Int, but not by JsonLogic.
-        guard let first = digits.first, first != UInt8(ascii: "+"), first != UInt8(ascii: "-") else {
-            return nil
+    /// Digits of another radix; nil where there is anything else, a sign included, and where they mean no integer.
+    private static func prefixed(_ digits: UnsafeRawBufferPointer, radix: Int) -> Number? {
+        var number = 0
+        for byte in digits[DecimalLiteral.zeros(digits, in: 0..<digits.count)...] {
+            let digit =
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(byte - UInt8(ascii: "0"))
+                case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(byte - UInt8(ascii: "a")) + 10
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"): Int(byte - UInt8(ascii: "A")) + 10
+                default: radix
+                }
+            guard digit < radix else { return nil }
+            let (shifted, overflow) = number.multipliedReportingOverflow(by: radix)
+            let (sum, overflowsToo) = shifted.addingReportingOverflow(digit)
+            if overflow || overflowsToo { return nil }
+            number = sum
         }
-        return Int(String(decoding: digits, as: UTF8.self), radix: radix).map { .int($0) }
+        return .int(number)
     }
 
-    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var rest = bytes.drop(while: isSpace)
-        while let last = rest.last, isSpace(last) { rest.removeLast() }
+    private static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var rest = UnsafeRawBufferPointer(rebasing: bytes[spaces(bytes)...])
+        while let last = rest.last, isSpace(last) { rest = UnsafeRawBufferPointer(rebasing: rest.dropLast()) }
         return rest
     }
 
+    /// How many bytes of white space begin the text.
+    private static func spaces(_ bytes: UnsafeRawBufferPointer) -> Int {
+        bytes.firstIndex { !isSpace($0) } ?? bytes.count
+    }
+
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0d ~= byte }
-    private static func isDigit(_ byte: UInt8) -> Bool { 48...57 ~= byte }
 }

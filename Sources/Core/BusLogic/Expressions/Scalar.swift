@@ -117,7 +117,7 @@ extension Evaluation {
         for operation: StaticString, _ meaning: (JSON) -> Number?
     ) throws(EvaluationFailure) -> Number {
         let value = take(.held)
-        guard let number = meaning(value) else {
+        guard let number = try self.number(value, as: meaning) else {
             throw .notNumber(operation: "\(operation)", kind: value.kind)
         }
         return number

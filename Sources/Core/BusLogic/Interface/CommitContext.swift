@@ -79,10 +79,15 @@ package final class CommitContext {
 package struct Budget: Sendable {
     package var operations: Int
     package var bytes: Int
+    /// The bytes of long texts and keys that may be read where an operation does not say how long they are: a number is
+    /// looked for in a text, keys are compared. It is the commit's alone: where it is used up the commit is refused, and
+    /// no computed value becomes null. So the entries of a log, which were committed, are applied without it.
+    package var reading: Int
 
-    package init(operations: Int, bytes: Int) {
+    package init(operations: Int, bytes: Int, reading: Int = .max) {
         self.operations = operations
         self.bytes = bytes
+        self.reading = reading
     }
 }
 
@@ -92,6 +97,8 @@ package protocol StoreReader: AnyObject {
     func address(of store: Int) -> String
     /// The state of the store at an address as it stands now; nil when there is none.
     func state(at address: String) -> JSONObject?
+    /// How many stores a type has.
+    func storeCount(ofType type: String) -> Int
     /// The addresses of a type's stores, ascending.
     func addresses(ofType type: String) -> [String]
     /// Who makes the commit: `roles`, `uid`, `user`, `unit` and `token`, as far as they are known.

@@ -41,8 +41,10 @@ package protocol StateType: AnyObject, Sendable {
     func precomputedWrites(of action: Int) -> PrecomputedWrites?
 
     /// The state of a new store with members of `initial` replaced: unknown ones are refused, computed ones
-    /// ignored and worked out anew.
-    func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject
+    /// ignored and worked out anew, which takes from the budget.
+    func initialState(
+        replacing members: JSONObject, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject
 
     /// A state of an earlier version, without computed values, as this version has it. What comes out is checked by
     /// `initialState`.
@@ -53,6 +55,12 @@ extension StateType {
     package var timeToLive: Int? { nil }
     package func payloadSchema(of action: Int) -> PayloadSchema? { nil }
 
+    /// The same, whatever it costs: for states that no client makes.
+    package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
+        var budget = Budget(operations: .max, bytes: .max)
+        return try initialState(replacing: members, spending: &budget)
+    }
+
     package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
         throw PayloadFailure("\(name) has no step from version \(version).")
     }
@@ -62,8 +70,14 @@ extension StateType {
 
     /// The state that one of an earlier version, or of another definition of this version, becomes; computed values of
     /// that definition are left out of it. The error says what is in the way, and where.
+    package func adopt(_ state: JSONObject, of earlier: Int) throws(PayloadFailure) -> JSONObject {
+        var budget = Budget(operations: .max, bytes: .max)
+        return try adopt(state, of: earlier, spending: &budget)
+    }
+
+    /// The same for a state that a client makes.
     package func adopt(
-        _ state: JSONObject, of earlier: Int
+        _ state: JSONObject, of earlier: Int, spending budget: inout Budget
     ) throws(PayloadFailure) -> JSONObject {
         guard earlier <= version else {
             throw PayloadFailure(
@@ -71,7 +85,7 @@ extension StateType {
             )
         }
         return try initialState(
-            replacing: earlier < version ? migrate(state, from: earlier) : state)
+            replacing: earlier < version ? migrate(state, from: earlier) : state, spending: &budget)
     }
 }
 

@@ -38,7 +38,7 @@ final class MissingSomeNode: ExpressionNode, @unchecked Sendable {
         let paths = try paths.value(&evaluation)
         let names: [JSON] = if case .array(let all) = paths { all } else { [paths] }
         let missing = try evaluation.missing(names, in: scope)
-        guard let number = needed.number else {
+        guard let number = try evaluation.number(needed, as: \.number) else {
             throw .notNumber(operation: "missing_some", kind: needed.kind)
         }
         let present = Number.int(names.count - missing.count)

@@ -240,7 +240,9 @@ final class SegmentsReadNode: ReadNode, @unchecked Sendable {
         keys.reserveCapacity(segments.count)
         for segment in segments {
             switch try segment.value(&evaluation) {
-            case .string(let name): keys.append(ReadKey(name))
+            case .string(let name):
+                try evaluation.read(name.utf8.count)
+                keys.append(ReadKey(name))
             case let value:
                 guard let index = value.wholeNumber else { return nil }
                 keys.append(ReadKey(String(index)))
@@ -263,10 +265,10 @@ final class FrameReadNode: ReadNode, @unchecked Sendable {
         super.init(keys, fallback: nil)
     }
 
-    override func find(_ evaluation: inout Evaluation) -> JSON? {
+    override func find(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON? {
         let frame = evaluation.frames[level]
         guard isReduction else { return frame.element.find(keys) }
-        return Evaluation.find(keys, current: frame.element, accumulator: frame.accumulator)
+        return try Evaluation.find(keys, current: frame.element, accumulator: frame.accumulator)
     }
 }
 

@@ -30,10 +30,16 @@ final class RewritingNode: ExpressionNode, @unchecked Sendable {
     }
 
     private static func trimmed(_ text: String) -> String {
-        var rest = text.unicodeScalars[...]
-        while let first = rest.first, first.properties.isWhitespace { rest.removeFirst() }
-        while let last = rest.last, last.properties.isWhitespace { rest.removeLast() }
-        return String(rest)
+        let scalars = text.unicodeScalars
+        guard let first = scalars.firstIndex(where: { !isSpace($0) }),
+            let last = scalars.lastIndex(where: { !isSpace($0) })
+        else { return "" }
+        return String(scalars[first...last])
+    }
+
+    /// Most are known without a look at Unicode's tables.
+    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.isASCII ? scalar == " " || 0x09...0x0d ~= scalar.value : scalar.properties.isWhitespace
     }
 }
 

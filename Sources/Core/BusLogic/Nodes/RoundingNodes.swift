@@ -48,7 +48,7 @@ final class RoundingNode: ScalarNode, @unchecked Sendable {
             }
             places = number
         }
-        switch value.scalarNumber {
+        switch try evaluation.number(value, as: \.scalarNumber) {
         case nil: throw .notNumber(operation: "\(operation.name)", kind: value.kind)
         case .int(let number): return .int(number)
         case .double(let number):

@@ -30,9 +30,9 @@ final class SubstringNode: ExpressionNode, @unchecked Sendable {
     override func value(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON {
         try evaluation.spend()
         let text = try evaluation.text(of: source.value(&evaluation))
-        let start = Self.whole(try start.value(&evaluation))
+        let start = try Self.whole(start, &evaluation)
         let length = try length.map { (node) throws(EvaluationFailure) in
-            Self.whole(try node.value(&evaluation))
+            try Self.whole(node, &evaluation)
         }
         try evaluation.spend(text.utf8.count >> 4)
 
@@ -48,9 +48,11 @@ final class SubstringNode: ExpressionNode, @unchecked Sendable {
     }
 
     /// The integer that a position means; far positions are as good as the end.
-    private static func whole(_ value: JSON) -> Int {
+    private static func whole(
+        _ node: ExpressionNode, _ evaluation: inout Evaluation
+    ) throws(EvaluationFailure) -> Int {
         let far = 1 << 40
-        switch value.number {
+        switch try evaluation.number(node.value(&evaluation), as: \.number) {
         case .int(let number): return min(max(number, -far), far)
         case .double(let number): return Int(min(max(number, Double(-far)), Double(far)))
         case nil: return 0

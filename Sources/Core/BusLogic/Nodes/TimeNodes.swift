@@ -41,7 +41,7 @@ final class FormatNode: ExpressionNode, @unchecked Sendable {
         try evaluation.spend()
         let value = try operand.value(&evaluation)
         let time: CalendarTime?
-        switch value.scalarNumber {
+        switch try evaluation.number(value, as: \.scalarNumber) {
         case nil: throw .notNumber(operation: "format", kind: value.kind)
         case .int(let seconds): time = CalendarTime(seconds: seconds)
         case .double(let seconds): time = CalendarTime(seconds: seconds)

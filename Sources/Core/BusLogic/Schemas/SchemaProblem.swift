@@ -1,3 +1,5 @@
+import BusProtocol
+
 /// Why a value does not fit its schema: where, and the rest of a sentence that begins with the place.
 struct SchemaProblem: Error, Equatable {
     private(set) var path: [String] = []
@@ -13,8 +15,8 @@ struct SchemaProblem: Error, Equatable {
     func inside(_ path: [String]) -> SchemaProblem { SchemaProblem(reason, at: path + self.path) }
     func inside(_ key: String) -> SchemaProblem { inside([key]) }
 
-    /// The dotted path.
-    var place: String { path.joined(separator: ".") }
+    /// The dotted path; of keys that a client made up, as much as a message quotes.
+    var place: String { path.map { $0.shortened(to: 200) }.joined(separator: ".") }
     /// `brightness must be at most 100, not 500`.
     var sentence: String { "\(place) \(reason)" }
 }

@@ -17,7 +17,7 @@ extension ValueSchema {
     func problem(of value: JSON, _ looked: inout Int) -> SchemaProblem? {
         looked += 1
         if value.isNull, isNullable { return nil }
-        if let choices, !choices.contains(where: { $0.isDeeplyEqual(to: value) }) {
+        if let choices, let allowed, !allowed.contains(value) {
             return SchemaProblem("must be \(Self.list(choices)), not \(Self.shown(value))")
         }
         guard type.admits(value) else { return SchemaProblem("must be \(phrase), not \(value.phrase)") }

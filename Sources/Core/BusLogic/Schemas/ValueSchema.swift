@@ -38,8 +38,13 @@ package final class ValueSchema: Sendable {
     }
 
     package let words: Words
+    /// `enum`, as values are held against it.
+    let allowed: Choices?
 
-    package init(_ words: Words) { self.words = words }
+    package init(_ words: Words) {
+        self.words = words
+        allowed = words.choices.map { Choices($0) }
+    }
 
     /// Takes every value.
     package static let any = ValueSchema(Words())
@@ -74,7 +79,15 @@ package final class ValueSchema: Sendable {
     }
 
     package func property(_ name: String) -> Property? {
-        properties?.first { UTF8Order.equal($0.name, name) }
+        guard let properties else { return nil }
+        var (low, high) = (0, properties.count)
+        while low < high {
+            let middle = (low + high) / 2
+            let order = UTF8Order.compare(properties[middle].name, name)
+            if order == 0 { return properties[middle] }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return nil
     }
 
     /// What stands inside a value of this schema.

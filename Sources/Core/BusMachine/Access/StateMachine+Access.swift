@@ -47,7 +47,7 @@ extension StateMachine {
     /// Throws unless the conditions of the plan hold for all stores as they are; nothing is applied.
     package func requireConditions(by principal: Principal) throws(RequestError) {
         applying = .passUnretained(principal)
-        var budget = Budget(operations: limits.commit, bytes: BusLimits.commitBytes)
+        var budget = limits.budget
         for place in plan.steps.indices where !plan.conditions[place].isEmpty {
             let step = plan.steps[place]
             for store in step.store >= 0 ? [step.store] : step.type.members where store >= 0 {
@@ -73,11 +73,12 @@ extension StateMachine {
         conditions.contains { condition in
             var left = Budget(
                 operations: min(budget.operations, BusLimits.storeOperations),
-                bytes: min(budget.bytes, BusLimits.storeBytes))
+                bytes: min(budget.bytes, BusLimits.storeBytes), reading: budget.reading)
             let before = left
             defer {
                 budget.operations -= before.operations - left.operations
                 budget.bytes -= before.bytes - left.bytes
+                budget.reading -= before.reading - left.reading
             }
             return condition.holds(on: data, spending: &left)
         }
@@ -89,6 +90,7 @@ extension StateMachine {
     ) -> Bool {
         applying = .passUnretained(principal)
         var budget = Budget.ofStore
+        budget.reading = limits.reading
         return holds(conditions, on: dataOfRule(state: state, payload: [:], store: store), &budget)
     }
 
@@ -107,7 +109,7 @@ extension StateMachine {
     package static func forbidden(_ action: String, _ target: String) -> RequestError {
         RequestError(
             .forbidden,
-            "The access rules do not let you dispatch \(action.prefix(80)) to \(target.prefix(200)); ask an operator of the bus for a role that may."
+            "The access rules do not let you dispatch \(action.shortened(to: 80)) to \(target.shortened(to: 200)); ask an operator of the bus for a role that may."
         ).with("store", .string(target)).with("action", .string(action))
     }
 }

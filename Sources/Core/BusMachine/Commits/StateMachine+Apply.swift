@@ -16,9 +16,14 @@ extension StateMachine {
         facts.pointee.uid = principal.uid
         facts.pointee.budget.operations = operations
         facts.pointee.budget.bytes = BusLimits.commitBytes
+        facts.pointee.budget.reading = limits.reading
         let before = stateBytes
         do throws(RequestError) {
-            defer { operationsSpent = operations &- facts.pointee.budget.operations }
+            defer {
+                operationsSpent =
+                    operations &- facts.pointee.budget.operations
+                    &+ (limits.reading &- facts.pointee.budget.reading) / BusLimits.bytesPerOperation
+            }
             if plan.hasConditions {
                 try applyWhereAllowed(facts)
             } else if plan.actions.count == 1, plan.steps.count == 1 {

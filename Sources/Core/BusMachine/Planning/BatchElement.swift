@@ -16,7 +16,8 @@ package struct BatchElement {
             nil, nil, nil, JSONObject()
         )
         for member in object.members {
-            let name = "\(place).\(member.key)"
+            // Made only for a mistake.
+            var name: String { "\(place).\(member.key.shortened(to: 80))" }
             switch (member.key, member.value) {
             case ("type", .string(let text)): type = text
             case ("store", .string(let text)): store = text

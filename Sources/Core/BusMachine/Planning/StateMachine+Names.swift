@@ -132,6 +132,8 @@ extension StateMachine: StoreReader {
         }
     }
 
+    package func storeCount(ofType type: String) -> Int { typesByName[type]?.count ?? 0 }
+
     package func addresses(ofType type: String) -> [String] {
         guard let entry = typesByName[type] else { return [] }
         return entry.inOrder.map { address(of: Int($0)) }

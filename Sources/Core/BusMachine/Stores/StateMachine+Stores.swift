@@ -88,9 +88,13 @@ extension StateMachine {
     private func initialState(
         of entry: TypeEntry, replacing members: JSONObject?, of version: Int?
     ) throws(RequestError) -> JSONObject {
+        operationsOfCreation = 0
         guard let members else { return entry.type.initial }
         do throws(PayloadFailure) {
-            return try entry.type.adopt(members, of: version ?? entry.type.version)
+            let before = limits.budgetOfCreation
+            var budget = before
+            defer { operationsOfCreation = before.operations - budget.operations }
+            return try entry.type.adopt(members, of: version ?? entry.type.version, spending: &budget)
         } catch {
             throw .invalid("state", error.message)
         }

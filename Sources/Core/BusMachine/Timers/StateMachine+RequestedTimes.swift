@@ -7,7 +7,8 @@ extension StateMachine {
     package func requestedTimer(in request: RequestReader) throws(RequestError) -> String? {
         guard let name = try request.string(.timer) else { return nil }
         guard Names.isTimerName(name) else {
-            throw .invalid("timer", "A timer can't be called \"\(name.prefix(80))\"; \(Names.timerNameRule).")
+            throw .invalid(
+                "timer", "A timer can't be called \"\(name.shortened(to: 80))\"; \(Names.timerNameRule).")
         }
         return name
     }
@@ -18,9 +19,11 @@ extension StateMachine {
         let due: Int
         switch (request.value(.in), request.value(.at)) {
         case (let delay?, nil):
-            guard let length = DurationText.milliseconds(of: delay) else {
+            guard let length = DurationText.milliseconds(requested: delay) else {
                 throw .invalid(
-                    "in", "`in` must be a number of seconds, or a text such as \"5m\" or \"1h30m\".")
+                    "in",
+                    "`in` must be a number of seconds, or a text such as \"5m\" or \"1h30m\" of at most \(DurationText.longestText) bytes."
+                )
             }
             due = time + length
         case (nil, let moment?):
@@ -44,12 +47,12 @@ extension StateMachine {
     ) throws(RequestError) -> Int? {
         guard let value = request.value(.ttl) else { return entry.type.timeToLive }
         if value.isNull { return nil }
-        guard let length = DurationText.milliseconds(of: value),
+        guard let length = DurationText.milliseconds(requested: value),
             DurationText.shortest...DurationText.longest ~= length
         else {
             throw .invalid(
                 "ttl",
-                "`ttl` must be seconds or a text such as \"1h30m\", from 10 ms to ten years; or null for a store that stays."
+                "`ttl` must be seconds or a text such as \"1h30m\" of at most \(DurationText.longestText) bytes, from 10 ms to ten years; or null for a store that stays."
             )
         }
         return length

@@ -1,7 +1,8 @@
 import BusJSON
 import BusProtocol
 
-/// A page of the timers whose stores or types match a pattern, in the order in which they are due.
+/// A page of the timers whose stores or types match a pattern, in the order in which they are due: they are looked for a few
+/// at a time, and the answer is what it would have been in one step at the revision that it names.
 ///
 /// Timers due at one time stand in the order of their addresses and names, and a page begins behind such a place: it
 /// can be asked for whatever has fired meanwhile.
@@ -19,48 +20,101 @@ package final class TimerList {
         }
     }
 
+    /// The longest place as text: a time, an address and a name with what separates them.
+    private static let longestPlace = 20 + Names.longestType + Names.longestStore + Names.longestTimer + 3
+
+    /// What a step has done, for callers that count it.
+    package enum Step {
+        case looked
+        /// Brought so many into order.
+        case ordered(Int)
+    }
+
     private let machine: StateMachine
     private let pattern: AddressPattern
     private let after: Place?
     private let limit: Int
+    private let isShown: (BusTimer) -> Bool
+    /// The slot that is looked at next, and how many of the timers that were set meanwhile were looked at.
+    private var slot = 0
+    private var seenMeanwhile = 0
     private var found: [(place: Place, timer: BusTimer)] = []
     private var hasMore = false
+    /// The last one of a full page: what comes behind it is not on it.
+    private var last: Place?
 
     /// Nil where `after` is not what a page before gave as `next`.
-    package init?(_ machine: StateMachine, _ pattern: AddressPattern, after: String?, limit: Int) {
+    package init?(
+        _ machine: StateMachine, _ pattern: AddressPattern, after: String?, limit: Int,
+        where isShown: @escaping (BusTimer) -> Bool
+    ) {
+        var place: Place?
+        if let after {
+            guard after.utf8.count <= Self.longestPlace else { return nil }
+            let parts = after.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 3, let due = Int(parts[0]) else { return nil }
+            place = Place(due: due, owner: parts[1], name: parts[2])
+        }
         self.machine = machine
         self.pattern = pattern
+        self.after = place
         self.limit = limit
-        guard let after else {
-            self.after = nil
-            return
-        }
-        let parts = after.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 3, let due = Int(parts[0]) else { return nil }
-        self.after = Place(due: due, owner: parts[1], name: parts[2])
+        self.isShown = isShown
+        machine.timers.noteReader(1)
     }
 
-    /// Looks through all timers, and keeps no more than twice what the page shows.
-    package func gather(where isShown: (BusTimer) -> Bool) {
-        machine.timers.forEach { timer in
-            guard timer.lease == nil, after.map({ $0.due <= timer.due }) ?? true, matches(timer.owner),
-                isShown(timer)
-            else {
-                return
-            }
-            let place = Place(due: timer.due, owner: machine.name(of: timer.owner), name: timer.name)
-            if let after, !after.precedes(place) { return }
-            found.append((place, timer))
-            if found.count > 2 * limit { cut() }
-        }
-        cut()
+    deinit { machine.timers.noteReader(-1) }
+
+    /// How many are kept: no more than twice what the page shows.
+    package var count: Int { found.count }
+
+    /// Begins again, because all timers have been replaced.
+    package func restart() {
+        (slot, seenMeanwhile, found, hasMore, last) = (0, machine.timers.setMeanwhile.count, [], false, nil)
     }
 
-    private func cut() {
+    /// Looks through the timers while `mayGoOn`, which is called with each step; true when the page is there.
+    package func advance(_ mayGoOn: (Step) -> Bool) -> Bool {
+        while slot < machine.timers.slotCount {
+            if let timer = machine.timers.timer(inSlot: slot) { consider(timer, mayGoOn) }
+            slot += 1
+            if !mayGoOn(.looked) { return false }
+        }
+        while seenMeanwhile < machine.timers.setMeanwhile.count {
+            let timer = machine.timers.setMeanwhile[seenMeanwhile]
+            seenMeanwhile += 1
+            consider(timer, mayGoOn)
+            _ = mayGoOn(.looked)
+        }
+        // Some have fired meanwhile.
+        found.removeAll { !$0.timer.isSet }
+        cut(mayGoOn)
+        return true
+    }
+
+    private func consider(_ timer: BusTimer, _ mayGoOn: (Step) -> Bool) {
+        guard timer.isSet, timer.lease == nil, after.map({ $0.due <= timer.due }) ?? true,
+            last.map({ timer.due <= $0.due }) ?? true, matches(timer.owner), isShown(timer)
+        else { return }
+        let place = Place(due: timer.due, owner: machine.name(of: timer.owner), name: timer.name)
+        if let after, !after.precedes(place) { return }
+        if let last, last.precedes(place) { return }
+        found.append((place, timer))
+        if found.count > 2 * limit { cut(mayGoOn) }
+    }
+
+    private func cut(_ mayGoOn: (Step) -> Bool) {
+        _ = mayGoOn(.ordered(found.count))
         found.sort { $0.place.precedes($1.place) }
+        // One that was taken away and put back stands in another slot.
+        for index in found.indices.dropFirst().reversed() where found[index].timer === found[index - 1].timer
+        {
+            found.remove(at: index)
+        }
         guard found.count > limit else { return }
         found.removeLast(found.count - limit)
         hasMore = true
+        last = found.last?.place
     }
 
     /// A timer of a type is in the list where all stores of the type are.
@@ -76,7 +130,7 @@ package final class TimerList {
     }
 
     /// Writes the members of the reply, each behind a comma; false as soon as there is no room for more.
-    package func append(to writer: ByteWriter, room: Int) -> Bool {
+    package func appendAnswer(to writer: ByteWriter, room: Int) -> Bool {
         writer.append(",\"revision\":")
         writer.append(decimal: machine.revision)
         writer.append(",\"timers\":[")
@@ -86,7 +140,8 @@ package final class TimerList {
             if writer.count > room { return false }
         }
         writer.append("]")
-        if hasMore, let last = found.last?.place {
+        // Those up to here were all looked at, whether or not they are still set.
+        if hasMore, let last {
             writer.append(",\"next\":")
             writer.append(quoted: "\(last.due) \(last.owner) \(last.name)")
         }

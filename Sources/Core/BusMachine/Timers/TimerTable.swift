@@ -60,8 +60,25 @@ package struct TimerTable {
     private static let renewalsAtOnce = 256
 
     /// Visits all, in no order.
-    package func forEach(_ body: (BusTimer) -> Void) {
+    func forEach(_ body: (BusTimer) -> Void) {
         for entry in heap { body(slots[Int(entry.slot)]!) }
+    }
+
+    /// How many slots there are: each timer stays in its slot for as long as it is set, so who goes through them a few at a
+    /// time sees all that are set meanwhile and before.
+    package var slotCount: Int { slots.count }
+
+    /// The timer in a slot; nil where there is none.
+    package func timer(inSlot slot: Int) -> BusTimer? { slots[slot] }
+
+    /// What is set while somebody goes through the slots, who may have passed its slot.
+    private(set) var setMeanwhile: [BusTimer] = []
+    private(set) var readers = 0
+
+    /// Somebody begins to go through the slots, or is done.
+    mutating func noteReader(_ change: Int) {
+        readers += change
+        if readers == 0 { setMeanwhile = [] }
     }
 
     /// All in the order in which they are due.
@@ -88,6 +105,7 @@ package struct TimerTable {
             timer.slot = Int32(slots.count)
             slots.append(timer)
         }
+        if readers > 0 { setMeanwhile.append(timer) }
         timer.next = first
         first = timer.slot
         heap.append(Entry(due: timer.due, order: timer.order, slot: timer.slot))

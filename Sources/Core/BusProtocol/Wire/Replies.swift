@@ -75,13 +75,3 @@ extension ByteWriter {
     /// The end of a reply.
     public func appendEndOfReply() { append("}\n") }
 }
-
-extension String {
-    /// At most `limit` bytes of it, so cut that whole characters stay.
-    fileprivate func shortened(to limit: Int) -> String {
-        if utf8.count <= limit { return self }
-        var end = utf8.index(startIndex, offsetBy: max(0, limit - 3))
-        while end > startIndex, end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
-        return self[..<end] + "…"
-    }
-}

@@ -122,6 +122,8 @@ final class Connection {
     @exclusivity(unchecked) var isInTurn = false
     /// A read of many stores that takes more than one slice; it is not read meanwhile.
     @exclusivity(unchecked) var read: PendingRead?
+    /// What the expressions of the store that it created last took: the next one may take as long.
+    @exclusivity(unchecked) var workOfCreation = 0
     /// A request whose commit is so long that it has to wait until others have had their
     /// time; it is not read meanwhile.
     @exclusivity(unchecked) var deferredLine: [UInt8]?

@@ -147,7 +147,7 @@ extension Engine {
     static func forbidden(_ verb: String, _ target: String) -> RequestError {
         RequestError(
             .forbidden,
-            "The access rules do not let you \(verb) \(target.prefix(200)); ask an operator of the bus for a role that may."
+            "The access rules do not let you \(verb) \(target.shortened(to: 200)); ask an operator of the bus for a role that may."
         ).with("store", .string(target))
     }
 
@@ -160,7 +160,8 @@ extension Engine {
 
     static func unknown(_ type: String) -> RequestError {
         RequestError(
-            .unknownType, "There is no state type \(type.prefix(80)) that you may use; types lists them.")
+            .unknownType,
+            "There is no state type \(type.shortened(to: 80)) that you may use; types lists them.")
     }
 
     /// What one may know of a refusal: nothing of types that one has nothing to do with.

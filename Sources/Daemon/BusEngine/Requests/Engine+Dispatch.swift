@@ -41,7 +41,7 @@ extension Engine {
         }
         if connection.isRestricted, !connection.permits!.isFree(machine) { return false }
         if isLong, !request.hasBatch { try admission.requireEventRoom(isBatch: false) }
-        if isWide, try mustWaitForPlan(connection) { return true }
+        if isWide || knowsExpensive, try mustWaitForPlan(connection) { return true }
         let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
                 let matched = try self.apply(by: principal, for: connection)
@@ -105,7 +105,9 @@ extension Engine {
         machine.plan.clear()
         defer { machine.plan.clear() }
         try planDispatch(expecting: expected)
-        if machine.isPlanWide, try mustWaitForPlan(connection, isDryRun: isDryRun) { return }
+        if machine.isPlanWide || knowsExpensive, try mustWaitForPlan(connection, isDryRun: isDryRun) {
+            return
+        }
         if let grants { try machine.addConditions(grants) }
         let matched = try apply(by: principal, for: connection)
         let seen = seenWrites(by: grants)

@@ -19,9 +19,12 @@ extension Engine {
                 "`session` is a text of 1 to \(BusLimits.sessionName) bytes that the client makes up.")
         }
         guard let value = request.value(.linger) else { return (name, 0) }
-        guard let linger = DurationText.milliseconds(of: value), linger <= BusLimits.longestLinger else {
+        guard let linger = DurationText.milliseconds(requested: value), linger <= BusLimits.longestLinger
+        else {
             throw .invalid(
-                "linger", "`linger` is seconds or a text such as \"10s\", at most a day.")
+                "linger",
+                "`linger` is seconds or a text such as \"10s\" of at most \(DurationText.longestText) bytes, at most a day."
+            )
         }
         return (name, linger)
     }

@@ -22,7 +22,7 @@ extension Engine {
         let pattern = try requestedPattern(required: true, ofPast: past != nil)!
         try requireKnown(pattern, grants)
         if past == nil { try machine.requireTypes(of: pattern) }
-        let selected = try requestedPointers().map { Selection($0) }
+        let selected = try requestedSelection()
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
         let required =
@@ -96,9 +96,12 @@ extension Engine {
 
     // MARK: A slice at a time
 
-    /// Begins a read: most are answered at once.
     private func read(_ selection: StoreSelection, _ connection: Connection) throws(RequestError) {
-        let query = try StoreQuery(selection, in: machine, room: limits.daemon.line)
+        try read(StoreQuery(selection, in: machine, room: limits.daemon.line), connection)
+    }
+
+    /// Begins a read: most are answered at once.
+    func read(_ query: some SlicedQuery, _ connection: Connection) throws(RequestError) {
         if advance(query) { return try finish(query, connection, id: request.id) }
         try admission.requireMemoryForRead()
         let read = PendingRead(query, line: Array(currentLine), id: Array(request.id))
@@ -133,21 +136,17 @@ extension Engine {
         reads.remove(read)
     }
 
-    /// Looks for stores as long as the slice lasts; true when it is done.
-    private func advance(_ query: StoreQuery) -> Bool {
-        query.advance { step in
-            switch step {
-            case .types(let count): clock.work += count * Work.look
-            case .ordered: clock.work += Work.ordering
-            case .looked(let bytes): clock.work += Work.look + bytes
-            }
+    /// Looks as long as the slice lasts; true when it is done.
+    private func advance(_ query: some SlicedQuery) -> Bool {
+        query.goOn { work in
+            clock.work += work
             return !clock.isSliceUsedUp
         }
     }
 
     private func finish(
-        _ query: StoreQuery, _ connection: Connection, id: UnsafeRawBufferPointer
+        _ query: some SlicedQuery, _ connection: Connection, id: UnsafeRawBufferPointer
     ) throws(RequestError) {
-        try answerWithinLine(connection, id: id) { query.appendAnswer(to: $0) }
+        try answerWithinLine(connection, id: id) { query.appendAnswer(to: $0, room: limits.daemon.line) }
     }
 }

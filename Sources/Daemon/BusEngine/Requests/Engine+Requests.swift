@@ -43,7 +43,11 @@ extension Engine {
             case .unsubscribe: try unsubscribe(connection)
             case .sync: answer(connection) { $0.append(revision: machine.revision) }
             case .will: try setWill(connection)
-            case .stats: answer(connection) { self.appendStatistics(to: $0, for: connection.grants) }
+            case .stats:
+                try answerWithinLine(connection, id: request.id) {
+                    appendStatistics(to: $0, for: connection.grants)
+                    return true
+                }
             case .clients: try listClients(connection)
             case .kick: try kick(connection)
             case .reload: try reload(connection)

@@ -62,10 +62,12 @@ extension Engine {
         guard let actions = try request.array(.actions) else {
             throw .invalid("actions", "Give the will's `actions`; an empty list clears it.")
         }
-        clock.work += Work.read
         guard actions.count <= limits.bus.batch else {
             throw RequestError(.limit, "A will takes at most \(limits.bus.batch) actions; give fewer.")
         }
+        let cost = Work.read + Work.willAction * actions.count
+        if mustWait(for: cost, connection, currentLine) { return }
+        clock.work += cost
         var will: [WillAction] = []
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {

@@ -38,6 +38,11 @@ extension Engine {
         }
         try machine.requireFree(String(decoding: request.store, as: UTF8.self), parts, entry)
         try admission.requireCommits()
+        if mustWait(for: connection.workOfCreation, connection, currentLine) { return }
+        defer {
+            connection.workOfCreation = Work.operation * machine.operationsOfCreation
+            clock.work += connection.workOfCreation
+        }
         try create(
             parts, of: entry, state: state, version, by: principal, isEphemeral ? connection : nil,
             timeToLive: timeToLive, key: key, connection.grants)

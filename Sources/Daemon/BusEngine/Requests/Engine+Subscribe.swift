@@ -14,7 +14,7 @@ extension Engine {
         let pattern = try requestedPattern(required: true)!
         try requireKnown(pattern, grants)
         try machine.requireTypes(of: pattern)
-        let pointers = try requestedPointers()
+        let pointers = try requestedSelection()?.pointers
         let format = try requestedFormat()
         let initial = try request.flag(.initial, default: true)
         let cause = try request.flag(.cause, default: false)
@@ -40,7 +40,7 @@ extension Engine {
             throw admission.overMemory
         }
         let subscription = hub.add(to: group, wanted: wanted, for: connection)
-        clock.work += Work.subscription + Work.pointer * (pointers?.count ?? 0)
+        clock.work += Work.subscription
         answer(connection) { writer in
             writer.append(",\"sub\":")
             writer.append(decimal: subscription.number)
@@ -104,7 +104,7 @@ extension Engine {
             guard let pattern = text.withUTF8({ AddressPattern(UnsafeRawBufferPointer($0)) }) else {
                 throw .invalid(
                     "match",
-                    "\"\(match.prefix(200))\" is not a pattern of addresses; it has exactly one slash, as counter/* has."
+                    "\"\(match.shortened(to: 200))\" is not a pattern of addresses; it has exactly one slash, as counter/* has."
                 )
             }
             return pattern
@@ -113,7 +113,8 @@ extension Engine {
         return nil
     }
 
-    func requestedPointers() throws(RequestError) -> [[String]]? {
+    /// The parts of states that a request wants; nil: all of them. What it costs is counted before anything is done.
+    func requestedSelection() throws(RequestError) -> Selection? {
         guard let list = try request.array(.select) else { return nil }
         guard !list.isEmpty else {
             throw .invalid("select", "`select` is empty; leave it out to get whole states.")
@@ -124,19 +125,28 @@ extension Engine {
         }
         var pointers: [[String]] = []
         for element in list {
-            guard case .string(let text) = element, let pointer = try? JSONPointer(text) else {
-                throw .invalid(
-                    "select",
-                    "`select` holds JSON Pointers such as \"/target\"; \(element.encoded.prefix(80)) is none."
-                )
-            }
-            if !pointers.contains(where: {
-                $0.count == pointer.tokens.count && zip($0, pointer.tokens).allSatisfy(UTF8Order.equal)
-            }) {
-                pointers.append(pointer.tokens)
-            }
+            guard case .string(let text) = element else { throw Self.noPointer(element) }
+            guard text.utf8.count <= DaemonLimits.pointerBytes else { throw pointerTooLong }
+            clock.work += Work.pointer + Work.pointerByte * text.utf8.count
+            guard let pointer = try? JSONPointer(text) else { throw Self.noPointer(element) }
+            guard pointer.tokens.count <= limits.daemon.depth else { throw pointerTooLong }
+            pointers.append(pointer.tokens)
         }
-        return Selection(pointers).pointers
+        return Selection(pointers)
+    }
+
+    private static func noPointer(_ element: JSON) -> RequestError {
+        let shown =
+            if case .string(let text) = element { "\"\(text.shortened(to: 80))\"" } else { element.phrase }
+        return .invalid(
+            "select", "`select` holds JSON Pointers such as \"/target\"; \(shown) is none.")
+    }
+
+    private var pointerTooLong: RequestError {
+        RequestError(
+            .tooLarge,
+            "A pointer of `select` has at most \(DaemonLimits.pointerBytes) bytes and \(limits.daemon.depth) segments; select a parent of what you want."
+        ).with("member", "select")
     }
 
     private func requestedFormat() throws(RequestError) -> SubscriptionFilter.Format {

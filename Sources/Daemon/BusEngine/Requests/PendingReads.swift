@@ -1,15 +1,13 @@
-import BusMachine
-
-/// A `get` or `stores` that takes more than one slice.
+/// A `get`, `stores` or `timers` that takes more than one slice.
 final class PendingRead {
-    let query: StoreQuery
+    let query: any SlicedQuery
     /// The request as it came, for a daemon that takes over, and its `id`.
     let line: [UInt8]
     let id: [UInt8]
     /// The bytes it counts as while it waits.
     fileprivate var heldBytes = 0
 
-    init(_ query: StoreQuery, line: [UInt8], id: [UInt8]) {
+    init(_ query: any SlicedQuery, line: [UInt8], id: [UInt8]) {
         self.query = query
         self.line = line
         self.id = id
@@ -42,21 +40,16 @@ final class PendingReads {
 
     /// A commit creates stores. Returns the work of adding them.
     func noteCreated(_ stores: [Int32]) -> Int {
-        var looked = 0
-        for read in active { for index in stores { looked += read.query.noteCreated(index) } }
-        return looked * Work.look
+        var work = 0
+        for read in active { for index in stores { work += read.query.add(index) } }
+        return work
     }
 
     /// A commit drops stores, whose records are still there. Returns the work of forgetting them.
     func noteDropped(_ stores: [Int32]) -> Int {
-        var looked = 0
-        for read in active {
-            for index in stores {
-                looked += read.query.count
-                read.query.noteDropped(index)
-            }
-        }
-        return looked
+        var work = 0
+        for read in active { for index in stores { work += read.query.forget(index) } }
+        return work
     }
 
     /// All stores are replaced: reads begin again.

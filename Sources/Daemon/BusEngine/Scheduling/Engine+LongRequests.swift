@@ -17,6 +17,9 @@ extension Engine {
             }
             work &+= count &* max(Work.commitStore, perStore)
             if isDryRun { work &+= count &* Work.dryRunStore }
+            if step.pointee.store >= 0, knowsExpensive {
+                work &+= expensive.cost(of: step.pointee.action, on: step.pointee.store)
+            }
         }
         return work
     }
@@ -26,12 +29,17 @@ extension Engine {
     func noteOperations(_ operations: Int) {
         let cost = Work.operation &* operations
         clock.work &+= cost
-        if cost >= DaemonLimits.notableCommit { noteCommit(costing: cost) }
+        if cost >= DaemonLimits.notableCommit || knowsExpensive { noteCommit(costing: cost) }
     }
 
     private func noteCommit(costing cost: Int) {
         let reached = machine.plan.reach
         if reached == 0 { return }
+        if reached == 1, let step = machine.plan.steps.elements.first, step.store >= 0 {
+            expensive.note(cost, of: step.action, on: step.store)
+            knowsExpensive = !expensive.isEmpty
+        }
+        if cost < DaemonLimits.notableCommit { return }
         // Several actions are assumed to cost the same each: together they cost what was measured.
         for step in machine.plan.steps.elements { step.type.noteWork(cost / reached, of: step.action) }
     }

@@ -9,6 +9,10 @@ enum Work {
     static let refusal = 4000
     /// A byte read.
     static let byte = 2
+    /// A byte of an empty line.
+    static let emptyLine = 10
+    /// A read of a socket that brings no whole line: its system calls, and the way here.
+    static let piece = 3000
     /// An array or object in a request: made, measured, compared and released.
     static let container = 400
     /// Any other value in a request.
@@ -33,9 +37,11 @@ enum Work {
     static let ordering = 500
     /// A store that becomes a member of a subscriber group, or leaves it.
     static let membership = 150
-    /// A subscription that is made, and each pointer of its selection.
+    /// A subscription that is made.
     static let subscription = 2000
+    /// A pointer of a selection, and each of its bytes: every other one may begin a segment.
     static let pointer = 1500
+    static let pointerByte = 40
     /// A state that is read, beside its bytes.
     static let read = 1000
     /// A subscription that is notified by itself, beside the bytes.
@@ -52,6 +58,13 @@ enum Work {
     static let rememberedDrop = 60
     /// A byte of state that is written as JSON.
     static let encodedByte = 2
+    /// An action of a will that is left, beside what its line weighs: names, rules and payload are checked, and it is written
+    /// to the log.
+    static let willAction = 12_000
+    /// The counters, beside their bytes; each user, and each action that was ever committed.
+    static let statistics = 60_000
+    static let statisticsOfUser = 3000
+    static let statisticsOfAction = 400
     /// Definitions that are reloaded from their files.
     static let reload = 3_000_000
 }

@@ -12,6 +12,7 @@ extension Engine {
             return writer.append(
                 jsonObject: ["revision": .int(machine.revision), "epoch": .string(machine.epoch)])
         }
+        clock.work += Work.statistics + Work.statisticsOfUser * users.all.count
         var counters: JSONObject = [
             "revision": .int(machine.revision), "epoch": .string(machine.epoch),
             "types": .int(machine.typeCount),
@@ -55,7 +56,7 @@ extension Engine {
             for (action, count) in type.commits { counts.append((type.name, action, count)) }
         }
         counts.sort { ($1.count, $0.type, $0.action) < ($0.count, $1.type, $1.action) }
-        clock.work += Work.look * counts.count
+        clock.work += Work.statisticsOfAction * counts.count
         var left = room
         var listed: [String: [(String, Int)]] = [:]
         for (type, action, count) in counts.prefix(DaemonLimits.actionsListed) {

@@ -105,7 +105,7 @@ extension Engine {
         guard machine.takeTimer(name, of: owner) else {
             throw RequestError(
                 .unknownTimer,
-                "\(machine.name(of: owner)) has no timer \"\(name.prefix(80))\": it has fired, or was never set; timers lists what there is."
+                "\(machine.name(of: owner)) has no timer \"\(name.shortened(to: 80))\": it has fired, or was never set; timers lists what there is."
             )
         }
         let details = CommitDetails()
@@ -126,7 +126,7 @@ extension Engine {
         guard let owner, let timer = machine.timer(name, of: owner), isOwn(timer, principal) else {
             throw RequestError(
                 .forbidden,
-                "The access rules let you cancel the timers that you have set, and \(target.prefix(200)) has none of yours with this name."
+                "The access rules let you cancel the timers that you have set, and \(target.shortened(to: 200)) has none of yours with this name."
             )
         }
     }
@@ -163,14 +163,14 @@ extension Engine {
                 "A reply lists at most \(DaemonLimits.timersListed) timers; ask for more with `after`.")
         }
         let after = try request.string(.after)
-        guard let list = TimerList(machine, pattern, after: after, limit: limit) else {
+        let (principal, grants) = (connection.principal!, connection.grants)
+        guard
+            let list = TimerList(
+                machine, pattern, after: after, limit: limit,
+                where: { [unowned self] in shows($0, to: grants, principal) })
+        else {
             throw .invalid("after", "`after` must be the `next` of a reply to timers.")
         }
-        let cost = Work.look * machine.timers.count
-        if mustWait(for: cost, connection, currentLine) { return }
-        clock.work += cost
-        let principal = connection.principal!
-        list.gather { shows($0, to: connection.grants, principal) }
-        try answerWithinLine(connection, id: request.id) { list.append(to: $0, room: limits.daemon.line) }
+        try read(list, connection)
     }
 }

@@ -26,5 +26,7 @@ final class WedgingType: StateType {
         return true
     }
 
-    func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject { members }
+    func initialState(
+        replacing members: JSONObject, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject { members }
 }

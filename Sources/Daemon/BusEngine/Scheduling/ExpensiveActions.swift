@@ -1,0 +1,24 @@
+/// Actions of single stores that took long lately, and what they cost: the next one waits at the gate, as a dispatch to very
+/// many stores does. What an action costs on one store says nothing of another.
+final class ExpensiveActions {
+    private struct Key: Hashable {
+        let store: Int32
+        let action: Int
+    }
+
+    private var costs: [Key: Int] = [:]
+    /// Whoever makes more of them makes some forgotten, which then take one turn more each.
+    private static let most = 4096
+
+    var isEmpty: Bool { costs.isEmpty }
+
+    /// 0 where it is not known to be expensive.
+    func cost(of action: Int, on store: Int32) -> Int { costs[Key(store: store, action: action)] ?? 0 }
+
+    func note(_ cost: Int, of action: Int, on store: Int32) {
+        let key = Key(store: store, action: action)
+        guard cost >= DaemonLimits.longRequest else { return costs[key] = nil }
+        if costs.count >= Self.most, costs[key] == nil { costs.removeAll() }
+        costs[key] = cost
+    }
+}

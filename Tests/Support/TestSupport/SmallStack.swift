@@ -1,0 +1,24 @@
+import Foundation
+
+/// Threads whose stack is so small that what recurses over its input without a bound ends the tests there.
+package enum SmallStack {
+    /// A quarter of what Dispatch gives its threads at least, though frames of a debug build are larger.
+    package static let bytes = 128 << 10
+
+    private final class Outcome: @unchecked Sendable {
+        var error: (any Error)?
+    }
+
+    /// Runs something on such a thread, and returns when it is done.
+    package static func run(_ body: @escaping @Sendable () throws -> Void) throws {
+        let (done, outcome) = (DispatchSemaphore(value: 0), Outcome())
+        let thread = Thread {
+            do { try body() } catch { outcome.error = error }
+            done.signal()
+        }
+        thread.stackSize = bytes
+        thread.start()
+        done.wait()
+        if let error = outcome.error { throw error }
+    }
+}
