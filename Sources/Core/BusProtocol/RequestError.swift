@@ -30,4 +30,13 @@ package struct RequestError: Error, Sendable {
     package static func invalid(_ member: String, _ message: String) -> RequestError {
         RequestError(.invalidRequest, message).with("member", .string(member))
     }
+
+    /// A request, or one of its `actions`, that names its target by both of `type` and `store`, or by neither.
+    package static func target(isGivenTwice: Bool, of element: String? = nil) -> RequestError {
+        let start = element.map { $0 + ": " } ?? ""
+        let prefix = element.map { $0 + "." } ?? ""
+        return isGivenTwice
+            ? .invalid(prefix + "type", "\(start)Give either `type` or `store`, not both.")
+            : .invalid(prefix + "store", "\(start)Give a `type` or a `store`.")
+    }
 }

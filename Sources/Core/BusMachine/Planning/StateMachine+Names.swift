@@ -41,12 +41,12 @@ extension StateMachine {
         guard Names.isTypeName(name) else {
             throw .invalid(
                 "type",
-                "\"\(text)\" is not a type name; it is a lower-case letter, then letters, digits, _ or -."
+                "`\(text)` is not a type name; it is a lower-case letter, then letters, digits, _ or -."
             )
         }
         throw RequestError(
             .unknownType,
-            "There is no state type \"\(text)\"; \(suggestion(for: text, among: typesByName.keys.sorted()))")
+            "There is no state type `\(text)`; \(suggestion(for: text, among: typesByName.keys.sorted()))")
     }
 
     package func requireType(_ name: String) throws(RequestError) -> TypeEntry {
@@ -62,7 +62,7 @@ extension StateMachine {
         let text = String(decoding: name.prefix(80), as: UTF8.self)
         throw RequestError(
             .unknownAction,
-            "\(entry.name) has no action \"\(text)\"; \(suggestion(for: text, among: entry.type.actionNames))"
+            "\(entry.name) has no action `\(text)`; \(suggestion(for: text, among: entry.type.actionNames))"
         )
     }
 
@@ -73,7 +73,7 @@ extension StateMachine {
         guard let parts = AddressParts(text) else {
             let shown = String(decoding: text.prefix(200), as: UTF8.self)
             throw .invalid(
-                member, "\"\(shown)\" is not an address; write type/name, for example counter/kitchen.")
+                member, "`\(shown)` is not an address; write type/name, for example counter/kitchen.")
         }
         return parts
     }

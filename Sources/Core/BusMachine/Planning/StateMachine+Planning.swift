@@ -192,8 +192,7 @@ extension StateMachine {
         }
         let hasStore = request.present.contains(.store)
         guard hasStore != request.present.contains(.type) else {
-            throw .invalid(
-                hasStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
+            throw .target(isGivenTwice: hasStore)
         }
         let payload = request.present.contains(.payload) ? request.payload : JSONObject()
         if hasStore {
@@ -270,7 +269,7 @@ extension StateMachine {
         guard plan.steps.count > first else {
             let name = String(decoding: action.prefix(80), as: UTF8.self)
             throw RequestError(
-                .unknownAction, "No state type has an action \"\(name)\"; see what there is with types.")
+                .unknownAction, "No state type has an action `\(name)`; see what there is with types.")
         }
         // Types may fill in different defaults, so the event holds the payload as it was sent.
         plan.actions.append(.init(steps: first..<plan.steps.count, payloadForEveryType: payload))

@@ -7,7 +7,7 @@ extension StateMachine {
     package func requestedTimer(in request: RequestReader) throws(RequestError) -> String? {
         guard let name = try request.string(.timer) else { return nil }
         guard Names.isTimerName(name) else {
-            throw .invalid("timer", "A timer can't be called \"\(name.prefix(80))\"; \(Names.timerNameRule).")
+            throw .invalid("timer", "A timer can't be called `\(name.prefix(80))`; \(Names.timerNameRule).")
         }
         return name
     }
@@ -28,8 +28,10 @@ extension StateMachine {
                 throw .invalid("at", "`at` must be a time in seconds since 1970, as `meta.time` is.")
             }
             due = moment
-        default:
-            throw .invalid("at", "Give one of `in` and `at`, not both and not neither.")
+        case (_?, _?):
+            throw .invalid("at", "Give either `in` or `at`, not both.")
+        case (nil, nil):
+            throw .invalid("in", "Say with `in` or `at` when the timer is due.")
         }
         guard due <= farthest else {
             throw RequestError(

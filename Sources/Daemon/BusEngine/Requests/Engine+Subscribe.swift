@@ -104,7 +104,7 @@ extension Engine {
             guard let pattern = text.withUTF8({ AddressPattern(UnsafeRawBufferPointer($0)) }) else {
                 throw .invalid(
                     "match",
-                    "\"\(match.prefix(200))\" is not a pattern of addresses; it has exactly one slash, as counter/* has."
+                    "`\(match.prefix(200))` is not a pattern of addresses; it has exactly one slash, as counter/* has."
                 )
             }
             return pattern
@@ -127,7 +127,7 @@ extension Engine {
             guard case .string(let text) = element, let pointer = try? JSONPointer(text) else {
                 throw .invalid(
                     "select",
-                    "`select` holds JSON Pointers such as \"/target\"; \(element.encoded.prefix(80)) is none."
+                    "`select` holds JSON Pointers such as \"/target\"; \(element.encoded.prefix(80)) is not one."
                 )
             }
             if !pointers.contains(where: {

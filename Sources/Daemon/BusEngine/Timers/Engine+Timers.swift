@@ -80,8 +80,7 @@ extension Engine {
         }
         let isStore = request.present.contains(.store)
         guard isStore != request.present.contains(.type) else {
-            throw .invalid(
-                isStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
+            throw .target(isGivenTwice: isStore)
         }
         let principal = connection.principal!
         let key = try machine.keyed(request, by: principal)
@@ -105,7 +104,7 @@ extension Engine {
         guard machine.takeTimer(name, of: owner) else {
             throw RequestError(
                 .unknownTimer,
-                "\(machine.name(of: owner)) has no timer \"\(name.prefix(80))\": it has fired, or was never set; timers lists what there is."
+                "\(machine.name(of: owner)) has no timer `\(name.prefix(80))`: it has fired, or was never set; timers lists what there is."
             )
         }
         let details = CommitDetails()
