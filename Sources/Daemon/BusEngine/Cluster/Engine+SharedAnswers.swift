@@ -109,7 +109,8 @@ extension Engine {
             connections.reply(to: connection) { writer in
                 writer.append(
                     outcomeOf: id, revision: reply.revision, kept: hub.revisionDigits,
-                    matched: seesOutcome ? reply.matched : 0, changed: seesOutcome ? reply.changed : 0,
+                    matched: reply.seen?.matched ?? (seesOutcome ? reply.matched : 0),
+                    changed: reply.seen?.changed ?? (seesOutcome ? reply.changed : 0),
                     isDuplicate: reply.isDuplicate)
             }
         case .schedule(let isAcknowledged):
