@@ -210,7 +210,9 @@ import Testing
         #expect(try mallory.answer(#"{"op":"history"}"#)["commits"] == [])
         #expect(try mallory.code(#"{"op":"history","store":"thermostat/hall"}"#) == "forbidden")
         #expect(
-            try mallory.answer(#"{"op":"get","match":"*/*","revision":4}"#)["states"] == [:]
+            try mallory.answer(#"{"op":"get","match":"*/*","revision":4}"#)["states"] == [
+                "thermostat/attic": ["target": 20], "thermostat/hall": ["target": 20],
+            ]
         )
         // Of past states it sees the same parts.
         #expect(

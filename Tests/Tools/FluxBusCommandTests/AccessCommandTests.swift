@@ -24,7 +24,7 @@ import Testing
 
     private func check(_ arguments: String..., as who: String = "group:family") throws -> CommandRun {
         let file = try directory.write("access.yaml", rules)
-        return try CommandRun(["access", "check", "--file", file, "--as", who] + arguments)
+        return try CommandRun(["access", "check", "--file", file, "--as", who] + arguments, terminal: true)
     }
 
     @Test func conditionsAreEvaluatedWithAPayload() throws {

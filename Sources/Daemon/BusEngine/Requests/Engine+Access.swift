@@ -135,23 +135,20 @@ extension Engine {
 
     /// What one may know of a refusal: nothing of types that one has nothing to do with, and nothing of states that one
     /// may not read.
-    func disclosed(_ error: RequestError, to connection: Connection) -> RequestError {
-        guard let grants = connection.grants else { return error }
+    func disclosed(_ error: RequestError, to grants: Grants, isPresent: Bool) -> RequestError {
         if let withoutState = error.withoutState {
             let whole = error.detail("store").flatMap(Self.parts(of:)).map {
                 grants.showsWhole($0.name, ofType: $0.type)
             }
             return whole == true ? error : withoutState
         }
-        if grants.mayManage { return error }
-        if error.code == .unknownType {
-            let type =
-                request.present.contains(.type)
-                ? String(decoding: request.type, as: UTF8.self)
-                : Self.parts(of: String(decoding: request.store, as: UTF8.self))?.type
-            return type.map(Self.unknown) ?? Self.unknown("of this name")
-        }
-        return error
+        guard error.code == .unknownType, !grants.mayManage else { return error }
+        guard isPresent else { return Self.unknown("of this name") }
+        let type =
+            request.present.contains(.type)
+            ? String(decoding: request.type, as: UTF8.self)
+            : Self.parts(of: String(decoding: request.store, as: UTF8.self))?.type
+        return type.map(Self.unknown) ?? Self.unknown("of this name")
     }
 
     // MARK: Denials
