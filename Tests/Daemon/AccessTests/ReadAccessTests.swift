@@ -235,7 +235,7 @@ import Testing
             """)
         let mallory = bus.mallory
         _ = try mallory.ask(#"{"op":"subscribe","type":"lamp","actions":true}"#)
-        #expect(try mallory.code(#"{"op":"subscribe","type":"thermostat","actions":true}"#) == "forbidden")
+        #expect(try mallory.code(#"{"op":"subscribe","match":"t*/*","actions":true}"#) == "forbidden")
         _ = try bus.root.ask(#"{"op":"dispatch","type":"lamp","action":"switch","payload":{"on":true}}"#)
         #expect(try mallory.events("action").map { $0["action"] } == ["switch"])
         #expect(

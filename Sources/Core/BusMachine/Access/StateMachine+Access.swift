@@ -55,27 +55,26 @@ extension StateMachine {
         applying = .passUnretained(principal)
         var budget = Budget(operations: limits.commit, bytes: BusLimits.commitBytes)
         for place in plan.steps.indices where !plan.conditions[place].isEmpty {
-            let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
-            let (one, type) = (step.pointee.store, step.pointee.type)
-            for store in one >= 0 ? [one] : type.members where store >= 0 {
+            let step = plan.steps[place]
+            for store in step.store >= 0 ? [step.store] : step.type.members where store >= 0 {
                 try requireOne(of: plan.conditions[place], step, store, &budget)
             }
         }
     }
 
     func requireOne(
-        of conditions: [Expression], _ step: UnsafePointer<DispatchPlan.Step>, _ store: Int32,
+        of conditions: [Expression], _ step: DispatchPlan.Step, _ store: Int32,
         _ budget: inout Budget
     ) throws(RequestError) {
         let address = address(of: Int(store))
         let data = dataOfRule(
-            state: stores.pointer(store).pointee.state, payload: step.pointee.payload, store: address)
+            state: stores.pointer(store).pointee.state, payload: step.payload, store: address)
         if holds(conditions, on: data, &budget) { return }
-        let action = step.pointee.type.actionName(step.pointee.action)
+        let action = step.type.actionName(step.action)
         let refusal = Self.forbidden(action, address)
         // Which store of a type it was is told to who may read it.
-        throw step.pointee.store >= 0
-            ? refusal : refusal.withheld(by: Self.forbidden(action, step.pointee.type.name))
+        throw step.store >= 0
+            ? refusal : refusal.withheld(by: Self.forbidden(action, step.type.name))
     }
 
     /// Whether one of the conditions holds; one that can't be evaluated does not.

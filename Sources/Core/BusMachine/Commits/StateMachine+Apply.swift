@@ -79,7 +79,7 @@ extension StateMachine {
         _ facts: CommitContext.Place
     ) throws(RequestError) {
         if !conditions.isEmpty {
-            try requireOne(of: conditions, step, store, &facts.pointee.budget)
+            try requireOne(of: conditions, step.pointee, store, &facts.pointee.budget)
         }
         try apply(step, nil, to: store, facts)
     }
