@@ -5,7 +5,7 @@ import BusMachine
 package enum ClusterLimits {
     /// The number of the rules by which entries are applied. A member that knows only earlier ones stops at the first
     /// proposal of later ones, because it could only guess.
-    package static let rules = 1
+    package static let rules = BusLimits.rules
 
     // MARK: Proposals
 

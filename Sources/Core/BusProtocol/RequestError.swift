@@ -21,6 +21,18 @@ package struct RequestError: Error, Sendable {
         return error
     }
 
+    /// The same error of an element of `actions`: it has its index, and `member` is what the line has there.
+    package func at(_ index: Int) -> RequestError {
+        var error = with("index", .int(index))
+        for place in error.details.indices where error.details[place].name == "member" {
+            guard case .string(let member) = error.details[place].value, !member.hasPrefix("actions[") else {
+                continue
+            }
+            error.details[place].value = .string("actions[\(index)].\(member)")
+        }
+        return error
+    }
+
     /// The text of a further member.
     package func detail(_ name: String) -> String? {
         details.first { UTF8Order.equal($0.name, name) }?.value.string

@@ -19,6 +19,7 @@ extension EntryApplication {
             (earlier.timer, earlier.due) = (name ?? "@\(earlier.revision)", earlier.changed)
             return earlier
         }
+        try machine.requireToCome(due)
         machine.plan.clear()
         try machine.planDispatch(request, expecting: expected)
         if let grants = grants(of: principal) {
@@ -28,7 +29,7 @@ extension EntryApplication {
                 try machine.requireConditions(by: principal)
             }
         }
-        let timer = machine.timer(named: name, due: due, by: principal)
+        let timer = machine.timer(for: request, named: name, due: due, by: principal)
         machine.plan.clear()
         try machine.set(timer)
         let details = CommitDetails()
