@@ -16,6 +16,10 @@ package struct BusLimits: Sendable, Equatable {
     /// What the states may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
 
+    /// The payloads of an action that goes to all types and is told for each of them: as long together as four of the
+    /// longest lines.
+    package var payloads = 4 << 20
+
     /// Timers on the bus: each takes some 300 bytes, and a bus that was down has all of them to fire.
     package var timers = 1_000_000
     /// Timers of one store, which are looked for by name one after the other.
@@ -33,11 +37,20 @@ package struct BusLimits: Sendable, Equatable {
         limits.batch = Int(Int32.max)
         limits.commit = Int(Int32.max)
         limits.memory = Int(Int32.max) << 20
+        limits.payloads = Int(Int32.max) << 20
         limits.timers = Int(Int32.max)
         limits.timersOfStore = Int(Int32.max)
         limits.timersOfType = Int(Int32.max)
         return limits
     }
+
+    /// The number of the rules by which entries are applied. Where they come to other states or refusals than the rules
+    /// before, it grows, and an entry is applied by those that it was made by.
+    package static let rules = 2
+
+    /// How long ago the time of a dispatch that comes later may be, in milliseconds: clocks of clients go wrong by seconds,
+    /// and a request to a shared bus may be on its way as long.
+    package static let lateness = 60_000
 
     /// Operations of a will: no client is there to wait for its turn, so it must not take long.
     package static let willOperations = 100_000

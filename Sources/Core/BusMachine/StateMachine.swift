@@ -13,6 +13,10 @@ import BusState
 /// revision is incremented, every store that differs takes the revision, and the engine is shown each change.
 public final class StateMachine {
     @exclusivity(unchecked) package var limits: BusLimits
+    /// The rules by which entries are applied: those of now, except where an entry of a shared log was made by earlier ones.
+    @exclusivity(unchecked) package var rules = BusLimits.rules {
+        didSet { context.takesUnnamedMembers = rules < 2 }
+    }
     /// The UUID of this history.
     @exclusivity(unchecked) package var epoch: String
 

@@ -36,6 +36,19 @@ package struct RequestError: Error, Sendable {
     /// What somebody is told who may not read the store; nil: the same.
     package var withoutState: RequestError? { alternatives.first }
 
+    /// The same error of an element of `actions`: it has its index, and `member` is what the line has there.
+    package func at(_ index: Int) -> RequestError {
+        var error = with("index", .int(index))
+        for place in error.details.indices where error.details[place].name == "member" {
+            guard case .string(let member) = error.details[place].value, !member.hasPrefix("actions[") else {
+                continue
+            }
+            error.details[place].value = .string("actions[\(index)].\(member)")
+        }
+        error.alternatives = alternatives.map { $0.at(index) }
+        return error
+    }
+
     /// The text of a further member.
     package func detail(_ name: String) -> String? {
         details.first { UTF8Order.equal($0.name, name) }?.value.string

@@ -151,11 +151,11 @@ struct SchemaTests {
         let type = try bench(word.schema, start: #require(word.good.first)).type
         for good in word.good {
             let value = try JSON(parsing: good)
-            #expect(try type.initialState(replacing: ["x": value]) == ["x": value])
+            #expect(try type.state(["x": value], from: .request) == ["x": value])
         }
         for bad in word.bad {
             let members: JSONObject = try ["x": JSON(parsing: bad.value)]
-            let failure = #expect(throws: PayloadFailure.self) { try type.initialState(replacing: members) }
+            let failure = #expect(throws: PayloadFailure.self) { try type.state(members, from: .request) }
             #expect(failure?.message.contains(bad.reason) == true, "\(failure?.message ?? "")")
         }
     }

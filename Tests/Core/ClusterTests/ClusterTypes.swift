@@ -53,7 +53,7 @@ final class OtherCode: StateType {
 
     func precomputedWrites(of action: Int) -> PrecomputedWrites? { nil }
 
-    func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
-        try declared.initialState(replacing: members)
+    func state(_ members: JSONObject, from origin: StateOrigin) throws(PayloadFailure) -> JSONObject {
+        try declared.state(members, from: origin)
     }
 }

@@ -65,7 +65,7 @@ extension EntryApplication {
         return remember(key, matched: 1, changed: 1)
     }
 
-    /// Reverts a store to a state that the origin has found in its history: `{"state":…,"version":…}`.
+    /// Reverts a store to a state that the origin has found in its history: see `PastState`.
     func revert(
         _ line: [UInt8], to past: [UInt8], by principal: Principal, isOperator: Bool
     ) throws(RequestError) -> EntryReply {
@@ -94,11 +94,10 @@ extension EntryApplication {
         let (_, index) = try machine.requireStore(request.store)
         try requireOwnership(of: index, by: principal, isOperator: isOperator)
         try machine.require(expected, of: index, seenBy: grants(of: principal))
-        guard let found = (try? JSON(parsing: past))?.object, let state = found["state"]?.object,
-            let version = found["version"]?.int
-        else { throw RequestError(.internal, "The state of revision \(revision) can't be read; ask again.") }
+        guard let found = try? JSON(parsing: past), let old = PastState(found) else {
+            throw RequestError(.internal, "The state of revision \(revision) can't be read; ask again.")
+        }
         let details = CommitDetails()
-        let old = PastState(state: state, version: version)
         details.replaced = [(index, try machine.state(old, of: revision, for: index))]
         details.reverted = .init(store: address, to: revision)
         machine.renewLease(of: index)

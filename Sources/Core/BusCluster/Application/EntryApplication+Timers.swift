@@ -19,6 +19,7 @@ extension EntryApplication {
             (earlier.timer, earlier.due) = (name ?? "@\(earlier.revision)", earlier.changed)
             return earlier
         }
+        try machine.requireToCome(due)
         machine.plan.clear()
         let grants = grants(of: principal)
         try machine.planDispatch(request, expecting: expected, seenBy: grants)
@@ -29,7 +30,7 @@ extension EntryApplication {
                 try machine.requireConditions(by: principal)
             }
         }
-        let timer = machine.timer(named: name, due: due, by: principal)
+        let timer = machine.timer(for: request, named: name, due: due, by: principal)
         machine.plan.clear()
         try machine.set(timer)
         let details = CommitDetails()

@@ -28,6 +28,8 @@ extension Replica {
             beginEpoch(input, after: content.evidence, by: name.member, &effects)
             if !omitted.contains(.voidAfterLoss) { return effects.void = .lostLog }
         }
+        // Also for what follows from later entries that are no proposals, such as the end of a member.
+        machine.rules = content.rules
         // Before the bus has begun, replicas agree on nothing but that.
         if hasBegun || begins(with: content) {
             effects.clockAhead = advance(to: content.clock, of: name.member)

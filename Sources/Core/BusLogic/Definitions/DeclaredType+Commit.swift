@@ -170,6 +170,11 @@ extension DeclaredType {
                 let reason = "\(path) is computed and can't be written"
                 throw rejection(of: action, in: context, reason, .write, path: path.description)
             }
+            if !context.takesUnnamedMembers,
+                let problem = step.check?.problem(with: step.kind, of: path.segments[0])
+            {
+                throw rejection(of: action, in: context, problem.sentence, path: path.description)
+            }
         }
         guard step.mayHold(value, at: path) else {
             let reason = "the value for \(path) is nested too deeply"

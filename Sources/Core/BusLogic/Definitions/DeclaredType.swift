@@ -18,6 +18,8 @@ package final class DeclaredType: StateType {
     package let timeToLive: Int?
 
     let actions: [DeclaredAction]
+    /// Whether an action makes members whose names its payload says.
+    private let makesMembers: Bool
     let migrations: Migrations
     let computed: ComputedValues
     /// `initial` as it was written, without computed values.
@@ -81,6 +83,9 @@ package final class DeclaredType: StateType {
         waitFor = parts.waitFor
         waitForPlaces = parts.waitForPlaces
         actions = parts.actions
+        makesMembers =
+            parts.schema == nil
+            && parts.actions.contains { $0.steps.contains { $0.path.makesMembers($0.kind) } }
         migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
         timeToLive = parts.timeToLive
@@ -112,11 +117,11 @@ package final class DeclaredType: StateType {
         try migrations.apply(to: state, from: version)
     }
 
-    package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
+    package func state(_ members: JSONObject, from origin: StateOrigin) throws(PayloadFailure) -> JSONObject {
         var state = plain
         for member in members.members {
             if computed.contains(member.key) { continue }
-            guard let index = plain.index(of: member.key) else {
+            guard plain.index(of: member.key) != nil || takes(member.key, from: origin) else {
                 let hint = suggestion(for: member.key, among: plain.keys)
                 throw PayloadFailure("\(name) has no member \(member.key); \(hint)")
             }
@@ -126,8 +131,22 @@ package final class DeclaredType: StateType {
             if let problem = schema?[member.key]?.problem(of: member.value, at: [member.key]) {
                 throw PayloadFailure("\(problem.sentence).")
             }
-            state.update(at: index) { $0 = member.value }
+            state[member.key] = member.value
+        }
+        if case .store(let unset, _) = origin {
+            for name in unset where schema?[name] == nil && members.index(of: name) == nil {
+                state[name] = nil
+            }
         }
         return computed.added(to: state)
+    }
+
+    /// Whether a state may have a member that the definition does not name.
+    private func takes(_ member: String, from origin: StateOrigin) -> Bool {
+        switch origin {
+        case .request: makesMembers
+        case .store(_, let made): made.index(of: member) != nil
+        case .firstRules: false
+        }
     }
 }

@@ -40,12 +40,11 @@ package protocol StateType: AnyObject, Sendable {
     /// must come to the same.
     func precomputedWrites(of action: Int) -> PrecomputedWrites?
 
-    /// The state of a new store with members of `initial` replaced: unknown ones are refused, computed ones
-    /// ignored and worked out anew.
-    func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject
+    /// A state with these members, as far as the origin lets them be: computed ones are ignored and worked out anew.
+    func state(_ members: JSONObject, from origin: StateOrigin) throws(PayloadFailure) -> JSONObject
 
     /// A state of an earlier version, without computed values, as this version has it. What comes out is checked by
-    /// `initialState`.
+    /// `state`.
     func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject
 }
 
@@ -63,15 +62,14 @@ extension StateType {
     /// The state that one of an earlier version, or of another definition of this version, becomes; computed values of
     /// that definition are left out of it. The error says what is in the way, and where.
     package func adopt(
-        _ state: JSONObject, of earlier: Int
+        _ state: JSONObject, of earlier: Int, from origin: StateOrigin
     ) throws(PayloadFailure) -> JSONObject {
         guard earlier <= version else {
             throw PayloadFailure(
                 "the state is of version \(earlier), and \(name) has version \(version): states do not go back to an earlier version."
             )
         }
-        return try initialState(
-            replacing: earlier < version ? migrate(state, from: earlier) : state)
+        return try self.state(earlier < version ? migrate(state, from: earlier) : state, from: origin)
     }
 }
 

@@ -22,7 +22,11 @@ extension StateMachine {
             if plan.hasConditions {
                 try applyWhereAllowed(facts)
             } else if plan.actions.count == 1, plan.steps.count == 1 {
-                try apply(plan.steps.elements.baseAddress!, facts)
+                do throws(RequestError) {
+                    try apply(plan.steps.elements.baseAddress!, facts)
+                } catch {
+                    throw error.with(indexOf: plan.actions[0])
+                }
             } else {
                 try applyBatch(facts)
             }
@@ -41,13 +45,12 @@ extension StateMachine {
     }
 
     private func applyBatch(_ facts: CommitContext.Place) throws(RequestError) {
-        let several = plan.actions.count > 1
         for index in 0..<plan.actions.count {
             for step in plan.actions[index].steps {
                 do throws(RequestError) {
                     try apply(plan.steps.elements.baseAddress! + step, facts)
                 } catch {
-                    throw several ? error.with("index", .int(index)) : error
+                    throw error.with(indexOf: plan.actions[index])
                 }
             }
         }
@@ -55,8 +58,7 @@ extension StateMachine {
 
     /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
     private func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
-        let several = plan.actions.count > 1
-        for (index, action) in plan.actions.elements.enumerated() {
+        for action in plan.actions.elements {
             for place in action.steps {
                 let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
                 do throws(RequestError) {
@@ -68,7 +70,7 @@ extension StateMachine {
                         }
                     }
                 } catch {
-                    throw several ? error.with("index", .int(index)) : error
+                    throw error.with(indexOf: action)
                 }
             }
         }
@@ -257,6 +259,13 @@ extension StateMachine {
         furtherRecords.relax()
         undoLog.relax()
         entries.relax()
+    }
+}
+
+extension RequestError {
+    /// The error of an action, with its index if it is one of a batch.
+    package func with(indexOf action: DispatchPlan.Action) -> RequestError {
+        action.index < 0 ? self : with("index", .int(Int(action.index)))
     }
 }
 

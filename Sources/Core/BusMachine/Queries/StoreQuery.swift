@@ -69,7 +69,7 @@ package final class StoreQuery {
     /// There are more than were requested.
     private var hasMore = false
 
-    /// Throws if a type or store that is named without wildcards does not exist.
+    /// Throws if a store, or a type that is named without wildcards, does not exist.
     package init(
         _ selection: StoreSelection, in machine: StateMachine, room: Int
     ) throws(RequestError) {
@@ -77,8 +77,11 @@ package final class StoreQuery {
         self.machine = machine
         self.room = room
         prefix = String(decoding: selection.pattern.name.literalPrefix, as: UTF8.self)
-        if case .states = selection.answer { try machine.requireTypes(of: selection.pattern) }
-        if let required = selection.required { _ = try machine.requireStore(required) }
+        if let required = selection.required {
+            guard machine.find(required) != nil else { throw machine.absence(of: required) }
+        } else if case .states = selection.answer {
+            try machine.requireTypes(of: selection.pattern)
+        }
     }
 
     /// How many stores have been found so far.

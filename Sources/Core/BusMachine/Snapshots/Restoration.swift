@@ -193,10 +193,12 @@ package final class Restoration {
         _ records: [TransferRecord], to type: (any StateType)?, old: JSON
     ) -> [JSONObject]? {
         guard let type else { return nil }
+        let (named, namedNow) = (NamedMembers(of: old), NamedMembers(of: type.definition))
         var states: [JSONObject] = []
         for record in records {
             let state = old.withoutComputed(record.members["state"]?.object ?? [:])
-            guard let fitting = try? type.adopt(state, of: old.definedVersion),
+            let origin = named.origin(of: state, under: namedNow)
+            guard let fitting = try? type.adopt(state, of: old.definedVersion, from: origin),
                 fitting.encodedSize <= machine.limits.state
             else { return nil }
             states.append(fitting)

@@ -7,14 +7,15 @@ extension StateMachine {
     /// The state of a new store: members of the type's first state are replaced by `members`, which may be a state of an
     /// earlier version. Throws where the bus, or the session, has no room for one more.
     package func newState(
-        of entry: TypeEntry, replacing members: JSONObject?, of version: Int? = nil, in session: Session?
+        of entry: TypeEntry, replacing members: JSONObject?, of version: Int? = nil,
+        from origin: StateOrigin = .request, in session: Session?
     ) throws(RequestError) -> JSONObject {
         guard stores.count < limits.stores else {
             throw RequestError(
                 .limit, "The bus has \(limits.stores) stores, its limit; drop what is not needed.")
         }
         if let session { try requireRoom(in: session.ephemeralStores.count) }
-        let state = try initialState(of: entry, replacing: members, of: version)
+        let state = try initialState(of: entry, replacing: members, of: version, from: origin)
         let size = state.encodedSize
         guard size <= limits.state else {
             throw RequestError(
@@ -35,7 +36,8 @@ extension StateMachine {
 
     /// Creates a store that belongs to no session, to be committed next.
     package func create(
-        _ address: String, _ members: JSONObject?, by principal: Principal
+        _ address: String, _ members: JSONObject?, from origin: StateOrigin = .request,
+        by principal: Principal
     ) throws(RequestError) -> Int32 {
         var text = address
         let made = text.withUTF8 { bytes in
@@ -43,7 +45,7 @@ extension StateMachine {
                 let parts = try self.requireAddress(UnsafeRawBufferPointer(bytes))
                 let entry = try self.requireType(parts.type)
                 try self.requireFree(address, parts, entry)
-                let state = try self.newState(of: entry, replacing: members, in: nil)
+                let state = try self.newState(of: entry, replacing: members, from: origin, in: nil)
                 return self.create(parts, of: entry, state, by: principal, in: nil)
             }
         }
@@ -86,11 +88,12 @@ extension StateMachine {
     }
 
     private func initialState(
-        of entry: TypeEntry, replacing members: JSONObject?, of version: Int?
+        of entry: TypeEntry, replacing members: JSONObject?, of version: Int?, from origin: StateOrigin
     ) throws(RequestError) -> JSONObject {
         guard let members else { return entry.type.initial }
         do throws(PayloadFailure) {
-            return try entry.type.adopt(members, of: version ?? entry.type.version)
+            return try entry.type.adopt(
+                members, of: version ?? entry.type.version, from: rules < 2 ? .firstRules : origin)
         } catch {
             throw .invalid("state", error.message)
         }
@@ -102,7 +105,11 @@ extension StateMachine {
     ) throws(RequestError) -> JSONObject {
         let entry = types[Int(stores.pointer(index).pointee.type)]
         do throws(PayloadFailure) {
-            return try entry.type.adopt(old.state, of: old.version)
+            return try entry.type.adopt(
+                old.state, of: old.version,
+                from: rules < 2
+                    ? .firstRules
+                    : old.named.origin(of: old.state, under: NamedMembers(of: entry.type.definition)))
         } catch {
             let reason =
                 "\(address(of: Int(index))) can't go back: the state of revision \(revision) does not fit its definition of now"

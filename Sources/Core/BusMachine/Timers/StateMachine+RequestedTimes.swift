@@ -40,6 +40,17 @@ extension StateMachine {
         return due
     }
 
+    /// Throws where a dispatch that comes later has missed its time, so that who writes a wrong one does not have it carried
+    /// out at once.
+    package func requireToCome(_ due: Int) throws(RequestError) {
+        guard due + BusLimits.lateness < time, rules >= 2 else { return }
+        let now = DurationText.seconds(time).encoded
+        throw .invalid(
+            "at",
+            "`at` is past: the time of the bus is \(now); give a time to come, or leave `at` out to dispatch it now."
+        )
+    }
+
     /// How long a new store lives without a dispatch, in milliseconds; nil: until it is dropped.
     package func requestedTimeToLive(
         in request: RequestReader, of entry: TypeEntry

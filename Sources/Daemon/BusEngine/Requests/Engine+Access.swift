@@ -26,7 +26,7 @@ extension Engine {
             do throws(RequestError) {
                 try authorize(try BatchElement(element, place: "actions[\(index)]"), grants)
             } catch {
-                throw error.with("index", .int(index))
+                throw error.at(index)
             }
         }
     }

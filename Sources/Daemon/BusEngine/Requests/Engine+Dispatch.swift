@@ -41,7 +41,7 @@ extension Engine {
             throw error
         }
         if connection.isRestricted, !connection.permits!.isFree(machine) { return false }
-        if isLong, !request.hasBatch { try admission.requireEventRoom(isBatch: false) }
+        if isLong, !request.hasBatch { try admission.requireEventRoom() }
         if isWide, try mustWaitForPlan(connection) { return true }
         let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
@@ -147,7 +147,7 @@ extension Engine {
         // What was planned before a refusal costs work, too.
         defer { if isBatch { clock.work += Work.batchAction * machine.plan.actions.count } }
         try machine.planDispatch(request, expecting: expected, seenBy: grants)
-        if isLineLong { try admission.requireEventRoom(isBatch: isBatch) }
+        if isLineLong { try admission.requireEventRoom() }
     }
 
     /// Whether the values in the line may make an event longer than a line.

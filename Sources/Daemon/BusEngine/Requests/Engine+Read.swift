@@ -23,12 +23,12 @@ extension Engine {
         }
         let pattern = try requestedPattern(required: true, ofPast: past != nil)!
         try requireKnown(pattern, grants)
-        if past == nil { try machine.requireTypes(of: pattern) }
+        let required =
+            request.present.contains(.store) ? String(decoding: request.store, as: UTF8.self) : nil
+        if past == nil, required == nil { try machine.requireTypes(of: pattern) }
         let selected = try requestedPointers().map { Selection($0) }
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        let required =
-            request.present.contains(.store) ? String(decoding: request.store, as: UTF8.self) : nil
         let selection = StoreSelection(
             .states(selected), of: pattern, after: after, limit: limit, required: required,
             view: StoreView(grants, isPast: past != nil))

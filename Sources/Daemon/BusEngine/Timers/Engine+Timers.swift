@@ -31,12 +31,14 @@ extension Engine {
                 connection, revision: earlier.revision, name ?? "@\(earlier.revision)", due: earlier.changed,
                 isDuplicate: true)
         }
+        // Not before: a request that is sent again may come late.
+        try machine.requireToCome(due)
         if !isDryRun { try admission.requireCommits() }
         machine.plan.clear()
         defer { machine.plan.clear() }
         try planDispatch(expecting: expected, seenBy: grants)
         if let grants { try requireNow(grants, by: principal) }
-        let timer = machine.timer(named: name, due: due, by: principal)
+        let timer = machine.timer(for: request, named: name, due: due, by: principal)
         machine.plan.clear()
         if isDryRun {
             return answerSchedule(connection, revision: machine.revision, name, due: timer.due)

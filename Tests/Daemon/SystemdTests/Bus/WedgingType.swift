@@ -26,5 +26,7 @@ final class WedgingType: StateType {
         return true
     }
 
-    func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject { members }
+    func state(_ members: JSONObject, from origin: StateOrigin) throws(PayloadFailure) -> JSONObject {
+        members
+    }
 }
