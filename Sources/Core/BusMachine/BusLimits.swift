@@ -68,6 +68,8 @@ package struct BusLimits: Sendable, Equatable {
 
     /// What a store takes of the memory beside its state.
     package static let storeOverhead = 128
+    /// What the last change of a part of a store takes, which access rules show by itself.
+    package static let partRevision = 64
     /// What a timer takes beside its payload.
     package static let timerOverhead = 256
     /// Commits that write more stores than this are large: the storage they needed is released some time later.

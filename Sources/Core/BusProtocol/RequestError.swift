@@ -8,6 +8,10 @@ package struct RequestError: Error, Sendable {
     /// Further members of the error object: `store`, `action`, `path`, `member`, `index`.
     package private(set) var details: [(name: String, value: JSON)] = []
 
+    /// At most one: the error as somebody is told it who may not read the store that its `store` names; none where it
+    /// says nothing of states.
+    private var alternatives: [RequestError] = []
+
     package init(_ code: ErrorCode, _ message: String) {
         self.code = code
         self.message = message
@@ -18,8 +22,19 @@ package struct RequestError: Error, Sendable {
         guard let value else { return self }
         var error = self
         error.details.append((name, value))
+        error.alternatives = alternatives.map { $0.with(name, value) }
         return error
     }
+
+    /// The same error, of which nothing but `other` is told to somebody who may not read the store.
+    package func withheld(by other: RequestError) -> RequestError {
+        var error = self
+        error.alternatives = [other]
+        return error
+    }
+
+    /// What somebody is told who may not read the store; nil: the same.
+    package var withoutState: RequestError? { alternatives.first }
 
     /// The text of a further member.
     package func detail(_ name: String) -> String? {

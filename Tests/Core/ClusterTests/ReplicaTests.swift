@@ -11,6 +11,7 @@ import Testing
         let replica: Replica
         private var place = 1
         private var number = 0
+        var rules = ClusterLimits.rules
         var clock = ClusterSimulation.begin
 
         init() throws {
@@ -28,7 +29,8 @@ import Testing
 
         func propose(_ entries: [ClusterEntry]) throws -> AppliedEntry {
             try apply(
-                ProposalContent(clock: clock, evidence: replica.evidence, entries: entries).encoded)
+                ProposalContent(rules: rules, clock: clock, evidence: replica.evidence, entries: entries)
+                    .encoded)
         }
 
         /// The reply to one entry, or the code of its refusal.
@@ -209,6 +211,49 @@ import Testing
         #expect(try bus.ask(flip).code == "forbidden")
         #expect(try configure(#"{"access":null}"#) == "ok")
         #expect(try bus.ask(flip).code == "ok")
+    }
+
+    /// Who sees only parts of a state is judged by the changes of these parts, from the first proposal on by the rules that say
+    /// so; a member that goes on from a snapshot does not differ.
+    @Test func changesOfPartsAreAgreed() throws {
+        let bus = try Bus()
+        // A bus of members that did not know of it.
+        bus.replica.machine.followsParts = false
+        bus.rules = ClusterLimits.rulesOfParts - 1
+        let rules =
+            #"{"roles":{"admin":[{"user":"root"}],"user":["everyone"]},"rules":[{"role":"admin","may":"all"},"#
+            + #"{"role":"user","may":["dispatch","read"],"match":"counter/*","select":["/last"]}]}"#
+        #expect(
+            try bus.ask(.configure(Array(#"{"access":\#(rules)}"#.utf8)), by: #"{"daemon":true}"#).code == "ok")
+        let user = #"{"token":"anna","address":"a","roles":["user"]}"#
+        let root = #"{"token":"root","address":"a","roles":["admin"]}"#
+        func expecting(_ revision: Int) throws -> String {
+            try bus.ask(Self.add + #","ifRevision":\#(revision)}"#, by: user).code
+        }
+        // The mark stays, so only what is hidden changes.
+        _ = try bus.ask(Self.add + "}", by: root)
+        let own = try #require(try bus.ask(Self.add + "}", by: root).reply).revision
+        #expect(try expecting(own - 1) == "conflict")
+        let before = bus.replica.snapshot()
+        bus.rules = ClusterLimits.rules
+        _ = try bus.propose([])
+        let since = bus.replica.machine.revision
+        _ = try bus.ask(Self.add + "}", by: root)
+        let hidden = try #require(try bus.ask(Self.add + "}", by: user).reply)
+        #expect(hidden.seen == .init(matched: 1, changed: 0) && hidden.changed == 1)
+        #expect(try expecting(since) == "ok")
+        #expect(try expecting(since + 2) == "conflict")
+        let restored = try ClusterDisk.restored(bus.replica.snapshot(), build: .usual, omitting: [])
+        let grants = try #require(restored.machine.access).grants(to: ["user"])
+        let store = try #require(restored.machine.find("counter/a"))
+        #expect(restored.machine.revision(of: store, seenBy: grants) == since)
+        let change = Self.add.replacing(#""mark":1"#, with: #""mark":2"#) + "}"
+        let seen = try #require(try bus.ask(change, by: root).reply).revision
+        #expect(try expecting(since) == "conflict")
+        #expect(try expecting(seen) == "ok")
+        // A snapshot of before begins with the same proposal as all.
+        let old = try ClusterDisk.restored(before, build: .usual, omitting: [])
+        #expect(!old.machine.followsParts && restored.machine.followsParts)
     }
 
     /// Bytes that are no proposal are void, and two replicas that apply whatever comes stay the same.

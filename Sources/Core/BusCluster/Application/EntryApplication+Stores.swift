@@ -93,7 +93,7 @@ extension EntryApplication {
         try require(.revert, address, by: principal, "revert")
         let (_, index) = try machine.requireStore(request.store)
         try requireOwnership(of: index, by: principal, isOperator: isOperator)
-        try machine.require(expected, of: index)
+        try machine.require(expected, of: index, seenBy: grants(of: principal))
         guard let found = (try? JSON(parsing: past))?.object, let state = found["state"]?.object,
             let version = found["version"]?.int
         else { throw RequestError(.internal, "The state of revision \(revision) can't be read; ask again.") }

@@ -20,8 +20,9 @@ extension EntryApplication {
             return earlier
         }
         machine.plan.clear()
-        try machine.planDispatch(request, expecting: expected)
-        if let grants = grants(of: principal) {
+        let grants = grants(of: principal)
+        try machine.planDispatch(request, expecting: expected, seenBy: grants)
+        if let grants {
             try machine.addConditions(grants)
             if !machine.plan.conditions.isEmpty {
                 defer { machine.plan.liftConditions() }

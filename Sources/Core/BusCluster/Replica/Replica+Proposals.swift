@@ -32,6 +32,8 @@ extension Replica {
         if hasBegun || begins(with: content) {
             effects.clockAhead = advance(to: content.clock, of: name.member)
         }
+        // Members of before have not followed parts: all begin with the first proposal by these rules.
+        if content.rules >= ClusterLimits.rulesOfParts { machine.beginFollowingParts() }
         if !omitted.contains(.dueBeforeEntries) { carryOutDue() }
         for entry in content.entries { effects.outcomes.append(carryOut(entry, of: name.member)) }
         if omitted.contains(.dueBeforeEntries) { carryOutDue() }

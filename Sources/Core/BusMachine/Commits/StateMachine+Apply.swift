@@ -79,9 +79,7 @@ extension StateMachine {
         _ facts: CommitContext.Place
     ) throws(RequestError) {
         if !conditions.isEmpty {
-            try requireOne(
-                of: conditions, step.pointee.type.actionName(step.pointee.action), step.pointee.payload,
-                store, &facts.pointee.budget)
+            try requireOne(of: conditions, step, store, &facts.pointee.budget)
         }
         try apply(step, nil, to: store, facts)
     }
@@ -148,11 +146,13 @@ extension StateMachine {
             &+ draft.work
         facts.pointee.budget.bytes &-= 16 &* draft.copied
         guard facts.pointee.budget.operations >= 0, facts.pointee.budget.bytes >= 0 else {
-            throw budgetUsedUp(step.pointee.action, index)
+            throw withholding(budgetUsedUp(step.pointee.action, index), of: step, Rejection.Kind.budget.text)
         }
         stateBytes &+= draft.size &- Int(record.pointee.size)
         record.pointee.size = Int32(truncatingIfNeeded: draft.size)
-        if draft.size > limits.state { throw tooLarge(index) }
+        if draft.size > limits.state {
+            throw withholding(tooLarge(index), of: step, "the state would grow past its limit")
+        }
     }
 
     /// Lets the type mutate one store.
@@ -170,9 +170,25 @@ extension StateMachine {
         }
         if case .failure(let error) = result {
             noteWrite(index, stores.pointer(index), mark..<undoLog.records.count)
-            throw RequestError(.rejected, error.message).with("store", .string(error.store))
-                .with("action", .string(error.action)).with("path", error.path.map(JSON.string))
+            throw withholding(
+                RequestError(.rejected, error.message).with("store", .string(error.store))
+                    .with("action", .string(error.action)).with("path", error.path.map(JSON.string)),
+                of: step, error.kind.text)
         }
+    }
+
+    /// The refusal of a step by one of its stores. Who may not read the store is told of its state only what kind of reason
+    /// there was; where the step is about all stores of a type, not which one it was either.
+    private func withholding(
+        _ error: RequestError, of step: UnsafePointer<DispatchPlan.Step>, _ reason: String
+    ) -> RequestError {
+        let store = step.pointee.store >= 0 ? address(of: Int(step.pointee.store)) : nil
+        let action = step.pointee.type.actionName(step.pointee.action)
+        let end = reason.last.map { ".!?".contains($0) } == true ? "" : "."
+        let target = store ?? "A store of \(step.pointee.type.name)"
+        return error.withheld(
+            by: RequestError(error.code, "\(target) refused \(action): \(reason)\(end)")
+                .with("store", store.map(JSON.string)).with("action", .string(action)))
     }
 
     private func tooLarge(_ index: Int32) -> RequestError {

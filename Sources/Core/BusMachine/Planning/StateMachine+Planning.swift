@@ -9,7 +9,7 @@ extension StateMachine {
     package func planPlain(_ request: RequestReader, mayRepeat: Bool) throws(RequestError) -> Bool {
         plan.clear()
         if mayRepeat, planAgain(request) || planNamed(request) { return isPlanWide }
-        try planOne(request, nil)
+        try planOne(request, nil, nil)
         rememberPlan(in: request)
         return isPlanWide
     }
@@ -93,9 +93,11 @@ extension StateMachine {
             definition: step.type.definitions, names: nameChanges)
     }
 
-    /// Plans a dispatch; `expected` is the revision that its store must have.
-    package func planDispatch(_ request: RequestReader, expecting expected: Int?) throws(RequestError) {
-        guard request.present.contains(.actions) else { return try planOne(request, expected) }
+    /// Plans a dispatch; `expected` is the revision that its store must have for somebody with these grants.
+    package func planDispatch(
+        _ request: RequestReader, expecting expected: Int?, seenBy grants: Grants? = nil
+    ) throws(RequestError) {
+        guard request.present.contains(.actions) else { return try planOne(request, expected, grants) }
         let isPlain = !request.batch.isEmpty
         let actions = isPlain ? [] : try request.array(.actions) ?? []
         if request.present.containsAny(of: Self.insideActions) {
@@ -186,7 +188,9 @@ extension StateMachine {
         return action
     }
 
-    private func planOne(_ request: RequestReader, _ expected: Int?) throws(RequestError) {
+    private func planOne(
+        _ request: RequestReader, _ expected: Int?, _ grants: Grants?
+    ) throws(RequestError) {
         guard request.present.contains(.action) else {
             throw .invalid("action", "Name the `action` to dispatch, or list several in `actions`.")
         }
@@ -198,7 +202,7 @@ extension StateMachine {
         let payload = request.present.contains(.payload) ? request.payload : JSONObject()
         if hasStore {
             let index = try planInstance(request.store, request.action, payload)
-            return try require(expected, of: index)
+            return try require(expected, of: index, seenBy: grants)
         }
         guard expected == nil else {
             throw .invalid(
@@ -289,10 +293,13 @@ extension StateMachine {
         }
     }
 
-    /// Throws unless a store has the expected revision, if one is expected.
-    package func require(_ expected: Int?, of store: Int32) throws(RequestError) {
-        guard let expected, stores.pointer(store).pointee.revision != expected else { return }
-        let actual = stores.pointer(store).pointee.revision
+    /// Throws unless a store has the expected revision, if one is expected, for somebody with these grants.
+    package func require(
+        _ expected: Int?, of store: Int32, seenBy grants: Grants?
+    ) throws(RequestError) {
+        guard let expected else { return }
+        let actual = revision(of: store, seenBy: grants)
+        if actual == expected { return }
         throw RequestError(
             .conflict,
             "\(address(of: Int(store))) is at revision \(actual), not \(expected); read it again and decide anew."

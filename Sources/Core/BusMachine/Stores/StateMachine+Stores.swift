@@ -104,10 +104,11 @@ extension StateMachine {
         do throws(PayloadFailure) {
             return try entry.type.adopt(old.state, of: old.version)
         } catch {
-            throw RequestError(
-                .rejected,
-                "\(address(of: Int(index))) can't go back: the state of revision \(revision) does not fit its definition of now (\(error.message))."
-            )
+            let reason =
+                "\(address(of: Int(index))) can't go back: the state of revision \(revision) does not fit its definition of now"
+            let store = JSON.string(address(of: Int(index)))
+            throw RequestError(.rejected, "\(reason) (\(error.message)).").with("store", store)
+                .withheld(by: RequestError(.rejected, "\(reason).").with("store", store))
         }
     }
 
@@ -118,6 +119,7 @@ extension StateMachine {
         dropLog.note(.init(revision: revision, type: record.pointee.type, name: record.pointee.name))
         if record.pointee.owner >= 0 { sessions[record.pointee.owner]?.ephemeralStores.remove(index) }
         if record.pointee.timers >= 0 { removeTimers(of: index) }
+        parts?.forget(index)
         stateBytes -= Int(record.pointee.size)
         entry.remove(index)
         stores.remove(index)

@@ -16,9 +16,11 @@ extension Engine {
         }
         // On this machine's own bus every read is.
         _ = try request.flag(.fresh, default: false)
-        try require(.read, ofStoreIn: grants, "read")
         let past = try requestedPast(grants)
-        if past == nil { clock.work += Work.read }
+        if past == nil {
+            try require(.read, ofStoreIn: grants, "read")
+            clock.work += Work.read
+        }
         let pattern = try requestedPattern(required: true, ofPast: past != nil)!
         try requireKnown(pattern, grants)
         if past == nil { try machine.requireTypes(of: pattern) }

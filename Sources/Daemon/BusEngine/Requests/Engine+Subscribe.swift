@@ -13,6 +13,9 @@ extension Engine {
             actions ? .history : .read, ofStoreIn: grants, actions ? "read the history of" : "read")
         let pattern = try requestedPattern(required: true)!
         try requireKnown(pattern, grants)
+        if actions, let grants, !grants.mayKnowHistory(of: pattern) {
+            throw Self.forbidden("subscribe to actions of", pattern.text)
+        }
         try machine.requireTypes(of: pattern)
         let pointers = try requestedPointers()
         let format = try requestedFormat()

@@ -34,7 +34,7 @@ extension Engine {
         if !isDryRun { try admission.requireCommits() }
         machine.plan.clear()
         defer { machine.plan.clear() }
-        try planDispatch(expecting: expected)
+        try planDispatch(expecting: expected, seenBy: grants)
         if let grants { try requireNow(grants, by: principal) }
         let timer = machine.timer(named: name, due: due, by: principal)
         machine.plan.clear()
