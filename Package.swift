@@ -413,7 +413,8 @@ for (folder, names) in floors {
 // Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves, but for
 // simulations, which compute; and so does making their modules first, for which nobody waits.
 for target in package.targets where target.type == .test {
-    let optimization = ["SimulationTests", "ModelTests", "ClusterTests"].contains(target.name) ? "-O" : "-Onone"
+    let optimization =
+        ["SimulationTests", "ModelTests", "ClusterTests"].contains(target.name) ? "-O" : "-Onone"
     target.swiftSettings = [
         .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
     ]
