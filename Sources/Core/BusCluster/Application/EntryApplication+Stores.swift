@@ -125,9 +125,7 @@ extension EntryApplication {
         if machine.access != nil || isOperator || principal.identity == nil { return }
         let creator = machine.stores.pointer(index).pointee.creator
         if creator >= 0, creator == principal.number { return }
-        throw RequestError(
-            .forbidden,
-            "Only who created \(machine.address(of: Int(index))), root and a daemon's own user may do this.")
+        throw machine.notOwned(index)
     }
 
     static func forbidden(_ verb: String, _ target: String) -> RequestError {

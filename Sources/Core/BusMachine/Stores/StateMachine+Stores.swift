@@ -4,6 +4,16 @@ import BusProtocol
 
 /// Stores are created and dropped.
 extension StateMachine {
+    /// Why somebody who did not create a store may not drop it or revert it, without access rules.
+    package func notOwned(_ index: Int32) -> RequestError {
+        let address = address(of: Int(index))
+        return RequestError(
+            .forbidden,
+            stores.pointer(index).pointee.creator == StoreRecord.configured
+                ? "\(address) is in the configuration; only root and the daemon's own user may drop or revert it."
+                : "Only who created \(address), root and the daemon's own user may drop or revert it.")
+    }
+
     /// The state of a new store: members of the type's first state are replaced by `members`, which may be a state of an
     /// earlier version. Throws where the bus, or the session, has no room for one more.
     package func newState(

@@ -77,12 +77,7 @@ final class Admission {
         if isOperator(principal) { return }
         let creator = machine.stores.pointer(index).pointee.creator
         if creator >= 0, creator == principal.number { return }
-        let address = machine.address(of: Int(index))
-        throw RequestError(
-            .forbidden,
-            creator == StoreRecord.configured
-                ? "\(address) is in the configuration; only root and the daemon's own user may drop it."
-                : "Only who created \(address), root and the daemon's own user may drop it.")
+        throw machine.notOwned(index)
     }
 
     // MARK: The log

@@ -97,7 +97,10 @@ extension Engine {
         try admission.requireLog()
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(request.store)
-        if !connection.isRestricted { try admission.requireOwnership(of: index, connection.principal!) }
+        // On a shared bus identities are its members', which the application knows.
+        if !connection.isRestricted, !shared.isOn {
+            try admission.requireOwnership(of: index, connection.principal!)
+        }
         try machine.require(expected, of: index, seenBy: connection.grants)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
