@@ -202,6 +202,10 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestSupport",
             ]),
+        // The whole bus once more, slowly, from the contract, beside the bus.
+        .testTarget(
+            name: "ModelTests",
+            dependencies: ["BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd"]),
         // Members of one bus over a log that delays, loses and goes back, from a seed.
         .testTarget(
             name: "ClusterTests",
@@ -380,7 +384,7 @@ let floors = [
     "Tests/Core": ["BusJSONTests", "BusLogicTests", "ClusterTests"],
     "Tests/Daemon": [
         "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "AccessTests", "HostileClientTests",
-        "SimulationTests",
+        "SimulationTests", "ModelTests",
         "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
@@ -409,7 +413,8 @@ for (folder, names) in floors {
 // Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves, but for
 // simulations, which compute; and so does making their modules first, for which nobody waits.
 for target in package.targets where target.type == .test {
-    let optimization = ["SimulationTests", "ClusterTests"].contains(target.name) ? "-O" : "-Onone"
+    let optimization =
+        ["SimulationTests", "ModelTests", "ClusterTests"].contains(target.name) ? "-O" : "-Onone"
     target.swiftSettings = [
         .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
     ]

@@ -28,7 +28,7 @@ public enum BusAddress: Hashable, Sendable {
         } else {
             throw BusError(
                 .invalidAddress,
-                "“\(text)” is not an address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT."
+                "`\(text)` is not an address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT."
             )
         }
     }
@@ -51,7 +51,7 @@ public enum BusAddress: Hashable, Sendable {
     ) throws(BusError) -> (String, UInt16) {
         let malformed = BusError(
             .invalidAddress,
-            "“\(whole)” names no host and port: write \(whole.prefix(4))HOST:PORT, as in tcp:127.0.0.1:7411.")
+            "`\(whole)` names no host and port: write \(whole.prefix(4))HOST:PORT, as in tcp:127.0.0.1:7411.")
         guard let colon = rest.lastIndex(of: ":") else { throw malformed }
         var host = rest[..<colon]
         guard let port = UInt16(rest[rest.index(after: colon)...]), port != 0 else { throw malformed }

@@ -31,7 +31,7 @@ export class BusError extends Error {
 
 const outcomeUnknown = original => new BusError("outcome_unknown",
 	"The connection was lost, and whether this was committed is unknown: look, then decide.", {original});
-const invalidAddress = address => new BusError("invalid_address", `“${address}” is not an address of a bus here: write `
+const invalidAddress = address => new BusError("invalid_address", `\`${address}\` is not an address of a bus here: write `
 	+ "unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT, or in a browser wss://HOST/bus.");
 const closed = (what, reason) => new BusError("closed", what, {reason});
 

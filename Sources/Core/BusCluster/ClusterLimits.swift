@@ -5,9 +5,9 @@ import BusMachine
 package enum ClusterLimits {
     /// The number of the rules by which entries are applied. A member that knows only earlier ones stops at the first
     /// proposal of later ones, because it could only guess.
-    package static let rules = 2
-    /// Under earlier ones expressions may read any number of bytes, and creations spend what they like.
-    package static let countedReading = 2
+    package static let rules = BusLimits.rules
+    /// By these and later rules, who sees only parts of a state is told of changes of these parts alone.
+    package static let rulesOfParts = 2
 
     // MARK: Proposals
 

@@ -1,6 +1,7 @@
 import BusJSON
 import BusLogic
 import BusMachine
+import BusProtocol
 
 /// The commits that a client wants to see.
 struct HistoryFilter {
@@ -114,6 +115,9 @@ final class HistoryPage {
             switch member.key {
             case "revision", "times", "digest", "ended": continue
             case "connection": writer.append(",\"ephemeral\":true")
+            case "linger":
+                writer.append(",\"linger\":")
+                writer.append(json: member.value.int.map { DurationText.seconds($0) } ?? member.value)
             default:
                 writer.append(UInt8(ascii: ","))
                 writer.append(quoted: member.key)

@@ -1,5 +1,3 @@
-import BusLogic
-
 /// Every limit that decides what a commit may do, each with its reason. Sizes are in bytes.
 ///
 /// They belong to the bus and not to one daemon: every daemon that applies the same entries under the same limits comes
@@ -16,11 +14,14 @@ package struct BusLimits: Sendable, Equatable {
     /// changed at once in a simple way, which takes some 50 ms.
     package var commit = 2_000_000
     /// What the expressions of one dispatch may read of long texts and keys, in bytes, where an operation does not say how
-    /// long they are: each byte takes about a nanosecond. `max` where entries are applied that were committed before
-    /// this was counted.
+    /// long they are: each byte takes about a nanosecond.
     package var reading = BusLimits.commitReading
     /// What the states may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
+
+    /// The payloads of an action that goes to all types and is told for each of them: as long together as four of the
+    /// longest lines.
+    package var payloads = 4 << 20
 
     /// Timers on the bus: each takes some 300 bytes, and a bus that was down has all of them to fire.
     package var timers = 1_000_000
@@ -40,22 +41,23 @@ package struct BusLimits: Sendable, Equatable {
         limits.commit = Int(Int32.max)
         limits.reading = .max
         limits.memory = Int(Int32.max) << 20
+        limits.payloads = Int(Int32.max) << 20
         limits.timers = Int(Int32.max)
         limits.timersOfStore = Int(Int32.max)
         limits.timersOfType = Int(Int32.max)
         return limits
     }
 
-    /// What one commit may spend.
-    package var budget: Budget {
-        Budget(operations: commit, bytes: Self.commitBytes, reading: reading)
-    }
+    /// The number of the rules by which entries are applied. Where they come to other states or refusals than the rules
+    /// before, it grows, and an entry is applied by those that it was made by.
+    package static let rules = 2
 
-    /// What the computed values of a store that a client creates may spend together; nothing bounds those of entries that
-    /// were committed before this was counted.
-    package var budgetOfCreation: Budget {
-        reading == .max ? Budget(operations: .max, bytes: .max) : budget
-    }
+    /// By these and later rules the bytes that expressions read are counted, and what the states of new stores spend.
+    package static let rulesOfReading = 2
+
+    /// How long ago the time of a dispatch that comes later may be, in milliseconds: clocks of clients go wrong by seconds,
+    /// and a request to a shared bus may be on its way as long.
+    package static let lateness = 60_000
 
     /// Operations of a will: no client is there to wait for its turn, so it must not take long.
     package static let willOperations = 100_000
@@ -90,6 +92,8 @@ package struct BusLimits: Sendable, Equatable {
 
     /// What a store takes of the memory beside its state.
     package static let storeOverhead = 128
+    /// What the last change of a part of a store takes, which access rules show by itself.
+    package static let partRevision = 64
     /// What a timer takes beside its payload.
     package static let timerOverhead = 256
     /// Commits that write more stores than this are large: the storage they needed is released some time later.

@@ -13,6 +13,10 @@ import BusState
 /// revision is incremented, every store that differs takes the revision, and the engine is shown each change.
 public final class StateMachine {
     @exclusivity(unchecked) package var limits: BusLimits
+    /// The rules by which entries are applied: those of now, except where an entry of a shared log was made by earlier ones.
+    @exclusivity(unchecked) package var rules = BusLimits.rules {
+        didSet { context.takesUnnamedMembers = rules < 2 }
+    }
     /// The UUID of this history.
     @exclusivity(unchecked) package var epoch: String
 
@@ -42,6 +46,10 @@ public final class StateMachine {
     /// what the daemon keeps for operators.
     @exclusivity(unchecked) package internal(set) var access: AccessRules?
     @exclusivity(unchecked) package internal(set) var accessSince = 0
+    /// When what the rules show of states in parts last changed; nil where they show none, or while nobody follows it.
+    @exclusivity(unchecked) package internal(set) var parts: PartRevisions?
+    /// Whether that is followed. On a shared bus only since all members do.
+    @exclusivity(unchecked) package var followsParts = true
 
     // Principals and earlier requests.
     /// The member of a bus over several machines whose clients ask here; nil: the bus is this machine's alone. Members
@@ -99,7 +107,7 @@ public final class StateMachine {
         orderTypes()
         context = CommitContext(
             reader: self,
-            budget: limits.budget,
+            budget: Budget(operations: limits.commit, bytes: BusLimits.commitBytes),
             storeBudget: Budget(operations: BusLimits.storeOperations, bytes: BusLimits.storeBytes))
         context.timers = self
     }
@@ -130,6 +138,9 @@ public final class StateMachine {
 
     /// What the stores count as, in bytes.
     package var stateMemory: Int { stateBytes + stores.count * BusLimits.storeOverhead + timers.bytes }
+
+    /// What the record of changes in parts counts as, in bytes.
+    package var partsMemory: Int { (parts?.count ?? 0) * BusLimits.partRevision }
 
     /// Sets the time of the next entry: milliseconds since 1970. Time never goes back within a history.
     package func advance(to milliseconds: Int) { time = max(time, milliseconds) }
@@ -168,6 +179,7 @@ public final class StateMachine {
         principals = [:]
         nextSession = max(nextSession, other.nextSession)
         (access, accessSince) = (other.access, other.accessSince)
+        (parts, followsParts) = (other.parts, other.followsParts)
     }
 
     /// Returns unused memory to the kernel.

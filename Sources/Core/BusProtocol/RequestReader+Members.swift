@@ -208,7 +208,7 @@ extension RequestReader {
     private func noteUnknown(_ name: Text, place: Int) throws(JSONError) {
         guard unknown.insert(Array(name)).inserted else { throw JSONError(.duplicateKey, at: place) }
         let shown = String(decoding: name.prefix(64), as: UTF8.self)
-        complain(.invalid(shown, "\"\(shown)\" is not a member of any request; leave it out."))
+        complain(.invalid(shown, "`\(shown)` is not a member of any request; leave it out."))
     }
 
     private func complain(_ error: RequestError) { if complaint == nil { complaint = error } }

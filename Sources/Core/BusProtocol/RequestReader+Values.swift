@@ -27,14 +27,15 @@ extension RequestReader {
         return number
     }
 
-    /// A time in seconds since 1970, in milliseconds.
+    /// A time in seconds since 1970: the last millisecond that is not after it.
     package func time(_ member: Member) throws(RequestError) -> Int? {
         guard let value = value(member) else { return nil }
         guard let seconds = value.double, seconds >= 0, seconds <= Self.lastTime else {
             throw .invalid(
                 member.name, "`\(member.name)` must be a time in seconds since 1970, such as 1763877000.5.")
         }
-        return Int((seconds * 1000).rounded())
+        let milliseconds = Int((seconds * 1000).rounded())
+        return Double(milliseconds) / 1000 > seconds ? milliseconds - 1 : milliseconds
     }
 
     /// The end of the year 9999, in seconds since 1970.

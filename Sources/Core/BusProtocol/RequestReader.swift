@@ -181,7 +181,7 @@ public final class RequestReader {
             let name = String(decoding: op.prefix(64), as: UTF8.self)
             throw RequestError(
                 .unknownOp,
-                "There is no op \"\(name)\"; \(suggestion(for: name, among: Operation.allCases.map(\.rawValue)))"
+                "There is no op `\(name)`; \(suggestion(for: name, among: Operation.allCases.map(\.rawValue)))"
             )
         }
         if let member = present.first(outside: entry.members) {

@@ -99,6 +99,11 @@ package final class Selection: Sendable {
         }
     }
 
+    /// Whether anything is left of `entries` when only the selected parts count.
+    package func isTouched(by entries: DeltaEntries, of state: JSONObject) -> Bool {
+        entries.contains { restrict($0, state) != nil }
+    }
+
     private func restrict(_ entry: DeltaEntry, _ state: JSONObject) -> DeltaEntry? {
         var node = root
         var value = JSON.object(state)

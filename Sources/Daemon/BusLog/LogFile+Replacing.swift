@@ -10,9 +10,16 @@ extension LogFile {
 
     /// Where the last file lies that was moved aside; nil: none was.
     package static func aside(of path: String) -> String? {
-        var number = 0
-        while access(aside(of: path, number + 1), F_OK) == 0 { number += 1 }
-        return number == 0 ? nil : aside(of: path, number)
+        allAside(of: path).first
+    }
+
+    /// Where the files lie that were moved aside, the last one first.
+    package static func allAside(of path: String) -> [String] {
+        var files: [String] = []
+        while access(aside(of: path, files.count + 1), F_OK) == 0 {
+            files.append(aside(of: path, files.count + 1))
+        }
+        return files.reversed()
     }
 
     /// Ends the run, moves the file aside and gives its name to the next one, which is complete and closed. It must not be

@@ -76,10 +76,10 @@ package final class CompiledType<State: SharedState>: StateType {
 
     // MARK: States
 
-    package func initialState(
-        replacing members: JSONObject, spending budget: inout Budget
+    package func state(
+        _ members: JSONObject, from origin: StateOrigin, spending budget: inout Budget
     ) throws(PayloadFailure) -> JSONObject {
-        var state = plain
+        var given = JSONObject()
         for member in members.members {
             if published.names.contains(where: { UTF8Order.equal($0, member.key) }) { continue }
             guard self.members.contains(where: { UTF8Order.equal($0, member.key) }) else {
@@ -89,10 +89,24 @@ package final class CompiledType<State: SharedState>: StateType {
             guard member.value.nests(atMost: JSON.deepestState - 1) else {
                 throw PayloadFailure("\(member.key) is nested too deeply; make it flatter.")
             }
-            state[member.key] = member.value
+            given[member.key] = member.value
+        }
+        var absent: [String] = []
+        if case .store(let unset, _) = origin { absent = unset }
+        var state = given
+        for member in plain.members where given.index(of: member.key) == nil {
+            if !absent.contains(where: { UTF8Order.equal($0, member.key) }) {
+                state[member.key] = member.value
+            }
         }
         do {
-            return try Self.object(of: State.state(from: .object(state)))
+            do {
+                return try Self.object(of: State.state(from: .object(state)))
+            } catch  where !absent.isEmpty {
+                // What was absent has to be there now.
+                for name in absent where state.index(of: name) == nil { state[name] = plain[name] }
+                return try Self.object(of: State.state(from: .object(state)))
+            }
         } catch {
             throw PayloadFailure("\(name) can't begin with this state: \(CompiledTypeText.sentence(error))")
         }

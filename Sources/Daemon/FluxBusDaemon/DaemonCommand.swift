@@ -162,6 +162,7 @@ struct DaemonCommand: ParsableCommand {
         if check {
             try setup.check()
             let addresses = setup.configuration.listen.map(\.text)
+            for remark in setup.remarks { FileStream.stderr.write(remark) }
             FileStream.stdout.write(
                 "\(ProgramName.text): configuration OK: \(setup.summary(addresses: addresses))")
             return
@@ -195,6 +196,7 @@ struct DaemonCommand: ParsableCommand {
             service.turnAway()
             throw error
         }
+        for warning in setup.warnings { logger.warning("\(warning)") }
         let server = BusServer(setup, service: service, logger: logger)
         server.watchMemory()
         server.bringsHistory = clusterInit

@@ -17,15 +17,17 @@ package enum CommandLineEntry {
         }
     }
 
-    /// If the first word is no command: a sentence that names the likely one. Nil when it is one, or when options
-    /// before it are unknown, which the parser reports itself.
+    /// If the first word, or the one after `help`, is not a command: a sentence that names the likely one. Nil when it is
+    /// one, or when options before it are unknown, which the parser reports.
     package static func unknownCommand(in arguments: [String]) -> String? {
         var rest = arguments[...]
         while let word = rest.popFirst() {
             guard word.hasPrefix("-") else {
                 let commands = names + ["help"]
+                if word == "help", let topic = rest.first { return unknownCommand(in: [topic]) }
                 guard !commands.contains(word) else { return nil }
-                return "There is no command “\(word)”; \(suggestion(for: word, among: commands))"
+                let advice = otherTools[word.lowercased()].map { "use `fluxbus \($0)`." }
+                return "There is no command `\(word)`; \(advice ?? suggestion(for: word, among: commands))"
             }
             if takesValue.contains(word) {
                 rest = rest.dropFirst()
@@ -35,6 +37,17 @@ package enum CommandLineEntry {
         }
         return nil
     }
+
+    /// The verbs of other tools, and the command here that does what they do.
+    package static let otherTools = [
+        "add": "create", "call": "dispatch", "cat": "get", "commit": "dispatch", "del": "drop",
+        "delete": "drop",
+        "emit": "dispatch", "follow": "watch", "history": "log", "info": "stats", "keys": "ls", "list": "ls",
+        "listen": "watch", "make": "create", "monitor": "watch", "new": "create", "pub": "dispatch",
+        "publish": "dispatch", "put": "dispatch", "read": "get", "remove": "drop", "rm": "drop", "scan": "ls",
+        "send": "dispatch", "set": "dispatch", "show": "get", "status": "stats", "sub": "watch",
+        "subscribe": "watch", "tail": "watch", "unset": "dispatch", "update": "dispatch", "write": "dispatch",
+    ]
 
     private static var names: [String] {
         RootCommand.configuration.groupedSubcommands.flatMap(\.subcommands).compactMap {

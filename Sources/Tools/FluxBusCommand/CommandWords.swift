@@ -5,13 +5,13 @@ enum CommandWords {
     private static let commands: [(protocol: String, command: String)] = [
         (
             "; create it, or list what there is with stores.",
-            "; make it with “fluxbus create”, or list what there is with “fluxbus ls”."
+            "; make it with `fluxbus create`, or list what there is with `fluxbus ls`."
         ),
         ("; use it, or say `ifMissing`.", "; use it, or add --if-missing."),
-        ("; see what there is with types.", "; “fluxbus types” lists what there is."),
-        ("; types lists them.", "; “fluxbus types” lists them."),
-        ("; list those there are with clients.", "; “fluxbus clients” lists those there are."),
-        ("; configure log: for one.", "; “log:” in its configuration makes it keep one."),
+        ("; see what there is with types.", "; `fluxbus types` lists what there is."),
+        ("; types lists them.", "; `fluxbus types` lists them."),
+        ("; list those there are with clients.", "; `fluxbus clients` lists those there are."),
+        ("; configure log: for one.", "; `log:` in its configuration makes it keep one."),
     ]
 
     /// Members that a flag gives.

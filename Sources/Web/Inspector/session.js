@@ -79,7 +79,7 @@ export class Session {
 			done();
 		}},
 		h("h1", "Sign in"),
-		h("p", isToken ? "This bus asks for a token. It is kept in this tab only." : "Open the link that “fluxbus web” printed, or paste it here. A link works once."),
+		h("p", isToken ? "This bus asks for a token. It is kept in this tab only." : "Open the link that `fluxbus web` printed, or paste it here. A link works once."),
 		h("div.form-field", h("label", {for: "sign-in"}, isToken ? "Token" : "Link"), input),
 		answer, h("div.actions", h("button", {type: "submit", class: "primary"}, "Sign in")));
 		replace(box, form);

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusSource
 import BusState
 import Testing
 
@@ -122,6 +123,24 @@ struct ActionTests {
             let rejection = try bench.rejection(of: "act", ["id": bad])
             #expect(rejection.message.contains("payload.id is"))
             #expect(rejection.path == "map.{payload.id}")
+        }
+    }
+
+    @Test func keysInQuotesAreWholeKeys() throws {
+        let keys = ["a.b", "", "{payload.id}", "x}", "{", "\"", "\\", "\\\"}.", "ü"]
+        for key in keys {
+            let quoted = JSON.string(key).encoded
+            let bench = try bench(
+                "set: { \(JSON.string("map.{\(quoted)}.n").encoded): 1 }",
+                initial: JSON.object(["map": .object([key: ["m": 2]])]).encoded)
+            try bench.dispatch("act")
+            #expect(bench.state == ["map": .object([key: ["n": 1, "m": 2]])], "\(key)")
+        }
+        for bad in [#"map.{"a"#, #"map.{"a}"#, #"map.{"a"}b"#, #"map.{"a" }x"#] {
+            let error = #expect(throws: SourceError.self) {
+                try bench("set: { '\(bad)': 1 }", initial: "{ map: {} }")
+            }
+            #expect(error?.message.contains("is not a key in quotes and braces") == true, "\(error!)")
         }
     }
 

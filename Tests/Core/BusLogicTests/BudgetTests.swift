@@ -129,7 +129,7 @@ struct BudgetTests {
         #expect(replaying.state == enough.state)
         // A state that a client creates spends, too.
         let failure = #expect(throws: PayloadFailure.self) {
-            try tight.type.initialState(replacing: ["text": .string(long)], spending: &budget)
+            try tight.type.state(["text": .string(long)], from: .request, spending: &budget)
         }
         #expect(failure?.message.contains("the commit's budget is used up at twice") == true)
     }

@@ -114,7 +114,7 @@ struct ComputedValueTests {
         #expect(bench.state["all"] == ["a": 2, "name": "a", "twice": 4])
         try bench.dispatch("add", ["key": "z"])
         #expect(bench.state["all"] == ["a": 2, "name": "a", "twice": 4, "z": 1])
-        let fresh = try bench.type.initialState(replacing: ["a": 2])
+        let fresh = try bench.type.state(["a": 2], from: .request)
         #expect(fresh["all"] == ["a": 2, "name": "a", "twice": 4])
     }
 
@@ -159,13 +159,13 @@ struct ComputedValueTests {
 
     @Test func aCreatedStoreReplacesMembersOfInitial() throws {
         let type = try StoreBench(Self.yaml).type
-        let state = try type.initialState(replacing: ["count": 0, "total": 99])
+        let state = try type.state(["count": 0, "total": 99], from: .request)
         #expect(state["count"] == 0)
         #expect(state["total"] == 0)
         #expect(state["isFree"] == true)
-        let failure = #expect(throws: PayloadFailure.self) { try type.initialState(replacing: ["cuont": 0]) }
+        let failure = #expect(throws: PayloadFailure.self) { try type.state(["cuont": 0], from: .request) }
         #expect(failure?.message == "cart has no member cuont; did you mean `count`?")
         // What `get` gives can be given back.
-        #expect(try type.initialState(replacing: type.initial) == type.initial)
+        #expect(try type.state(type.initial, from: .request) == type.initial)
     }
 }

@@ -36,8 +36,8 @@ import Testing
         #expect(light.version == 4)
         #expect(try light.migrate(["old": 3], from: 1) == ["brightness": 6])
         #expect(try light.migrate(["level": 3, "copy": 1], from: 2) == ["brightness": 6])
-        #expect(try light.adopt(["brightness": 3], of: 3) == ["brightness": 3])
-        #expect(throws: PayloadFailure.self) { try light.adopt(["brightness": 3], of: 5) }
+        #expect(try light.adopt(["brightness": 3], of: 3, from: .request) == ["brightness": 3])
+        #expect(throws: PayloadFailure.self) { try light.adopt(["brightness": 3], of: 5, from: .request) }
     }
 
     /// Every kind of write; expressions see the state as it was before the step.
@@ -103,12 +103,14 @@ import Testing
                 computed: { isOn: { ">": [{ var: level }, 0] } }
                 migrate: { 1: { set: { level: { "*": [{ var: state.level }, 10] } } } }
                 """, file: "light.yaml"))
-        #expect(try light.adopt(["level": 10], of: 1) == ["level": 100, "isOn": true])
+        #expect(try light.adopt(["level": 10], of: 1, from: .request) == ["level": 100, "isOn": true])
         for (state, words) in [
             (["level": 11], "level must be at most 100, not 110"),
             (["level": 1, "colour": "red"], "light has no member colour"),
         ] as [(JSONObject, String)] {
-            let failure = #expect(throws: PayloadFailure.self) { try light.adopt(state, of: 1) }
+            let failure = #expect(throws: PayloadFailure.self) {
+                try light.adopt(state, of: 1, from: .request)
+            }
             #expect(failure?.message.contains(words) == true, "\(failure?.message ?? "")")
         }
     }

@@ -58,9 +58,10 @@ struct RandomActionTests {
     }
 
     private func check(_ bench: StoreBench) {
-        let fresh = try? bench.type.initialState(
-            replacing: JSONObject(
-                sorted: bench.state.members.filter { member in bench.type.initial[member.key] != nil }))
+        let fresh = try? bench.type.state(
+            JSONObject(
+                sorted: bench.state.members.filter { member in bench.type.initial[member.key] != nil }),
+            from: .request)
         for name in ["doubled", "quadrupled", "size", "first"] where fresh != nil {
             #expect(bench.state[name] == fresh?[name])
         }

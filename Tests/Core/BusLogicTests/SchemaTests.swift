@@ -151,11 +151,11 @@ struct SchemaTests {
         let type = try bench(word.schema, start: #require(word.good.first)).type
         for good in word.good {
             let value = try JSON(parsing: good)
-            #expect(try type.initialState(replacing: ["x": value]) == ["x": value])
+            #expect(try type.state(["x": value], from: .request) == ["x": value])
         }
         for bad in word.bad {
             let members: JSONObject = try ["x": JSON(parsing: bad.value)]
-            let failure = #expect(throws: PayloadFailure.self) { try type.initialState(replacing: members) }
+            let failure = #expect(throws: PayloadFailure.self) { try type.state(members, from: .request) }
             #expect(failure?.message.contains(bad.reason) == true, "\(failure?.message ?? "")")
         }
     }
@@ -242,7 +242,7 @@ struct SchemaTests {
                 initial: { x: w1 }
                 state: { x: { enum: [\(words), 3, 1.5, -2, 1000, null, true, [1, a], { k: 1 }, é] } }
                 """, file: "choice.yaml"))
-        func takes(_ value: JSON) -> Bool { (try? type.initialState(replacing: ["x": value])) != nil }
+        func takes(_ value: JSON) -> Bool { (try? type.state(["x": value], from: .request)) != nil }
         for number in 0..<300 { #expect(takes(.string("w\(number)"))) }
         let fitting: [JSON] = [
             3, 3.0, 1.5, -2, 1000.0, .null, true, [1, "a"], [1.0, "a"], ["k": 1], ["k": 1.0], "é",

@@ -56,6 +56,9 @@ struct ClusterChecker {
                 throw SimulationFailure("\(node.name) has \(digest), and the log says \(reference.digest)")
             }
         }
+        guard reference.strayedSessions.isEmpty else {
+            throw SimulationFailure("Nobody has the sessions \(reference.strayedSessions), and they never end.")
+        }
         var truth = Truth(epoch: machine.epoch)
         truth.hasGoneBack = simulation.shared.rollbacks > 0
         for commit in sink.commits {
@@ -114,6 +117,7 @@ struct ClusterChecker {
                 guard isDuplicate || mayBeLost || revision > operation.seen[operation.epoch] ?? 0 else {
                     throw fail("came before what had been answered when it began")
                 }
+            case .will where operation.isCleared: break
             case .will:
                 guard (revisions.count == 1) != truth.waiting.contains(operation.mark) || truth.hasGoneBack
                 else { throw fail("is a will that \(revisions.isEmpty ? "is gone" : "ran and waits")") }
@@ -125,7 +129,7 @@ struct ClusterChecker {
                 guard revision >= operation.seen[operation.epoch] ?? 0 || mayBeLost else {
                     throw fail("came before what had been answered when it was asked for")
                 }
-            case .ephemeral, .named, .ended: break
+            case .ephemeral, .named, .ended, .cleared: break
             }
         case .refused(let code)?:
             // A key of its own is never in conflict, and nothing else may be refused but what has a condition.

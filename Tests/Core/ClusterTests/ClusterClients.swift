@@ -61,7 +61,7 @@ struct ClusterClients {
         for index in clients.indices where generator.oneIn(12) {
             if !nodes[clients[index].node].isUp { try move(index, on: nodes, at: now) }
             guard nodes[clients[index].node].isUp, clients[index].outstanding < 3 else { continue }
-            switch Int.random(in: 0..<24, using: &generator) {
+            switch Int.random(in: 0..<26, using: &generator) {
             case 0..<9: try begin(.keyed, index, nodes, now)
             case 9..<13: try begin(.once, index, nodes, now)
             case 13..<15:
@@ -78,9 +78,20 @@ struct ClusterClients {
                 clients[index].hasWill = true
                 try begin(.named, index, nodes, now)
             case 21..<23: try begin(.sync, index, nodes, now)
+            case 23..<25: try clear(index, nodes, now)
             default: try move(index, on: nodes, at: now)
             }
         }
+    }
+
+    /// A client takes back the will of its session, whichever of its connections has left it.
+    private mutating func clear(_ index: Int, _ nodes: [ClusterNode], _ now: Int) throws {
+        for number in operations.indices
+        where operations[number].kind == .will && operations[number].client == clients[index].name {
+            operations[number].isCleared = true
+        }
+        clients[index].hasWill = false
+        try begin(.cleared, index, nodes, now)
     }
 
     /// A client's connection ends, and it connects anew, mostly elsewhere.
@@ -135,6 +146,7 @@ struct ClusterClients {
             return request(
                 #"{"op":"dispatch","store":"counter/c","action":"addBelow","payload":\#(payload)}"#)
         case .will: return request(#"{"op":"will","actions":[{"store":"counter/w",\#(add)}]}"#)
+        case .cleared: return request(#"{"op":"will","actions":[]}"#)
         case .ephemeral: return request(#"{"op":"create","store":"counter/e\#(number)","ephemeral":true}"#)
         case .timer:
             return request(

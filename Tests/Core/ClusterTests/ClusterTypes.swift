@@ -53,9 +53,9 @@ final class OtherCode: StateType {
 
     func precomputedWrites(of action: Int) -> PrecomputedWrites? { nil }
 
-    func initialState(
-        replacing members: JSONObject, spending budget: inout Budget
+    func state(
+        _ members: JSONObject, from origin: StateOrigin, spending budget: inout Budget
     ) throws(PayloadFailure) -> JSONObject {
-        try declared.initialState(replacing: members, spending: &budget)
+        try declared.state(members, from: origin, spending: &budget)
     }
 }

@@ -10,6 +10,8 @@ struct Operation {
         /// May be rejected.
         case guarded
         case will
+        /// The session's will is taken back: nothing is left in it.
+        case cleared
         case ephemeral
         case timer
         case named
@@ -35,6 +37,8 @@ struct Operation {
     var epoch = ""
     /// Its member said that it is in no history.
     var isSaidToBeNone = false
+    /// A will that its client may have taken back.
+    var isCleared = false
     /// A try of it may still be on its way.
     var tries = 0
 }

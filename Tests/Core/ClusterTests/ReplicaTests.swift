@@ -6,67 +6,8 @@ import Testing
 
 /// What a replica makes of entries, one by one; and of bytes that nobody should have written.
 @Suite struct ReplicaTests {
-    /// A log with one member, whose proposals are applied as they come.
-    private final class Bus {
-        let replica: Replica
-        private var place = 1
-        private var number = 0
-        var clock = ClusterSimulation.begin
-
-        init() throws {
-            replica = Replica(try ClusterBuild.usual.machine(), history: ClusterSimulation.history)
-            _ = try replica.apply(OrderedEntry(place: place, .joined(member: "m", report: [])))
-        }
-
-        func apply(_ content: [UInt8], by member: String = "m") throws -> AppliedEntry {
-            place += 1
-            number += 1
-            let name = ProposalName(member: member, incarnation: 1, number: number)
-            return try #require(
-                try replica.apply(OrderedEntry(place: place, .proposal(name, content))))
-        }
-
-        func propose(_ entries: [ClusterEntry]) throws -> AppliedEntry {
-            try apply(
-                ProposalContent(clock: clock, evidence: replica.evidence, entries: entries).encoded)
-        }
-
-        /// The reply to one entry, or the code of its refusal.
-        func ask(_ command: ClusterEntry.Command, by: String, isOperator: Bool = false) throws -> Reply {
-            let entry = ClusterEntry(session: 1, by: Array(by.utf8), isOperator: isOperator, command)
-            switch try #require(try propose([entry]).outcomes.first) {
-            case .done(let reply): return Reply(reply: reply, code: "ok")
-            case .refused(let error): return Reply(reply: nil, code: error.code.rawValue)
-            }
-        }
-
-        func ask(_ line: String, by: String = anna, isOperator: Bool = false) throws -> Reply {
-            try ask(.request(Array(line.utf8)), by: by, isOperator: isOperator)
-        }
-
-        func count(_ store: String) -> JSON? { replica.machine.state(at: store)?["count"] }
-    }
-
-    private struct Reply {
-        let reply: EntryReply?
-        let code: String
-    }
-
-    private static let anna = #"{"token":"anna","address":"a"}"#
     private static let ben = #"{"token":"ben","address":"a"}"#
     private static let add = #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}"#
-
-    /// What members of an earlier version proposed is applied as they applied it.
-    @Test func proposalsOfEarlierRulesReadWhatTheyDid() throws {
-        let bus = try Bus()
-        for rules in 1...ClusterLimits.rules {
-            _ = try bus.apply(
-                ProposalContent(rules: rules, clock: bus.clock, evidence: bus.replica.evidence, entries: [])
-                    .encoded)
-            let reading = bus.replica.machine.limits.reading
-            #expect(reading == (rules < ClusterLimits.countedReading ? .max : BusLimits.commitReading))
-        }
-    }
 
     // MARK: - How a bus begins
 
@@ -142,7 +83,7 @@ import Testing
     }
 
     @Test func requestsAreCarriedOutAsOnOneMachine() throws {
-        let bus = try Bus()
+        let bus = try ReplicaBus()
         #expect(try bus.ask(Self.add + "}").reply?.changed == 1)
         #expect(try bus.ask(Self.add + #","ifRevision":1}"#).code == "conflict")
         let first = try bus.ask(Self.add + #","key":"k"}"#).reply
@@ -164,18 +105,18 @@ import Testing
     }
 
     @Test func storeIsRevertedToTheStateThatItsOriginFound() throws {
-        let bus = try Bus()
+        let bus = try ReplicaBus()
         let line = Array(#"{"op":"revert","store":"counter/a","revision":1}"#.utf8)
         let past = Array(#"{"state":{"count":41,"last":0,"at":0.0},"version":1}"#.utf8)
-        #expect(try bus.ask(.revert(line, past: past), by: Self.anna).code == "forbidden")
-        #expect(try bus.ask(.revert(line, past: past), by: Self.anna, isOperator: true).code == "ok")
+        #expect(try bus.ask(.revert(line, past: past), by: ReplicaBus.anna).code == "forbidden")
+        #expect(try bus.ask(.revert(line, past: past), by: ReplicaBus.anna, isOperator: true).code == "ok")
         #expect(bus.count("counter/a") == 41)
         #expect(
-            try bus.ask(.revert(line, past: [1]), by: Self.anna, isOperator: true).code == "internal")
+            try bus.ask(.revert(line, past: [1]), by: ReplicaBus.anna, isOperator: true).code == "internal")
     }
 
     @Test func timersGoByTheTimeOfTheBus() throws {
-        let bus = try Bus()
+        let bus = try ReplicaBus()
         let later = try bus.ask(Self.add + #","in":5,"timer":"t"}"#).reply
         #expect(later?.due == ClusterSimulation.begin + 5000)
         bus.clock += 4999
@@ -191,7 +132,7 @@ import Testing
     }
 
     @Test func whatDecidesOutcomesChangesForAll() throws {
-        let bus = try Bus()
+        let bus = try ReplicaBus()
         func configure(_ text: String) throws -> String {
             try bus.ask(.configure(Array(text.utf8)), by: #"{"daemon":true}"#).code
         }
@@ -223,16 +164,60 @@ import Testing
         #expect(try bus.ask(flip).code == "ok")
     }
 
+    /// Who sees only parts of a state is judged by the changes of these parts, from the first proposal on by the rules that say
+    /// so; a member that goes on from a snapshot does not differ.
+    @Test func changesOfPartsAreAgreed() throws {
+        let bus = try ReplicaBus()
+        // A bus of members that did not know of it.
+        bus.replica.machine.followsParts = false
+        bus.rules = ClusterLimits.rulesOfParts - 1
+        let rules =
+            #"{"roles":{"admin":[{"user":"root"}],"user":["everyone"]},"rules":[{"role":"admin","may":"all"},"#
+            + #"{"role":"user","may":["dispatch","read"],"match":"counter/*","select":["/last"]}]}"#
+        #expect(
+            try bus.ask(.configure(Array(#"{"access":\#(rules)}"#.utf8)), by: #"{"daemon":true}"#).code
+                == "ok")
+        let user = #"{"token":"anna","address":"a","roles":["user"]}"#
+        let root = #"{"token":"root","address":"a","roles":["admin"]}"#
+        func expecting(_ revision: Int) throws -> String {
+            try bus.ask(Self.add + #","ifRevision":\#(revision)}"#, by: user).code
+        }
+        // The mark stays, so only what is hidden changes.
+        _ = try bus.ask(Self.add + "}", by: root)
+        let own = try #require(try bus.ask(Self.add + "}", by: root).reply).revision
+        #expect(try expecting(own - 1) == "conflict")
+        let before = bus.replica.snapshot()
+        bus.rules = ClusterLimits.rules
+        _ = try bus.propose([])
+        let since = bus.replica.machine.revision
+        _ = try bus.ask(Self.add + "}", by: root)
+        let hidden = try #require(try bus.ask(Self.add + "}", by: user).reply)
+        #expect(hidden.seen == .init(matched: 1, changed: 0) && hidden.changed == 1)
+        #expect(try expecting(since) == "ok")
+        #expect(try expecting(since + 2) == "conflict")
+        let restored = try ClusterDisk.restored(bus.replica.snapshot(), build: .usual, omitting: [])
+        let grants = try #require(restored.machine.access).grants(to: ["user"])
+        let store = try #require(restored.machine.find("counter/a"))
+        #expect(restored.machine.revision(of: store, seenBy: grants) == since)
+        let change = Self.add.replacing(#""mark":1"#, with: #""mark":2"#) + "}"
+        let seen = try #require(try bus.ask(change, by: root).reply).revision
+        #expect(try expecting(since) == "conflict")
+        #expect(try expecting(seen) == "ok")
+        // A snapshot of before begins with the same proposal as all.
+        let old = try ClusterDisk.restored(before, build: .usual, omitting: [])
+        #expect(!old.machine.followsParts && restored.machine.followsParts)
+    }
+
     /// Bytes that are no proposal are void, and two replicas that apply whatever comes stay the same.
     @Test func anyBytesAreAppliedAlike() throws {
         for seed in 0..<20 as Range<UInt64> {
             var generator = SeededGenerator(seed: seed)
-            let (one, other) = (try Bus(), try Bus())
+            let (one, other) = (try ReplicaBus(), try ReplicaBus())
             for _ in 0..<60 {
                 let line = mutated(Array((Self.add + #","key":"k","in":1}"#).utf8), using: &generator)
-                let by = mutated(Array(Self.anna.utf8), using: &generator)
+                let by = mutated(Array(ReplicaBus.anna.utf8), using: &generator)
                 let entries = [
-                    ClusterEntry(session: 1, by: Array(Self.anna.utf8), .request(line)),
+                    ClusterEntry(session: 1, by: Array(ReplicaBus.anna.utf8), .request(line)),
                     ClusterEntry(session: 2, by: by, .request(Array((Self.add + "}").utf8))),
                     ClusterEntry(session: 3, by: by, .configure(line)),
                     ClusterEntry(session: 4, by: by, .revert(line, past: by)),
@@ -250,9 +235,9 @@ import Testing
 
     /// What is taken for a snapshot is one: anything else is refused with a sentence.
     @Test func damagedSnapshotsAreRefused() throws {
-        let bus = try Bus()
+        let bus = try ReplicaBus()
         _ = try bus.ask(#"{"op":"create","store":"counter/x","ephemeral":true}"#)
-        _ = try bus.ask(.sessionNamed("s", linger: 5), by: Self.anna)
+        _ = try bus.ask(.sessionNamed("s", linger: 5), by: ReplicaBus.anna)
         let bytes = bus.replica.snapshot()
         #expect(
             try ClusterDisk.restored(bytes, build: .usual, omitting: []).digest == bus.replica.digest)
@@ -268,9 +253,9 @@ import Testing
 
     /// Altered on purpose, with the right digest at its end, a snapshot may be refused or taken, and stops nobody.
     @Test func alteredSnapshotsStopNobody() throws {
-        let bus = try Bus()
+        let bus = try ReplicaBus()
         _ = try bus.ask(#"{"op":"create","store":"counter/x","ephemeral":true}"#)
-        _ = try bus.ask(.sessionNamed("s", linger: 5), by: Self.anna)
+        _ = try bus.ask(.sessionNamed("s", linger: 5), by: ReplicaBus.anna)
         let bytes = bus.replica.snapshot()
         let end = try #require(bytes.dropLast().lastIndex(of: UInt8(ascii: "\n")))
         let records = try #require(try JSON(parsing: Array(bytes[(end + 1)...].dropLast()))["records"]?.int)
@@ -292,7 +277,7 @@ import Testing
     }
 
     @Test func userIsOneOfItsMachine() throws {
-        let bus = try Bus()
+        let bus = try ReplicaBus()
         _ = try bus.ask(Self.add + #","in":5,"timer":"t"}"#, by: #"{"uid":7,"pid":1,"member":"other"}"#)
         let owner = TimerOwner.store(try #require(bus.replica.machine.find("counter/a")))
         let timer = try #require(bus.replica.machine.timer("t", of: owner))

@@ -135,12 +135,20 @@ import Testing
     // MARK: Mistakes
 
     @Test(arguments: [
-        ("roles: {}\nrules: []", "No rule has may: manage"),
+        ("roles: {}\nrules: []", "No rule without match has may: manage"),
         (
             "roles: { a: [everyone] }\nrules: [{ role: b, may: all }]",
             "invalid value `b` for `role`; valid here: `a`."
         ),
         ("roles: { a: [everyone] }\nrules: [{ role: a, may: al }]", "did you mean `all`?"),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all, match: lamp/* }]",
+            "No rule without match has may: manage"
+        ),
+        (
+            "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: [read, manage], match: lamp/* }]",
+            "manage is about the whole bus"
+        ),
         ("roles: { a: [] }\nrules: [{ role: a, may: all }]", "Nobody can have the role a"),
         ("roles: { a: [root] }\nrules: [{ role: a, may: all }]", "write everyone, or { user: root }"),
         ("roles: { a: [{ usr: root }] }\nrules: [{ role: a, may: all }]", "did you mean `user`?"),
@@ -172,7 +180,7 @@ import Testing
         ),
         (
             "roles: { a: [everyone] }\nrules: [{ role: a, may: all }, { role: a, may: dispatch, select: [/x] }]",
-            "goes with may: read"
+            "goes with may: read or history"
         ),
         ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, select: [x] }]", "write a JSON Pointer"),
         ("roles: { a: [everyone] }\nrules: [{ role: a, may: all, maxStores: 0 }]", "at least 1"),

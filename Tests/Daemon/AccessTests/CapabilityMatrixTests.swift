@@ -18,11 +18,11 @@ import Testing
         case "will": return ["dispatch"]
         case "create", "drop", "revert": return [request["op"]!.string!]
         case "reload", "cancel": return ["manage"]
-        case "history": return isStore ? ["read", "history"] : []
-        case "get": return isStore ? request["revision"] == nil ? ["read"] : ["read", "history"] : []
+        case "history": return isStore ? ["history"] : []
+        case "get": return isStore ? request["revision"] == nil ? ["read"] : ["history"] : []
         case "subscribe":
-            if request["cause"] == true { return ["read", "history"] }
-            return isStore ? request["actions"] == true ? ["read", "history"] : ["read"] : []
+            if request["cause"] == true { return isStore ? ["read", "history"] : ["history"] }
+            return request["actions"] == true ? ["history"] : isStore ? ["read"] : []
         default: return []
         }
     }

@@ -210,24 +210,42 @@ import Testing
         #expect(try mallory.answer(#"{"op":"history"}"#)["commits"] == [])
         #expect(try mallory.code(#"{"op":"history","store":"thermostat/hall"}"#) == "forbidden")
         #expect(
-            try mallory.answer(#"{"op":"get","match":"*/*","revision":4}"#)["states"] == [:]
+            try mallory.answer(#"{"op":"get","match":"*/*","revision":4}"#)["states"] == [
+                "thermostat/attic": ["target": 20], "thermostat/hall": ["target": 20],
+            ]
         )
-        _ = try mallory.ask(#"{"op":"subscribe","match":"*/*","actions":true}"#)
-        _ = try bus.root.ask(#"{"op":"dispatch","type":"thermostat","action":"hide","payload":{"pin":9}}"#)
-        #expect(try mallory.events("action").isEmpty)
+        // Of past states it sees the same parts.
+        #expect(
+            try mallory.answer(#"{"op":"get","store":"thermostat/hall","revision":2}"#)["states"]
+                == ["thermostat/hall": ["target": 20]])
+        #expect(try mallory.code(#"{"op":"get","store":"lamp/hall","revision":2}"#) == "forbidden")
+        // No action could ever be told, which is said at once.
+        #expect(try mallory.code(#"{"op":"subscribe","match":"*/*","actions":true}"#) == "forbidden")
+        #expect(try mallory.code(#"{"op":"history","store":"thermostat/hall"}"#) == "forbidden")
     }
 
-    /// The past is shown to who may also read what is: `history` alone shows nothing.
-    @Test func historyAloneShowsNothing() throws {
+    /// `history` shows what happened and what was, whatever may be read of what is.
+    @Test func historyAloneShowsThePast() throws {
         let bus = try GuardedBus.make(
             """
             roles: { admin: [{ user: root }], guest: [everyone] }
             rules:
               - { role: admin, may: all }
-              - { role: guest, may: history }
+              - { role: guest, may: history, match: lamp/* }
             """)
-        #expect(try bus.mallory.answer(#"{"op":"history"}"#)["commits"] == [])
-        #expect(try bus.mallory.code(#"{"op":"history","store":"lamp/hall"}"#) == "forbidden")
+        let mallory = bus.mallory
+        _ = try mallory.ask(#"{"op":"subscribe","type":"lamp","actions":true}"#)
+        #expect(try mallory.code(#"{"op":"subscribe","match":"t*/*","actions":true}"#) == "forbidden")
+        _ = try bus.root.ask(#"{"op":"dispatch","type":"lamp","action":"switch","payload":{"on":true}}"#)
+        #expect(try mallory.events("action").map { $0["action"] } == ["switch"])
+        #expect(
+            try mallory.answer(#"{"op":"history","since":4}"#)["commits"]?.array?.count == 1)
+        #expect(try mallory.code(#"{"op":"history","store":"lamp/hall"}"#) == "ok")
+        #expect(try mallory.code(#"{"op":"history","store":"thermostat/hall"}"#) == "forbidden")
+        let past = try mallory.answer(#"{"op":"get","match":"*/*","revision":4}"#)["states"]
+        #expect(past?.object?.keys == ["lamp/cellar", "lamp/hall"])
+        #expect(try mallory.answer(#"{"op":"get","match":"*/*"}"#)["states"] == [:])
+        #expect(try mallory.code(#"{"op":"get","store":"lamp/hall"}"#) == "forbidden")
     }
 
     /// Who was slow hears of drops later: of those of stores that it saw.

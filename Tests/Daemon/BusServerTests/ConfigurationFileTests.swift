@@ -28,6 +28,54 @@ struct ConfigurationFileTests {
         }
     }
 
+    /// Users and groups come and go without the rules: a start goes on without them, and who looks is told.
+    @Test func aRoleThatNobodyCanHaveKeepsNoDaemonFromStarting() throws {
+        let setup = try load(
+            """
+            listen: [{ unix: bus.sock }]
+            types: types
+            access:
+              roles: { admin: [{ user: root }], guest: [{ group: no-such-group }, { user: nobody-at-all }] }
+              rules: [{ role: admin, may: all }, { role: guest, may: read }]
+            """)
+        #expect(setup.warnings.count == 1)
+        #expect(setup.warnings[0].contains("fluxbusd.yaml:4:") == true)
+        #expect(setup.warnings[0].contains("Nobody can have the role guest"))
+        for refuse in [{ try setup.check() }, { _ = try setup.reloaded() }] {
+            let failure = #expect(throws: StartFailure.self) { try refuse() }
+            #expect(failure?.code == .configuration && failure?.messages == setup.warnings)
+        }
+    }
+
+    /// The rules of the package, on a machine without its group.
+    @Test func theSampleOfRulesStartsEverywhere() throws {
+        let sample = Repository.root.appendingPathComponent("config/access.yaml").path
+        let setup = try ServerSetup.load(
+            flags: ConfigurationOverrides(
+                config: try directory.write(
+                    "fluxbusd.yaml",
+                    "listen: [{ unix: bus.sock }]\ntypes: \(Repository.sampleTypes)\naccess: \(sample)\n")),
+            environment: ConfigurationOverrides(environment: [:]))
+        #expect(setup.rules?.roles.count == 3)
+        #expect(setup.warnings.allSatisfy { $0.contains("Nobody can have the role") })
+    }
+
+    /// `all` beside a `match` is not the bus, which who checks is told.
+    @Test func allOfSomeStoresIsRemarkedUpon() throws {
+        let setup = try load(
+            """
+            listen: [{ unix: bus.sock }]
+            types: types
+            access:
+              roles: { admin: [{ user: root }] }
+              rules:
+                - { role: admin, may: all }
+                - { role: admin, may: all, match: counter/* }
+            """)
+        #expect(setup.remarks.count == 1)
+        #expect(setup.remarks[0].contains("fluxbusd.yaml:7: all is about some stores only here"))
+    }
+
     @Test func everythingThatTheDesignShowsIsTaken() throws {
         try directory.write("tokens", "phone s3cret-of-the-phone\n")
         let setup = try load(

@@ -67,7 +67,7 @@ struct StormTests {
         #expect(histories[0].count == rest.revision - since, "seed \(seed)")
         for member in cluster.members {
             // Killed by this test, or started again by itself.
-            let odd = member.daemon.exits.filter { $0 != -SIGKILL && $0 != 75 }
+            let odd = member.daemon.exits.filter { $0 != -SIGKILL && $0 != 69 }
             #expect(odd == [], "member \(member.name), seed \(seed):\n\(member.messages.suffix(2000))")
             #expect(!member.messages.contains("Fatal error"), "seed \(seed)")
         }

@@ -102,6 +102,15 @@ import Testing
         #expect(try MemoryBus.with("counter/left").connect().code(of: request) == code)
     }
 
+    /// As of a dispatch, the error names the action; and its index among the others.
+    @Test func badPayloadOfAWillIsNamed() throws {
+        let client = try MemoryBus.with("counter/left").connect()
+        let reply = try client.reply(
+            to: #"{"op":"will","actions":[{"type":"counter","action":"increment","payload":{"by":"x"}}]}"#)
+        #expect(reply["error"]?["action"] == "increment")
+        #expect(reply["error"]?["index"] == 0)
+    }
+
     @Test func unfinishedLineIsDiscardedAtTheEndOfInput() throws {
         let bus = try MemoryBus.with("counter/left")
         let (client, observer) = (bus.connect(), bus.connect())

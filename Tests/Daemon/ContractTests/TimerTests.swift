@@ -194,7 +194,7 @@ import Testing
         try client.revision(after: #"{"op":"reload"}"#)
         bus.advance(milliseconds: 5000)
         #expect(try client.timers() == [])
-        #expect(bus.operatorNotes.contains { $0.contains("no action \"touch\"") })
+        #expect(bus.operatorNotes.contains { $0.contains("no action `touch`") })
     }
 
     // MARK: Going with the store

@@ -70,7 +70,7 @@ struct PackageTests {
         let builder = Process()
         let output = Pipe()
         builder.executableURL = Harness.package.appendingPathComponent("deploy/build-deb")
-        builder.arguments = ["--binaries", folder.path, "--output", folder.path]
+        builder.arguments = ["--binaries", folder.path, "--dynamic", "--output", folder.path]
         builder.standardOutput = output
         try builder.run()
         let path = try String(decoding: output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)

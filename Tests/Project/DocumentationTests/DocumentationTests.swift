@@ -121,6 +121,32 @@ struct DocumentationTests {
         #expect(text.hasPrefix(#"{"counter/main":{"count":0"#), "\(text)")
     }
 
+    /// The Python of the README, as printed, with the client as it stands in the repository.
+    @Test(
+        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3"), "Python is missing."))
+    func thePythonOfTheReadmeRuns() throws {
+        let bus = try FreshBus()
+        try bus.check("fluxbus create thermostat/living")
+        let block = try #require(Repository.text("README.md").firstMatch(of: /```python\n((?:.|\n)*?)```/)).1
+        let client = Repository.root.appendingPathComponent("Sources/Clients/Python").path
+        let printed = try bus.check(
+            "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='\(client)' python3 - <<'EOF'\n\(block)EOF\n")
+        #expect(printed == "21\n")
+    }
+
+    /// Who decides whether to use it learns how old it is, where it was tested, and what it takes the place of.
+    @Test func theReadmeSaysWhatToExpect() throws {
+        let text = try Repository.text("README.md")
+        for word in ["Debian 12", "x86-64", "arm64", "| coming from |"] {
+            #expect(text.contains(word), "\(word)")
+        }
+        for tool in ["Redis", "NATS KV", "MQTT", "etcd"] {
+            #expect(text.contains("\n| \(tool) | "), "\(tool)")
+        }
+        let version = RootCommand.configuration.version.split(separator: ".").prefix(2).joined(separator: ".")
+        #expect(text.contains("version \(version)"))
+    }
+
     /// The questions to the log's file, one after the other; the first is for the newest commits.
     @Test func questionsInSQLAnswerWhatTheySay() throws {
         let bus = try FreshBus()

@@ -62,7 +62,7 @@ import Testing
             ("In a minute", "When not to use it"), ("When not to use it", "Install"),
             ("Install", "A state type"), ("A state type", "Everyday tasks"),
             ("Everyday tasks", "What is guaranteed"), ("What is guaranteed", "What it costs"),
-            ("What it costs", "Where to read on"),
+            ("What it costs", "Further reading"),
         ] {
             let places = [headings.firstIndex(of: one), headings.firstIndex(of: next)].compactMap { $0 }
             #expect(places.count == 2 && places[0] < places[1], "\(one) stands before \(next)")

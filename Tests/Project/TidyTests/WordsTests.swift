@@ -57,6 +57,9 @@ import Testing
         "for the usual one": "for the default",
         "by carrying them out": "by replaying them",
         "what it should be; with": "damaged; with",
+        "not both and not neither": "either x or y",
+        "stands where none may": "unexpected character",
+        "“": "`x`, as everywhere else",
     ]
 
     private static func files() -> [String] {

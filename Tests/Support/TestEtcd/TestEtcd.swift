@@ -58,7 +58,6 @@ package final class TestEtcd: Sendable {
 
     /// Starts a server, with the data that it had.
     package func start(_ index: Int) throws {
-        let cluster = peers.enumerated().map { "s\($0)=\($1)" }.joined(separator: ",")
         var words = [
             "--name", "s\(index)", "--data-dir", "\(directory.path)/s\(index)",
             "--listen-client-urls", endpoints[index], "--advertise-client-urls", endpoints[index],
@@ -111,16 +110,39 @@ package final class TestEtcd: Sendable {
         return process
     }
 
+    // MARK: - Backups
+
+    /// Saves what a server holds now in a file.
+    package func save(_ file: String) throws { try control("snapshot save \(file)", at: [endpoints[0]]) }
+
+    /// Ends all servers as a crash does, and starts them with what was saved in a file, and with nothing that came since.
+    package func restore(_ file: String) throws {
+        for index in endpoints.indices { kill(index) }
+        for index in endpoints.indices {
+            let data = "\(directory.path)/s\(index)"
+            try FileManager.default.removeItem(atPath: data)
+            try control(
+                "snapshot restore \(file) --name s\(index) --data-dir \(data) --initial-cluster \(cluster) "
+                    + "--initial-advertise-peer-urls \(peers[index])")
+        }
+        for index in endpoints.indices { try start(index) }
+    }
+
+    private var cluster: String { peers.enumerated().map { "s\($0)=\($1)" }.joined(separator: ",") }
+
     // MARK: - Its own client
 
     /// Runs etcdctl, which waits until there is a server; what it puts out.
     @discardableResult
-    package func control(_ words: String, user: String? = nil) throws -> String {
+    package func control(
+        _ words: String, user: String? = nil, at servers: [String]? = nil
+    ) throws -> String {
         let program = Process()
         program.executableURL = URL(fileURLWithPath: Self.path(of: "etcdctl"))
         program.arguments =
             [
-                "--endpoints", endpoints.joined(separator: ","), "--dial-timeout", "10s", "--command-timeout",
+                "--endpoints", (servers ?? endpoints).joined(separator: ","), "--dial-timeout", "10s",
+                "--command-timeout",
                 "10s",
             ]
             + (user.map { ["--user", $0] } ?? []) + words.split(separator: " ").map(String.init)

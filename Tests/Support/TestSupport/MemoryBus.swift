@@ -26,6 +26,8 @@ package final class MemoryBus {
         package var users: [Int: (user: String, groups: [String])] = [:]
         /// A log, which is empty or one that a bus before has written.
         package var log: MemoryLog?
+        /// Whether what commits goes through a shared log, as on a bus of several machines, of which this is one.
+        package var isShared = false
         package init() {}
     }
 
@@ -34,6 +36,8 @@ package final class MemoryBus {
     package let epoch: String
     package private(set) var engine: Engine
     private let setup: Setup
+    /// Nil: the bus is this machine's alone.
+    private let member: MemoryMember?
     private let configuration: EngineConfiguration
     private let types: [any StateType]
     /// What a reload finds: YAML of types beside the samples.
@@ -47,26 +51,45 @@ package final class MemoryBus {
 
     package init(_ setup: Setup = Setup(), epoch: String = "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90") throws {
         self.epoch = epoch
+        var setup = setup
+        if setup.isShared { setup.log = setup.log ?? MemoryLog() }
         self.setup = setup
         definitions = setup.definitions
         types = try Self.types(setup.natives, setup.definitions)
         access = setup.access
         configuration = try Self.configuration(setup, epoch, types, access: setup.access)
-        if let written = setup.log, !written.snapshotBytes.isEmpty {
+        if setup.isShared {
+            let rules = try Self.rules(setup.access, types)
+            let member = MemoryMember(
+                configuration, LoadedDefinitions(types: types, limits: setup.limits, access: rules),
+                epoch: epoch, now: now)
+            engine = Engine(configuration, member.machine, isShared: true)
+            self.member = member
+            setup.log?.takeSnapshot(engine.snapshot(), at: engine.revision)
+        } else if let written = setup.log, !written.snapshotBytes.isEmpty {
             engine = Engine(configuration, try Self.replayer(types).machine(from: written))
+            member = nil
         } else {
+            member = nil
             engine = Engine(configuration, types: types)
             setup.log?.takeSnapshot(engine.snapshot(), at: engine.revision)
         }
         now = max(now, engine.lastTime)
         engine.beginTurn(at: now)
-        if setup.log != nil {
+        if let member {
+            engine.beginLogging()
+            member.serve(with: engine)
+            replayer = Self.replayer(types)
+            for store in setup.stores {
+                engine.submitOwn(.request(Array(#"{"op":"create","store":"\#(store)"}"#.utf8)), store)
+            }
+        } else if setup.log != nil {
             engine.beginLogging()
             engine.endOrphanedSessions()
             try engine.begin(with: types)
             replayer = Self.replayer(types)
         }
-        for store in setup.stores { try engine.createConfigured(store) }
+        if member == nil { for store in setup.stores { try engine.createConfigured(store) } }
         settle()
     }
 
@@ -100,8 +123,13 @@ package final class MemoryBus {
         guard let group = inFlight else { return }
         inFlight = nil
         setup.log?.append(group)
-        engine.confirmBatch()
+        confirm(group)
         settle()
+    }
+
+    private func confirm(_ group: SealedBatch) {
+        engine.confirmBatch()
+        if let shared = group.shared { member?.stored(through: shared.place) }
     }
 
     /// Brings groups to the log and answers to the engine; true if something happened.
@@ -117,7 +145,7 @@ package final class MemoryBus {
             isBusy = true
             if disk == .works {
                 written.append(group)
-                engine.confirmBatch()
+                confirm(group)
             } else {
                 engine.suspendCommits(reason: "The bus can't commit; try again later.")
                 isRewinding = true
@@ -214,8 +242,9 @@ package final class MemoryBus {
                     loaded = .failure(ReloadFailure(message: "\(error)"))
                 }
                 _ = engine.finishReload(request, loaded)
-            case .entry, .barrier, .cluster:
-                preconditionFailure("This bus is shared with nobody.")
+            case .entry(let entry, let ticket): member!.submit(entry, ticket: ticket)
+            case .barrier(let ticket): member!.sync(ticket: ticket)
+            case .cluster(let query): member!.answer(query)
             }
         }
         return !outputs.isEmpty
@@ -299,7 +328,13 @@ package final class MemoryBus {
 
     /// Lets time pass.
     package func advance(milliseconds: Int) {
-        now += milliseconds
+        let end = now + milliseconds
+        // A member that is silent for longer loses its lease, and the time of a shared bus does not leap.
+        while member != nil, end - now > MemoryMember.longestStep {
+            now += MemoryMember.longestStep
+            settle()
+        }
+        now = end
         settle()
     }
 
@@ -324,6 +359,7 @@ package final class MemoryBus {
             if perform(engine.takeOutputs()) { isBusy = true }
             // What a log in memory says can be trusted; a test that damages one reads it by itself.
             if (try? workWithLog()) == true { isBusy = true }
+            if member?.work(at: now) == true { isBusy = true }
             for endpoint in endpoints where !endpoint.isEnded {
                 if endpoint.takeOutput() { isBusy = true }
                 if endpoint.offerInput() { isBusy = true }

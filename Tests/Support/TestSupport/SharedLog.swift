@@ -22,6 +22,8 @@ package final class SharedLog {
     private var coming: [(due: Int, name: ProposalName, content: [UInt8], isFenced: Bool)] = []
     private var generator: SeededGenerator
     package var isFaulty = true
+    /// Answers come with the next step, not some milliseconds later.
+    package var isImmediate = false
     package private(set) var now: Int
     /// How long a silent member stays, in milliseconds.
     package let lease = 2000

@@ -33,7 +33,8 @@ package final class SimulatedLog: OrderedLog {
     private var isReachable: Bool { !isClosed && cutUntil <= shared.now }
     private func mishap(_ count: Int) -> Bool { shared.isFaulty && generator.oneIn(count) }
     private func delay(_ most: Int = 60) -> Int {
-        shared.now + Int.random(in: 0...(shared.isFaulty ? most : 10), using: &generator)
+        if shared.isImmediate { return shared.now }
+        return shared.now + Int.random(in: 0...(shared.isFaulty ? most : 10), using: &generator)
     }
 
     // MARK: - Calls

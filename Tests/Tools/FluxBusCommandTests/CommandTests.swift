@@ -133,8 +133,33 @@ struct CommandTests {
         #expect(sentence.hasSuffix("did you mean `\(meant)`?"))
     }
 
+    /// Who comes from Redis, MQTT, NATS or a shell types what is called so there.
+    @Test(arguments: [
+        (["publish", "counter", "increment"], "dispatch"), (["subscribe", "counter"], "watch"),
+        (["keys", "*"], "ls"), (["delete", "counter/main"], "drop"),
+        (["set", "counter/main", "3"], "dispatch"),
+        (["--json", "LIST"], "ls"), (["help", "publish"], "dispatch"),
+    ])
+    func aVerbOfAnotherToolNamesTheCommandHere(_ arguments: [String], _ meant: String) throws {
+        let sentence = try #require(CommandLineEntry.unknownCommand(in: arguments))
+        #expect(sentence.hasSuffix("; use `fluxbus \(meant)`."))
+    }
+
+    @Test func noVerbOfAnotherToolIsACommand() {
+        for (verb, command) in CommandLineEntry.otherTools {
+            #expect(CommandLineEntry.unknownCommand(in: [verb]) != nil)
+            #expect(CommandLineEntry.unknownCommand(in: [command]) == nil)
+        }
+    }
+
+    @Test func helpOnAnUnknownCommandSaysSo() throws {
+        let sentence = try #require(CommandLineEntry.unknownCommand(in: ["help", "dispach"]))
+        #expect(sentence == "There is no command `dispach`; did you mean `dispatch`?")
+    }
+
     @Test(arguments: [
         ["dispatch"], ["--address", "wach", "get"], [], ["--version"], ["help"], ["--bogus", "wach"],
+        ["help", "dispatch"], ["help", "help"],
     ])
     func aKnownCommandIsNotDoubted(_ arguments: [String]) {
         #expect(CommandLineEntry.unknownCommand(in: arguments) == nil)
@@ -312,6 +337,11 @@ struct CommandTests {
                             "types": [
                                 [
                                     "type": "c", "summary": "A counter.", "initial": ["n": 0],
+                                    "state": [
+                                        "n": ["type": "integer", "default": 0, "summary": "How many."],
+                                        "note": "string?",
+                                    ],
+                                    "computed": ["even": ["%": [["var": "n"], 2]]],
                                     "actions": [
                                         "add": [
                                             "payload": [
@@ -334,7 +364,18 @@ struct CommandTests {
                 == "TYPE  ACTIONS\nc     add      A counter.\n")
         #expect(
             try CommandRun(["types", "c", "--human"], bus: bus.address).output
-                == "c  A counter.\ninitial  {\"n\":0}\nactions\n  add  by: integer = 1, why: string?\n")
+                == """
+                c  A counter.
+                initial  {"n":0}
+                state
+                  n     integer = 0  How many.
+                  note  string?
+                computed
+                  even  {"%":[{"var":"n"},2]}
+                actions
+                  add  by: integer = 1, why: string?
+
+                """)
         bus.stop()
     }
 }

@@ -8,15 +8,15 @@ struct CommandWordsTests {
     @Test(arguments: [
         (
             ["dispatch", "counter/none", "increment"],
-            "There is no store counter/none; make it with “fluxbus create”, or list what there is with “fluxbus ls”."
+            "There is no store counter/none; make it with `fluxbus create`, or list what there is with `fluxbus ls`."
         ),
         (
             ["dispatch", "*", "fly"],
-            "No state type has an action \"fly\"; “fluxbus types” lists what there is."
+            "No state type has an action `fly`; `fluxbus types` lists what there is."
         ),
         (["create", "counter/a"], "counter/a exists already; use it, or add --if-missing."),
         (
-            ["kick", "999"], "There is no client 999 on the bus; “fluxbus clients” lists those there are."
+            ["kick", "999"], "There is no client 999 on the bus; `fluxbus clients` lists those there are."
         ),
     ])
     func errorsNameCommandsAndFlags(_ arguments: [String], _ sentence: String) throws {

@@ -81,7 +81,7 @@ struct PastTimeTests {
             let failure = error as? CommandFailure
             return failure?.status == .usage
                 && failure?.message
-                    == "The time “2026-03-29T02:30” did not occur, because the clocks were set forward: write @1774746000 "
+                    == "The time `2026-03-29T02:30` did not occur, because the clocks were set forward: write @1774746000 "
                     + "for the moment of that."
         }
         // The day has 23 hours.
@@ -97,7 +97,7 @@ struct PastTimeTests {
             try moment("2026-10-25 02:30", in: zone)
         } throws: { error in
             (error as? CommandFailure)?.message
-                == "The time “2026-10-25 02:30” occurred twice, because the clocks were set back: write @1792888200 for the "
+                == "The time `2026-10-25 02:30` occurred twice, because the clocks were set back: write @1792888200 for the "
                 + "first time or @1792891800 for the second."
         }
         #expect(
@@ -116,15 +116,15 @@ struct PastTimeTests {
     }
 
     @Test(arguments: [
-        ("13:00", "such as “yesterday 13:00”"), ("today 13:00", "such as “yesterday 13:00”"),
-        ("2026-11-24", "or “now”"), ("@9999999999", "or “now”"), ("2026-11-23T12:00:00.001", "or “now”"),
+        ("13:00", "such as `yesterday 13:00`"), ("today 13:00", "such as `yesterday 13:00`"),
+        ("2026-11-24", "or `now`"), ("@9999999999", "or `now`"), ("2026-11-23T12:00:00.001", "or `now`"),
     ])
     func theFutureIsRefused(_ text: String, _ advice: String) {
         #expect {
             try moment(text)
         } throws: { error in
             let message = (error as? CommandFailure)?.message ?? ""
-            return message.contains("“\(text)” is in the future") && message.contains(advice)
+            return message.contains("`\(text)` is in the future") && message.contains(advice)
         }
     }
 

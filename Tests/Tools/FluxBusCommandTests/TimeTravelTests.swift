@@ -54,6 +54,40 @@ struct TimeTravelTests {
         bus.stop()
     }
 
+    @Test func logOfATypeThatNeverWasNamesTheOneMeant() throws {
+        let bus = try bus()
+        let address = try bus.listen()
+        let run = try CommandRun(["log", "countr"], bus: address)
+        #expect(run.status == .refused)
+        #expect(
+            run.messages == "fluxbus: There is no state type `countr`; did you mean `counter`?\n")
+        bus.stop()
+    }
+
+    /// On a terminal silence reads like a failure; programs get nothing but results.
+    @Test(arguments: [
+        (["log", "door/attic"], "No commit concerns door/attic."),
+        (["log", "--by", "4711"], "There is no such commit."),
+        (["ls", "t*/attic"], "There is no store that matches `t*/attic`."),
+        (["get", "door"], "There is no store that matches door/*."),
+        (["at", "2", "todo"], "There is no store that matches todo/*."),
+        (["timers"], "There is no timer."),
+        (["diff", "3", "3"], "Nothing differs."),
+    ])
+    func anEmptyResultSaysSo(_ arguments: [String], _ note: String) throws {
+        let bus = try bus()
+        let address = try bus.listen()
+        let terminal = try CommandRun(arguments, bus: address, terminal: true)
+        #expect(terminal.status == .success)
+        #expect(terminal.output.isEmpty)
+        #expect(terminal.messages == note + "\n")
+        let pipe = try CommandRun(arguments, bus: address)
+        #expect(pipe.status == .success)
+        #expect(pipe.output.isEmpty && pipe.messages.isEmpty)
+        #expect(try CommandRun(arguments + ["--quiet"], bus: address, terminal: true).messages.isEmpty)
+        bus.stop()
+    }
+
     @Test func logFiltersByWhoAndWhat() throws {
         let bus = try bus()
         let address = try bus.listen()

@@ -29,7 +29,7 @@ final class NameLookup: Sendable {
             if let found = lookup.found.withLock({ $0 }) { return try found.get() }
             if case .over = wait.pause(for: lookup.done.descriptor, Int16(POLLIN)) {
                 throw BusError(
-                    .unreachable, "The host “\(host)” was not found in the time allowed; check its name.")
+                    .unreachable, "The host `\(host)` was not found in the time allowed; check its name.")
             }
         }
     }

@@ -46,7 +46,7 @@ struct SocketEndpoint {
         defer { if let list { freeaddrinfo(list) } }
         guard failure == 0 else {
             let reason = String(cString: gai_strerror(failure))
-            throw BusError(.unreachable, "The host “\(host)” can't be found (\(reason)); check its name.")
+            throw BusError(.unreachable, "The host `\(host)` can't be found (\(reason)); check its name.")
         }
         var endpoints: [SocketEndpoint] = []
         var next = list

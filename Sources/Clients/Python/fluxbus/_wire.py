@@ -55,7 +55,7 @@ def resolve(address: str | None) -> tuple[str, str, int]:
     text = address or os.environ.get("FLUXBUS_ADDRESS") or "unix:" + usual
     found = _ADDRESS.fullmatch(text)
     if not found or not 0 < int(found[5] or 1) < 65536:
-        sentence = f"“{text}” is not an address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT."
+        sentence = f"`{text}` is not an address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT."
         raise BusError("invalid_address", sentence)
     return found[2] or "unix", found[1] or found[3] or found[4], int(found[5] or 0)
 

@@ -18,7 +18,7 @@ extension EntryApplication {
                 will.append(
                     try machine.willAction(try BatchElement(element, place: "actions[\(index)]")))
             } catch {
-                throw error.with("index", .int(index))
+                throw error.at(index)
             }
         }
         let session = session()

@@ -65,7 +65,7 @@ extension EntryApplication {
         return remember(key, matched: 1, changed: 1)
     }
 
-    /// Reverts a store to a state that the origin has found in its history: `{"state":…,"version":…}`.
+    /// Reverts a store to a state that the origin has found in its history: see `PastState`.
     func revert(
         _ line: [UInt8], to past: [UInt8], by principal: Principal, isOperator: Bool
     ) throws(RequestError) -> EntryReply {
@@ -93,12 +93,11 @@ extension EntryApplication {
         try require(.revert, address, by: principal, "revert")
         let (_, index) = try machine.requireStore(request.store)
         try requireOwnership(of: index, by: principal, isOperator: isOperator)
-        try machine.require(expected, of: index)
-        guard let found = (try? JSON(parsing: past))?.object, let state = found["state"]?.object,
-            let version = found["version"]?.int
-        else { throw RequestError(.internal, "The state of revision \(revision) can't be read; ask again.") }
+        try machine.require(expected, of: index, seenBy: grants(of: principal))
+        guard let found = try? JSON(parsing: past), let old = PastState(found) else {
+            throw RequestError(.internal, "The state of revision \(revision) can't be read; ask again.")
+        }
         let details = CommitDetails()
-        let old = PastState(state: state, version: version)
         details.replaced = [(index, try machine.state(old, of: revision, for: index))]
         details.reverted = .init(store: address, to: revision)
         machine.renewLease(of: index)
@@ -126,9 +125,7 @@ extension EntryApplication {
         if machine.access != nil || isOperator || principal.identity == nil { return }
         let creator = machine.stores.pointer(index).pointee.creator
         if creator >= 0, creator == principal.number { return }
-        throw RequestError(
-            .forbidden,
-            "Only who created \(machine.address(of: Int(index))), root and a daemon's own user may do this.")
+        throw machine.notOwned(index)
     }
 
     static func forbidden(_ verb: String, _ target: String) -> RequestError {

@@ -19,16 +19,18 @@ extension EntryApplication {
             (earlier.timer, earlier.due) = (name ?? "@\(earlier.revision)", earlier.changed)
             return earlier
         }
+        try machine.requireToCome(due)
         machine.plan.clear()
-        try machine.planDispatch(request, expecting: expected)
-        if let grants = grants(of: principal) {
+        let grants = grants(of: principal)
+        try machine.planDispatch(request, expecting: expected, seenBy: grants)
+        if let grants {
             try machine.addConditions(grants)
             if !machine.plan.conditions.isEmpty {
                 defer { machine.plan.liftConditions() }
                 try machine.requireConditions(by: principal)
             }
         }
-        let timer = machine.timer(named: name, due: due, by: principal)
+        let timer = machine.timer(for: request, named: name, due: due, by: principal)
         machine.plan.clear()
         try machine.set(timer)
         let details = CommitDetails()
@@ -45,8 +47,7 @@ extension EntryApplication {
         }
         let isStore = request.present.contains(.store)
         guard isStore != request.present.contains(.type) else {
-            throw .invalid(
-                isStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
+            throw .target(isGivenTwice: isStore)
         }
         let key = try machine.keyed(request, by: principal)
         if let earlier = try earlier(key) { return earlier }
@@ -63,7 +64,7 @@ extension EntryApplication {
         guard machine.takeTimer(name, of: owner) else {
             throw RequestError(
                 .unknownTimer,
-                "\(machine.name(of: owner)) has no timer \"\(name.shortened(to: 80))\": it has fired, or was never set; timers lists what there is."
+                "\(machine.name(of: owner)) has no timer `\(name.shortened(to: 80))`: it has fired, or was never set; timers lists what there is."
             )
         }
         let details = CommitDetails()

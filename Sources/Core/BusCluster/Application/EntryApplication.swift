@@ -97,12 +97,18 @@ final class EntryApplication {
         let key = try machine.keyed(request, by: principal)
         if let earlier = try earlier(key) { return earlier }
         machine.plan.clear()
-        try machine.planDispatch(request, expecting: expected)
-        if let grants = grants(of: principal) { try machine.addConditions(grants) }
+        let grants = grants(of: principal)
+        try machine.planDispatch(request, expecting: expected, seenBy: grants)
+        if let grants { try machine.addConditions(grants) }
         try machine.requireBudget(machine.limits.commit)
         let matched = try machine.apply(by: principal)
+        let seen = machine.seenWrites(by: grants)
         sink.commit(by: principal, actions: true, key: key, nil)
-        return remember(key, matched: matched, changed: machine.changed)
+        var reply = remember(key, matched: matched, changed: machine.changed)
+        reply.seen = seen.map {
+            .init(matched: $0.count, changed: machine.changed(of: $0, seenBy: grants))
+        }
+        return reply
     }
 
     /// The reply to what was just committed, which its key is remembered with.

@@ -6,6 +6,8 @@ package struct EntryReply: Equatable, Sendable {
     package var revision: Int
     package var matched = 0
     package var changed = 0
+    /// The same two, as far as who has asked sees the stores; nil: all of them, or not known any more.
+    package var seen: Seen?
     /// Of a create: whether the store is new.
     package var created = false
     /// It repeats an earlier request, whose reply this is.
@@ -17,6 +19,16 @@ package struct EntryReply: Equatable, Sendable {
     package var isResumed = false
 
     package init(revision: Int) { self.revision = revision }
+
+    package struct Seen: Equatable, Sendable {
+        package let matched: Int
+        package let changed: Int
+
+        package init(matched: Int, changed: Int) {
+            self.matched = matched
+            self.changed = changed
+        }
+    }
 }
 
 /// The outcome of an entry: the same on every member.

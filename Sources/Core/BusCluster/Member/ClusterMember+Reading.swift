@@ -53,7 +53,8 @@ extension ClusterMember {
             outputs.append(.notice(.joined(incarnation: incarnation)))
         case .nameTaken(let by):
             membership = .none
-            if by.incarnation == lastIncarnation {
+            // A log that has gone back may have one of before.
+            if by.incarnation <= lastIncarnation {
                 outputs.append(.end(name, incarnation: by.incarnation))
             } else {
                 outputs.append(.notice(.nameTaken))

@@ -66,7 +66,7 @@ package final class ClusterMember {
     /// A heartbeat is due at once: somebody waits for what this member knows.
     var isEvidenceWanted = false
     /// What it has seen of a log that lacks it now, to be shown to all.
-    var proof: Evidence? {
+    package internal(set) var proof: Evidence? {
         didSet { if proof != oldValue { outputs.append(.rememberProof(proof)) } }
     }
     /// The log was found to lack what is here.

@@ -22,18 +22,20 @@ extension Replica {
         if let content { try requireBeginning(of: content, at: place) }
         members[name.member]?.number = name.number
         guard let content else { return effects.void = .malformed }
-        machine.limits.reading =
-            content.rules >= ClusterLimits.countedReading ? BusLimits.commitReading : .max
         let comparison = compare(content.evidence.link)
         effects.evidence = (content.evidence.link, comparison)
         if comparison == .otherInput, !omitted.contains(.lostLog) {
             beginEpoch(input, after: content.evidence, by: name.member, &effects)
             if !omitted.contains(.voidAfterLoss) { return effects.void = .lostLog }
         }
+        // Also for what follows from later entries that are no proposals, such as the end of a member.
+        machine.rules = content.rules
         // Before the bus has begun, replicas agree on nothing but that.
         if hasBegun || begins(with: content) {
             effects.clockAhead = advance(to: content.clock, of: name.member)
         }
+        // Members of before have not followed parts: all begin with the first proposal by these rules.
+        if content.rules >= ClusterLimits.rulesOfParts { machine.beginFollowingParts() }
         if !omitted.contains(.dueBeforeEntries) { carryOutDue() }
         for entry in content.entries { effects.outcomes.append(carryOut(entry, of: name.member)) }
         if omitted.contains(.dueBeforeEntries) { carryOutDue() }

@@ -84,6 +84,12 @@ extension Replica {
         }
     }
 
+    /// Sessions that nobody holds and that do not wait for their clients: there are none, or a will would never run.
+    package var strayedSessions: [SessionID] {
+        let known = Set(sessions.held.values.compactMap(\.session) + sessions.lingering.map(\.session))
+        return machine.sessionsInOrder.map(\.id).filter { !known.contains($0) }
+    }
+
     /// All sessions of a member end where it does.
     func endMember(_ member: String) {
         for key in sessions.keys(of: member) { endSession(key) }

@@ -17,6 +17,7 @@ extension Replica {
             record("digest", .string(machine.stateDigest))
             record("limits", machine.limits.json)
             if !hasBegun { record("begun", false) }
+            record("rules", .int(machine.rules))
             record("epochs", .array(earlierEpochs.map(JSON.string)))
         }
         if !omitted.contains(.snapshotMembers) { writeMembers(to: writer) }
@@ -114,6 +115,12 @@ extension Replica {
             throw TransferFailure("The snapshot is not complete; take another one.")
         }
         hasBegun = head.members["begun"]?.bool ?? true
+        // Snapshots of the first rules do not say so.
+        let rules = head.members["rules"]?.int ?? 1
+        guard 1...ClusterLimits.rules ~= rules else {
+            throw TransferFailure("The snapshot is of rules that are unknown here; take another one.")
+        }
+        machine.rules = rules
         earlierEpochs = (head.members["epochs"]?.array ?? []).compactMap(\.string)
         do throws(RequestError) {
             machine.limits = try BusLimits(head.members["limits"] ?? [:], instead: BusLimits())

@@ -35,6 +35,7 @@ package final class Replica {
     ) {
         self.machine = machine
         hasBegun = !isNew
+        if machine.revision == 0 { machine.followsParts = false }
         self.sink = sink ?? PlainCommits(machine)
         self.omitted = omitted
         self.history = history

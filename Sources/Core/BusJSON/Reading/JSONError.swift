@@ -32,7 +32,7 @@ extension JSONError: CustomStringConvertible {
         let what =
             switch reason {
             case .unexpectedEnd: "the text ends in the middle of a value"
-            case .unexpectedByte: "a character stands where none may"
+            case .unexpectedByte: "unexpected character"
             case .trailingBytes: "something follows the value"
             case .invalidLiteral: "only true, false and null are words of JSON"
             case .invalidNumber: "a number is malformed"

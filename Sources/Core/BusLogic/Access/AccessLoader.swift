@@ -38,12 +38,12 @@ struct AccessLoader {
             collect { () throws(SourceError) in try role(member) }
         }
         let names = listed.keys
-        let rules = written.compactMap { rule in
-            collect { () throws(SourceError) in try self.rule(rule, roles: names) }
+        let rules = written.enumerated().compactMap { number, rule in
+            collect { () throws(SourceError) in try self.rule(rule, number: number, roles: names) }
         }
-        if mistakes.isEmpty, !rules.contains(where: { $0.may.contains(.manage) }) {
+        if mistakes.isEmpty, !rules.contains(where: \.grantsManage) {
             mistakes.doubt(
-                "No rule has may: manage, so nobody could ever change these rules; give one to a role that you have.",
+                "No rule without match has may: manage, so nobody could ever change these rules; give one to a role that you have.",
                 at: object.place)
         }
         return (roles, rules)
@@ -99,7 +99,9 @@ struct AccessLoader {
 
     // MARK: Rules
 
-    private func rule(_ source: LocatedValue, roles: [String]) throws(SourceError) -> AccessRule {
+    private func rule(
+        _ source: LocatedValue, number: Int, roles: [String]
+    ) throws(SourceError) -> AccessRule {
         let object = try source.object("each of rules")
         try object.refuseMembers(besides: Self.ruleMembers, of: "a rule")
         let role = try object.required("role", of: "A rule").word("role", among: roles)
@@ -109,9 +111,23 @@ struct AccessLoader {
         let condition = try self.condition(object["if"], may)
         let parts = try self.parts(object["select"], may)
         let maxStores = try object["maxStores"]?.int("maxStores", in: 1...Int.max) ?? .max
-        return AccessRule(
-            role: role, may: may, match: match, actions: actions, condition: condition, parts: parts,
+        let rule = AccessRule(
+            number: number, role: role, may: may, match: match, actions: actions, condition: condition,
+            readsState: object["if"].map { Self.readsState($0.json) } ?? false, parts: parts,
             maxStores: maxStores, place: source.place)
+        try review(rule, may: object["may"]!)
+        return rule
+    }
+
+    /// Finds words that allow nothing in the rule that they stand in.
+    private func review(_ rule: AccessRule, may: LocatedValue) throws(SourceError) {
+        for (word, element) in try strings(may, "may") {
+            if word == "manage", !rule.coversEverything {
+                mistakes.doubt(
+                    "manage is about the whole bus, and this rule about some stores only; allow it in a rule without match.",
+                    at: element.place)
+            }
+        }
     }
 
     private func strings(_ value: LocatedValue, _ name: String) throws(SourceError) -> [(
@@ -196,6 +212,16 @@ struct AccessLoader {
         return condition
     }
 
+    /// Whether an expression may read the state: all texts of it are taken for paths.
+    private static func readsState(_ expression: JSON) -> Bool {
+        switch expression {
+        case .string(let text): text.isEmpty || text == "state" || text.hasPrefix("state.")
+        case .array(let elements): elements.isEmpty || elements.contains(where: readsState)
+        case .object(let object): object.members.contains { readsState($0.value) }
+        default: false
+        }
+    }
+
     /// Finds paths that lead nowhere, outside of iterations, which have data of their own.
     private func check(_ value: LocatedValue) {
         switch value.content {
@@ -230,8 +256,10 @@ struct AccessLoader {
 
     private func parts(_ value: LocatedValue?, _ may: Capability) throws(SourceError) -> Selection? {
         guard let value else { return nil }
-        if !may.contains(.read) {
-            mistakes.doubt("select goes with may: read; add that, or leave select out.", at: value.place)
+        if may.isDisjoint(with: [.read, .history]) {
+            mistakes.doubt(
+                "select goes with may: read or history; add one of them, or leave select out.",
+                at: value.place)
         }
         var pointers: [[String]] = []
         for (text, element) in try strings(value, "select") {

@@ -9,21 +9,26 @@ package final class Grants: Sendable {
     private let rules: [AccessRule]
     private let readers: [AccessRule]
     private let historians: [AccessRule]
+    private let actionTellers: [AccessRule]
     package let mayManage: Bool
     /// Everything on the bus can be read, whatever will be there.
     package let readsEverything: Bool
-    /// The same of the past, and of what happens.
+    /// Parts of some stores are all that is shown of them.
+    package let showsParts: Bool
+    /// The whole past is told, and all that happens.
     package let knowsEverything: Bool
 
     init(roles: [String], _ rules: [AccessRule]) {
         self.roles = roles
         self.rules = rules
         readers = rules.filter { $0.may.contains(.read) }
-        historians = rules.filter { $0.may.contains(.history) && $0.parts == nil }
-        mayManage = rules.contains { $0.may.contains(.manage) }
+        historians = rules.filter { $0.may.contains(.history) }
+        actionTellers = historians.filter(\.tellsActions)
+        mayManage = rules.contains(where: \.grantsManage)
         let readsEverything = readers.contains { $0.coversEverything && $0.parts == nil }
         self.readsEverything = readsEverything
-        knowsEverything = readsEverything && historians.contains { $0.coversEverything }
+        showsParts = !readsEverything && readers.contains { $0.parts != nil }
+        knowsEverything = actionTellers.contains(where: \.coversEverything)
     }
 
     // MARK: Reading
@@ -36,12 +41,25 @@ package final class Grants: Sendable {
     }
 
     package func visibility(of name: String, ofType type: String) -> Visibility {
+        Self.visibility(of: name, ofType: type, by: readers)
+    }
+
+    private static func visibility(
+        of name: String, ofType type: String, by rules: [AccessRule]
+    ) -> Visibility {
         var parts: [[String]] = []
-        for rule in readers where rule.covers(type, name) {
+        for rule in rules where rule.covers(type, name) {
             guard let selection = rule.parts else { return .whole }
             parts += selection.pointers
         }
         return parts.isEmpty ? .nothing : .parts(Selection(parts))
+    }
+
+    /// The rules that show parts of a store; empty where all of it is shown, or nothing.
+    package func rulesOfParts(of name: String, ofType type: String) -> [AccessRule] {
+        guard showsParts else { return [] }
+        let covering = readers.filter { $0.covers(type, name) }
+        return covering.contains { $0.parts == nil } ? [] : covering
     }
 
     /// Whether all of a store is shown.
@@ -78,41 +96,46 @@ package final class Grants: Sendable {
 
     // MARK: The past
 
-    /// Whether what happened to a store is shown: only where all of its state is.
+    /// What is shown of a past state of a store.
+    package func pastVisibility(of name: String, ofType type: String) -> Visibility {
+        knowsEverything ? .whole : Self.visibility(of: name, ofType: type, by: historians)
+    }
+
+    /// Whether the actions on a store are shown.
     package func knowsHistory(of name: String, ofType type: String) -> Bool {
-        knowsEverything
-            || historians.contains { $0.covers(type, name) } && showsWhole(name, ofType: type)
+        knowsEverything || actionTellers.contains { $0.covers(type, name) }
     }
 
     /// The same of all stores of a type: what is addressed to the type may be about any of them.
     package func knowsHistory(ofAll type: String) -> Bool {
-        knowsEverything || historians.contains { $0.covers(all: type) } && showsAll(ofType: type)
+        knowsEverything || actionTellers.contains { $0.covers(all: type) }
     }
 
     /// The same of all that a pattern matches now and later.
     package func knowsHistory(of pattern: AddressPattern) -> Bool {
-        if knowsEverything { return true }
-        return showsAll(of: pattern)
-            && historians.contains { rule in rule.match.contains { $0.includes(pattern) } }
+        knowsEverything || actionTellers.contains { rule in rule.match.contains { $0.includes(pattern) } }
+    }
+
+    /// Whether anything is shown of what happens to stores that a pattern may match.
+    package func mayKnowHistory(of pattern: AddressPattern) -> Bool {
+        knowsEverything || actionTellers.contains { rule in rule.match.contains { $0.meets(pattern) } }
     }
 
     // MARK: Changing
 
     package func may(_ capability: Capability, _ name: String, ofType type: String) -> Bool {
-        rules.contains { $0.may.contains(capability) && $0.covers(type, name) }
+        rules.contains { $0.allows(capability) && $0.covers(type, name) }
     }
 
     /// The rules that allow something with a store.
     package func allowing(
         _ capability: Capability, _ name: String, ofType type: String
     ) -> [AccessRule] {
-        rules.filter { $0.may.contains(capability) && $0.covers(type, name) }
+        rules.filter { $0.allows(capability) && $0.covers(type, name) }
     }
 
-    /// The rules that allow something, whatever the store.
-    package func allowing(_ capability: Capability) -> [AccessRule] {
-        rules.filter { $0.may.contains(capability) }
-    }
+    /// The rules that let one manage the bus.
+    package var managing: [AccessRule] { rules.filter(\.grantsManage) }
 
     /// Whether an action may be dispatched to all stores of all types.
     package func dispatchesEverywhere(_ action: String) -> Bool {
@@ -143,11 +166,21 @@ extension AddressPattern {
     fileprivate func includes(_ other: AddressPattern) -> Bool {
         type.includes(other.type) && name.includes(other.name)
     }
+
+    /// Whether some address may be matched by both. True may also mean that it is not known.
+    fileprivate func meets(_ other: AddressPattern) -> Bool {
+        type.meets(other.type) && name.meets(other.name)
+    }
 }
 
 extension Glob {
     fileprivate func includes(_ other: Glob) -> Bool {
         if isAny || self == other { return true }
         return other.isLiteral && other.pattern.withUnsafeBytes { matches($0) }
+    }
+
+    fileprivate func meets(_ other: Glob) -> Bool {
+        if isLiteral { return other.includes(self) }
+        return !other.isLiteral || includes(other)
     }
 }

@@ -13,6 +13,9 @@ final class DeclaredAction: Sendable {
             self.condition = condition
             self.otherwise = otherwise
         }
+
+        /// The reason, where it is the same whatever the state and the payload.
+        var constantText: String? { otherwise.constant?.string }
     }
 
     let name: String

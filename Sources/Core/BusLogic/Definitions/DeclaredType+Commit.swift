@@ -55,7 +55,8 @@ extension DeclaredType {
             do throws(ComputedValues.CommitBudgetFailure) {
                 try computed.refresh(&draft, written: written, in: context)
             } catch {
-                throw rejection(of: action, in: context, "the commit's budget is used up at \(error.name)")
+                throw rejection(
+                    of: action, in: context, "the commit's budget is used up at \(error.name)", .budget)
             }
         }
         return true
@@ -105,7 +106,7 @@ extension DeclaredType {
                     return false
                 }
             } catch {
-                throw rejection(of: action, in: context, "in when, \(error)")
+                throw rejection(of: action, in: context, "in when, \(error)", .expression)
             }
         }
         for index in action.requirements.indices {
@@ -115,9 +116,10 @@ extension DeclaredType {
                 let otherwise = try action.requirements[index].otherwise.value(&place.pointee)
                 reason = try place.pointee.text(of: otherwise)
             } catch {
-                throw rejection(of: action, in: context, "in require, \(error)")
+                throw rejection(of: action, in: context, "in require, \(error)", .expression)
             }
-            throw rejection(of: action, in: context, reason)
+            let constant = action.requirements[index].constantText
+            throw rejection(of: action, in: context, reason, .requirement(constant))
         }
         for index in action.steps.indices {
             do throws(EvaluationFailure) {
@@ -126,11 +128,12 @@ extension DeclaredType {
             } catch {
                 let step = action.steps[index]
                 let path = step.path.text
-                throw rejection(of: action, in: context, "in \(step.kind) \(path), \(error)", path: path)
+                throw rejection(
+                    of: action, in: context, "in \(step.kind) \(path), \(error)", .expression, path: path)
             }
         }
         if !action.timers.isEmpty, let reason = change(action.timers, &place.pointee, in: context) {
-            throw rejection(of: action, in: context, reason)
+            throw rejection(of: action, in: context, reason, .timer)
         }
         context.budget = place.pointee.rest(of: available, after: allowance)
         return true
@@ -160,23 +163,28 @@ extension DeclaredType {
             do throws(PathTemplate.Failure) {
                 path = try template.resolve(payload)
             } catch {
-                throw rejection(of: action, in: context, error.reason, path: template.text)
+                throw rejection(of: action, in: context, error.reason, .write, path: template.text)
             }
             // Where the first segment is known, this was checked when the definition was loaded.
             if step.bits == nil, computed.contains(path.segments[0]) {
                 let reason = "\(path) is computed and can't be written"
-                throw rejection(of: action, in: context, reason, path: path.description)
+                throw rejection(of: action, in: context, reason, .write, path: path.description)
+            }
+            if !context.takesUnnamedMembers,
+                let problem = step.check?.problem(with: step.kind, of: path.segments[0])
+            {
+                throw rejection(of: action, in: context, problem.sentence, path: path.description)
             }
         }
         guard step.mayHold(value, at: path) else {
             let reason = "the value for \(path) is nested too deeply"
-            throw rejection(of: action, in: context, reason, path: path.description)
+            throw rejection(of: action, in: context, reason, .write, path: path.description)
         }
         do throws(WriteFailure) {
             try draft.write(step.kind, path, value)
         } catch {
             let place = error.path.joined(separator: ".")
-            throw rejection(of: action, in: context, error.description, path: place)
+            throw rejection(of: action, in: context, error.description, .write, path: place)
         }
         return path
     }
@@ -193,7 +201,7 @@ extension DeclaredType {
             return false
         }
         if check.mayBeMended { return true }
-        throw rejection(of: action, in: context, problem.sentence, path: problem.place)
+        throw rejection(of: action, in: context, problem.sentence, .schema, path: problem.place)
     }
 
     /// Looks at the whole state, because a write broke it and others followed.
@@ -204,17 +212,18 @@ extension DeclaredType {
         var looked = 0
         defer { context.budget.operations -= looked }
         guard let problem = schema?.problem(of: draft.current, &looked) else { return }
-        throw rejection(of: action, in: context, problem.sentence, path: problem.place)
+        throw rejection(of: action, in: context, problem.sentence, .schema, path: problem.place)
     }
 
     @inline(never)
     private func rejection(
-        of action: DeclaredAction, in context: CommitContext, _ reason: String, path: String? = nil
+        of action: DeclaredAction, in context: CommitContext, _ reason: String, _ kind: Rejection.Kind,
+        path: String? = nil
     ) -> Rejection {
         let store = context.reader.address(of: context.store)
         let end = reason.last.map { ".!?".contains($0) } == true ? "" : "."
         return Rejection(
             message: "\(store) refused \(action.name): \(reason)\(end)", store: store, action: action.name,
-            path: path)
+            path: path, kind: kind)
     }
 }

@@ -18,6 +18,8 @@ package final class DeclaredType: StateType {
     package let timeToLive: Int?
 
     let actions: [DeclaredAction]
+    /// Whether an action makes members whose names its payload says.
+    private let makesMembers: Bool
     let migrations: Migrations
     let computed: ComputedValues
     /// `initial` as it was written, without computed values.
@@ -83,6 +85,9 @@ package final class DeclaredType: StateType {
         waitFor = parts.waitFor
         waitForPlaces = parts.waitForPlaces
         actions = parts.actions
+        makesMembers =
+            parts.schema == nil
+            && parts.actions.contains { $0.steps.contains { $0.path.makesMembers($0.kind) } }
         migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
         timeToLive = parts.timeToLive
@@ -114,13 +119,13 @@ package final class DeclaredType: StateType {
         try migrations.apply(to: state, from: version)
     }
 
-    package func initialState(
-        replacing members: JSONObject, spending budget: inout Budget
+    package func state(
+        _ members: JSONObject, from origin: StateOrigin, spending budget: inout Budget
     ) throws(PayloadFailure) -> JSONObject {
         var state = plain
         for member in members.members {
             if computed.contains(member.key) { continue }
-            guard let index = plain.index(of: member.key) else {
+            guard plain.index(of: member.key) != nil || takes(member.key, from: origin) else {
                 let hint = suggestion(for: member.key, among: plain.keys)
                 throw PayloadFailure("\(name) has no member \(member.key.shortened(to: 200)); \(hint)")
             }
@@ -130,13 +135,27 @@ package final class DeclaredType: StateType {
             if let problem = schema?[member.key]?.problem(of: member.value, at: [member.key]) {
                 throw PayloadFailure("\(problem.sentence).")
             }
-            state.update(at: index) { $0 = member.value }
+            state[member.key] = member.value
+        }
+        if case .store(let unset, _) = origin {
+            for name in unset where schema?[name] == nil && members.index(of: name) == nil {
+                state[name] = nil
+            }
         }
         do throws(ComputedValues.CommitBudgetFailure) {
             return try computed.added(to: state, spending: &budget)
         } catch {
             throw PayloadFailure(
                 "the commit's budget is used up at \(error.name); create it with less in it.")
+        }
+    }
+
+    /// Whether a state may have a member that the definition does not name.
+    private func takes(_ member: String, from origin: StateOrigin) -> Bool {
+        switch origin {
+        case .request: makesMembers
+        case .store(_, let made): made.index(of: member) != nil
+        case .firstRules: false
         }
     }
 }

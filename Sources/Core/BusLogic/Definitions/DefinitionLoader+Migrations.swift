@@ -52,7 +52,7 @@ extension DefinitionLoader {
             guard let source = step[kind.rawValue] else { continue }
             let found = try Self.writes(of: kind, source)
             for write in found {
-                guard !write.path.contains("{"), !write.path.contains("}") else {
+                guard !WritePath.readsPayload(write.path) else {
                     throw SourceError(
                         "The path \(write.path) takes a segment from a payload, and a migration has none; write the path out.",
                         at: write.place)

@@ -21,7 +21,8 @@ extension DefinitionLoader {
             var check: WriteCheck?
             if mayBreak(write, inference), let schema = parts.schema {
                 let mayBeMended = writes[(index + 1)...].contains { Self.mayMeet($0.path, write.path) }
-                check = WriteCheck(schema, mayBeMended: mayBeMended)
+                check = WriteCheck(
+                    schema, mayBeMended: mayBeMended, named: write.path.first == nil ? parts.plain : nil)
             }
             let bits = write.path.first.map { parts.computed.bits(of: $0) }
             return WriteStep(write.kind, write.path, value: write.value, bits: bits, check: check)

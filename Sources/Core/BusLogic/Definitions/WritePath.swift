@@ -31,6 +31,9 @@ enum WritePath: Sendable {
         }
     }
 
+    /// Whether a write of this kind makes members of the state whose names the payload says.
+    func makesMembers(_ kind: WriteKind) -> Bool { kind == .set && first == nil && segments.count == 1 }
+
     /// The first segment; nil when the payload names it.
     var first: String? {
         switch self {
@@ -41,7 +44,7 @@ enum WritePath: Sendable {
         }
     }
 
-    /// Reads the dotted form: `items.{payload.id}.done`.
+    /// Reads the dotted form: `items.{payload.id}.done`, `items.{"a.b"}.done`.
     static func parse(
         _ text: String, payload: PayloadSchema, shape: JSONObject, at place: Place
     ) throws(SourceError) -> WritePath {
@@ -51,11 +54,13 @@ enum WritePath: Sendable {
                 throw SourceError(
                     "The path \(text) has an empty segment; write keys separated by dots.", at: place)
             }
-            guard part.contains("{") || part.contains("}") else {
+            if part.hasPrefix(literalOpening) {
+                segments.append(.key(try literal(part, of: text, at: place)))
+            } else if part.contains("{") || part.contains("}") {
+                segments.append(.payload(try member(part, of: text, payload: payload, at: place)))
+            } else {
                 segments.append(.key(part))
-                continue
             }
-            segments.append(.payload(try member(part, of: text, payload: payload, at: place)))
         }
         guard segments.count <= longest else {
             throw SourceError(
@@ -79,13 +84,22 @@ enum WritePath: Sendable {
     /// States nest no deeper than `Evaluation.deepestValue`, and a path can't lead deeper than they nest.
     private static let longest = 32
 
-    /// The parts between dots, except that dots in braces divide nothing.
+    /// Whether a path in its dotted form takes a segment from a payload.
+    static func readsPayload(_ text: String) -> Bool {
+        parts(of: text).contains {
+            ($0.contains("{") || $0.contains("}")) && !$0.hasPrefix(literalOpening)
+        }
+    }
+
+    /// The parts between dots, except that dots in braces divide nothing, nor do braces in quotes there.
     private static func parts(of text: String) -> [String] {
         var parts = [""]
-        var inBraces = false
+        var (inBraces, inQuotes, isEscaped) = (false, false, false)
         for scalar in text.unicodeScalars {
-            if scalar == "{" { inBraces = true }
-            if scalar == "}" { inBraces = false }
+            if inBraces, scalar == "\"", !isEscaped { inQuotes.toggle() }
+            isEscaped = inQuotes && scalar == "\\" && !isEscaped
+            if !inQuotes, scalar == "{" { inBraces = true }
+            if !inQuotes, scalar == "}" { inBraces = false }
             if scalar == "." && !inBraces {
                 parts.append("")
             } else {
@@ -93,6 +107,21 @@ enum WritePath: Sendable {
             }
         }
         return parts
+    }
+
+    private static let literalOpening = "{\""
+
+    /// `{"a.b"}`: one whole key, as a JSON string.
+    private static func literal(
+        _ part: String, of path: String, at place: Place
+    ) throws(SourceError) -> String {
+        let text = Array(part.dropFirst().dropLast().utf8)
+        guard part.hasSuffix("\"}"), case .string(let key)? = try? JSON(parsing: text) else {
+            throw SourceError(
+                "The segment \(part) of \(path) is not a key in quotes and braces; write {\"KEY\"}, a JSON string.",
+                at: place)
+        }
+        return key
     }
 
     private static func member(

@@ -44,6 +44,9 @@ package final class CommitContext {
         get { facts.pointee.budget }
         set { facts.pointee.budget = newValue }
     }
+    /// Whether actions write members that no definition names though it says by `state` that there are no others. They did
+    /// once, so what was committed then is applied again like that.
+    package var takesUnnamedMembers = false
     /// What one store may spend in one action.
     package let storeBudget: Budget
 

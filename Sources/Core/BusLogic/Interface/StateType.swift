@@ -40,14 +40,14 @@ package protocol StateType: AnyObject, Sendable {
     /// must come to the same.
     func precomputedWrites(of action: Int) -> PrecomputedWrites?
 
-    /// The state of a new store with members of `initial` replaced: unknown ones are refused, computed ones
-    /// ignored and worked out anew, which takes from the budget.
-    func initialState(
-        replacing members: JSONObject, spending budget: inout Budget
+    /// A state with these members, as far as the origin lets them be: computed ones are ignored and worked out anew,
+    /// which takes from the budget.
+    func state(
+        _ members: JSONObject, from origin: StateOrigin, spending budget: inout Budget
     ) throws(PayloadFailure) -> JSONObject
 
     /// A state of an earlier version, without computed values, as this version has it. What comes out is checked by
-    /// `initialState`.
+    /// `state`.
     func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject
 }
 
@@ -56,9 +56,11 @@ extension StateType {
     package func payloadSchema(of action: Int) -> PayloadSchema? { nil }
 
     /// The same, whatever it costs: for states that no client makes.
-    package func initialState(replacing members: JSONObject) throws(PayloadFailure) -> JSONObject {
+    package func state(
+        _ members: JSONObject, from origin: StateOrigin
+    ) throws(PayloadFailure) -> JSONObject {
         var budget = Budget(operations: .max, bytes: .max)
-        return try initialState(replacing: members, spending: &budget)
+        return try state(members, from: origin, spending: &budget)
     }
 
     package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
@@ -70,22 +72,24 @@ extension StateType {
 
     /// The state that one of an earlier version, or of another definition of this version, becomes; computed values of
     /// that definition are left out of it. The error says what is in the way, and where.
-    package func adopt(_ state: JSONObject, of earlier: Int) throws(PayloadFailure) -> JSONObject {
+    package func adopt(
+        _ state: JSONObject, of earlier: Int, from origin: StateOrigin
+    ) throws(PayloadFailure) -> JSONObject {
         var budget = Budget(operations: .max, bytes: .max)
-        return try adopt(state, of: earlier, spending: &budget)
+        return try adopt(state, of: earlier, from: origin, spending: &budget)
     }
 
     /// The same for a state that a client makes.
     package func adopt(
-        _ state: JSONObject, of earlier: Int, spending budget: inout Budget
+        _ state: JSONObject, of earlier: Int, from origin: StateOrigin, spending budget: inout Budget
     ) throws(PayloadFailure) -> JSONObject {
         guard earlier <= version else {
             throw PayloadFailure(
                 "the state is of version \(earlier), and \(name) has version \(version): states do not go back to an earlier version."
             )
         }
-        return try initialState(
-            replacing: earlier < version ? migrate(state, from: earlier) : state, spending: &budget)
+        return try self.state(
+            earlier < version ? migrate(state, from: earlier) : state, from: origin, spending: &budget)
     }
 }
 

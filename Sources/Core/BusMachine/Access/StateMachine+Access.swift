@@ -6,16 +6,22 @@ import BusProtocol
 /// may do what is decided before an entry is made: entries of the log are facts and are not judged again.
 extension StateMachine {
     /// Puts the rules in force with which a bus begins, or goes on without a log.
-    package func beginAccess(_ rules: AccessRules?) { (access, accessSince) = (rules, revision) }
+    package func beginAccess(_ rules: AccessRules?) { putInForce(rules, since: revision) }
+
+    /// Puts rules in force that a commit brings, or that hold since one.
+    func putInForce(_ rules: AccessRules?, since revision: Int) {
+        (access, accessSince) = (rules, revision)
+        followParts(since: revision)
+    }
 
     /// Puts rules of the log in force.
     func restoreAccess(_ definition: JSON, since revision: Int?) throws(RequestError) {
         do {
-            access = definition.isNull ? nil : try AccessRules(definition: definition)
+            let rules = definition.isNull ? nil : try AccessRules(definition: definition)
+            putInForce(rules, since: revision ?? self.revision)
         } catch {
             throw RequestError(.internal, "it has access rules that this version can't read (\(error))")
         }
-        accessSince = revision ?? self.revision
     }
 
     /// Puts the conditions of the rules beside the planned steps. Throws where a step is not allowed at all, or reaches
@@ -47,25 +53,28 @@ extension StateMachine {
     /// Throws unless the conditions of the plan hold for all stores as they are; nothing is applied.
     package func requireConditions(by principal: Principal) throws(RequestError) {
         applying = .passUnretained(principal)
-        var budget = limits.budget
+        var budget = commitBudget
         for place in plan.steps.indices where !plan.conditions[place].isEmpty {
             let step = plan.steps[place]
             for store in step.store >= 0 ? [step.store] : step.type.members where store >= 0 {
-                try requireOne(
-                    of: plan.conditions[place], step.type.actionName(step.action), step.payload, store,
-                    &budget)
+                try requireOne(of: plan.conditions[place], step, store, &budget)
             }
         }
     }
 
     func requireOne(
-        of conditions: [Expression], _ action: String, _ payload: JSONObject, _ store: Int32,
+        of conditions: [Expression], _ step: DispatchPlan.Step, _ store: Int32,
         _ budget: inout Budget
     ) throws(RequestError) {
         let address = address(of: Int(store))
         let data = dataOfRule(
-            state: stores.pointer(store).pointee.state, payload: payload, store: address)
-        guard holds(conditions, on: data, &budget) else { throw Self.forbidden(action, address) }
+            state: stores.pointer(store).pointee.state, payload: step.payload, store: address)
+        if holds(conditions, on: data, &budget) { return }
+        let action = step.type.actionName(step.action)
+        let refusal = Self.forbidden(action, address)
+        // Which store of a type it was is told to who may read it.
+        throw step.store >= 0
+            ? refusal : refusal.withheld(by: Self.forbidden(action, step.type.name))
     }
 
     /// Whether one of the conditions holds; one that can't be evaluated does not.
@@ -90,7 +99,7 @@ extension StateMachine {
     ) -> Bool {
         applying = .passUnretained(principal)
         var budget = Budget.ofStore
-        budget.reading = limits.reading
+        budget.reading = commitBudget.reading
         return holds(conditions, on: dataOfRule(state: state, payload: [:], store: store), &budget)
     }
 

@@ -16,7 +16,12 @@ package struct StoreView: Sendable {
     func visibility(of store: Int32, in machine: StateMachine) -> Grants.Visibility {
         let record = machine.stores.pointer(store)
         let (name, type) = (record.pointee.name, machine.types[Int(record.pointee.type)].name)
-        if isPast { return grants.knowsHistory(of: name, ofType: type) ? .whole : .nothing }
-        return grants.visibility(of: name, ofType: type)
+        return isPast
+            ? grants.pastVisibility(of: name, ofType: type) : grants.visibility(of: name, ofType: type)
+    }
+
+    /// The revision of a store as it is shown.
+    func revision(of store: Int32, in machine: StateMachine) -> Int {
+        machine.revision(of: store, seenBy: grants)
     }
 }

@@ -16,18 +16,23 @@ extension StateMachine {
         facts.pointee.uid = principal.uid
         facts.pointee.budget.operations = operations
         facts.pointee.budget.bytes = BusLimits.commitBytes
-        facts.pointee.budget.reading = limits.reading
+        let mostRead = mostRead
+        facts.pointee.budget.reading = mostRead
         let before = stateBytes
         do throws(RequestError) {
             defer {
                 operationsSpent =
                     operations &- facts.pointee.budget.operations
-                    &+ (limits.reading &- facts.pointee.budget.reading) / BusLimits.bytesPerOperation
+                    &+ (mostRead &- facts.pointee.budget.reading) / BusLimits.bytesPerOperation
             }
             if plan.hasConditions {
                 try applyWhereAllowed(facts)
             } else if plan.actions.count == 1, plan.steps.count == 1 {
-                try apply(plan.steps.elements.baseAddress!, facts)
+                do throws(RequestError) {
+                    try apply(plan.steps.elements.baseAddress!, facts)
+                } catch {
+                    throw error.with(indexOf: plan.actions[0])
+                }
             } else {
                 try applyBatch(facts)
             }
@@ -39,6 +44,20 @@ extension StateMachine {
         return writeSet.count
     }
 
+    /// What one commit may spend.
+    var commitBudget: Budget {
+        Budget(operations: limits.commit, bytes: BusLimits.commitBytes, reading: mostRead)
+    }
+
+    /// The bytes of long texts and keys that one commit may read; any number where the rules by which an entry was made did
+    /// not count them.
+    private var mostRead: Int { rules < BusLimits.rulesOfReading ? .max : limits.reading }
+
+    /// What the computed values of a store that a client creates may spend together.
+    var creationBudget: Budget {
+        rules < BusLimits.rulesOfReading ? Budget(operations: .max, bytes: .max) : commitBudget
+    }
+
     /// The error for states that would grow beyond their memory limit.
     var memoryUsedUp: RequestError {
         RequestError(
@@ -46,13 +65,12 @@ extension StateMachine {
     }
 
     private func applyBatch(_ facts: CommitContext.Place) throws(RequestError) {
-        let several = plan.actions.count > 1
         for index in 0..<plan.actions.count {
             for step in plan.actions[index].steps {
                 do throws(RequestError) {
                     try apply(plan.steps.elements.baseAddress! + step, facts)
                 } catch {
-                    throw several ? error.with("index", .int(index)) : error
+                    throw error.with(indexOf: plan.actions[index])
                 }
             }
         }
@@ -60,8 +78,7 @@ extension StateMachine {
 
     /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
     private func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
-        let several = plan.actions.count > 1
-        for (index, action) in plan.actions.elements.enumerated() {
+        for action in plan.actions.elements {
             for place in action.steps {
                 let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
                 do throws(RequestError) {
@@ -73,7 +90,7 @@ extension StateMachine {
                         }
                     }
                 } catch {
-                    throw several ? error.with("index", .int(index)) : error
+                    throw error.with(indexOf: action)
                 }
             }
         }
@@ -84,9 +101,7 @@ extension StateMachine {
         _ facts: CommitContext.Place
     ) throws(RequestError) {
         if !conditions.isEmpty {
-            try requireOne(
-                of: conditions, step.pointee.type.actionName(step.pointee.action), step.pointee.payload,
-                store, &facts.pointee.budget)
+            try requireOne(of: conditions, step.pointee, store, &facts.pointee.budget)
         }
         try apply(step, nil, to: store, facts)
     }
@@ -153,11 +168,13 @@ extension StateMachine {
             &+ draft.work
         facts.pointee.budget.bytes &-= 16 &* draft.copied
         guard facts.pointee.budget.operations >= 0, facts.pointee.budget.bytes >= 0 else {
-            throw budgetUsedUp(step.pointee.action, index)
+            throw withholding(budgetUsedUp(step.pointee.action, index), of: step, Rejection.Kind.budget.text)
         }
         stateBytes &+= draft.size &- Int(record.pointee.size)
         record.pointee.size = Int32(truncatingIfNeeded: draft.size)
-        if draft.size > limits.state { throw tooLarge(index) }
+        if draft.size > limits.state {
+            throw withholding(tooLarge(index), of: step, "the state would grow past its limit")
+        }
     }
 
     /// Lets the type mutate one store.
@@ -175,9 +192,25 @@ extension StateMachine {
         }
         if case .failure(let error) = result {
             noteWrite(index, stores.pointer(index), mark..<undoLog.records.count)
-            throw RequestError(.rejected, error.message).with("store", .string(error.store))
-                .with("action", .string(error.action)).with("path", error.path.map(JSON.string))
+            throw withholding(
+                RequestError(.rejected, error.message).with("store", .string(error.store))
+                    .with("action", .string(error.action)).with("path", error.path.map(JSON.string)),
+                of: step, error.kind.text)
         }
+    }
+
+    /// The refusal of a step by one of its stores. Who may not read the store is told of its state only what kind of reason
+    /// there was; where the step is about all stores of a type, not which one it was either.
+    private func withholding(
+        _ error: RequestError, of step: UnsafePointer<DispatchPlan.Step>, _ reason: String
+    ) -> RequestError {
+        let store = step.pointee.store >= 0 ? address(of: Int(step.pointee.store)) : nil
+        let action = step.pointee.type.actionName(step.pointee.action)
+        let end = reason.last.map { ".!?".contains($0) } == true ? "" : "."
+        let target = store ?? "A store of \(step.pointee.type.name)"
+        return error.withheld(
+            by: RequestError(error.code, "\(target) refused \(action): \(reason)\(end)")
+                .with("store", store.map(JSON.string)).with("action", .string(action)))
     }
 
     private func tooLarge(_ index: Int32) -> RequestError {
@@ -246,6 +279,13 @@ extension StateMachine {
         furtherRecords.relax()
         undoLog.relax()
         entries.relax()
+    }
+}
+
+extension RequestError {
+    /// The error of an action, with its index if it is one of a batch.
+    package func with(indexOf action: DispatchPlan.Action) -> RequestError {
+        action.index < 0 ? self : with("index", .int(Int(action.index)))
     }
 }
 

@@ -47,11 +47,13 @@ extension StateMachine {
             if memberChanges.isEmpty { return .none }
             entries.clear()
             bump(store, record)
+            if let parts { noteParts(parts, at: place, store) }
             return .members
         }
         gatherEntries(at: place)
         if entries.isEmpty { return .none }
         bump(store, record)
+        if let parts { noteParts(parts, at: place, store) }
         return .entries
     }
 
@@ -127,13 +129,18 @@ extension StateMachine {
         let size = state.encodedSize
         stateBytes += size - Int(record.pointee.size)
         record.pointee.size = Int32(size)
+        let before = parts == nil ? nil : record.pointee.state
         record.pointee.state = state
         bump(index, record)
+        if let parts, let before { noteParts(parts, of: index, before: before) }
         return true
     }
 
     /// A created store is part of the bus from this commit on.
-    package func commitCreation(of index: Int32) { bump(index, stores.pointer(index)) }
+    package func commitCreation(of index: Int32) {
+        bump(index, stores.pointer(index))
+        if let parts { noteParts(parts, ofCreated: index) }
+    }
 
     /// This commit drops a store; its record is there until the commit ends.
     package func commitDrop(of index: Int32) { changed += 1 }

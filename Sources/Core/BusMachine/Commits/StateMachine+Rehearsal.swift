@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusState
 
 /// What the applied plan would change: for dry runs.
@@ -12,25 +13,38 @@ package struct RehearsedChanges {
 }
 
 extension StateMachine {
-    /// The changes that are applied and not committed, as long as they take no more than `room` bytes, of the
-    /// stores that are shown.
+    /// The changes that are applied and not committed, as long as they take no more than `room` bytes, as far as
+    /// the stores are shown.
     package func rehearsedChanges(
-        room: Int, where isShown: (Int32) -> Bool
+        room: Int, shown: (Int32) -> Grants.Visibility
     ) -> RehearsedChanges {
         var found = RehearsedChanges()
+        let restricted = Stack<DeltaEntry>()
         for place in writeSet.indices where found.merges.count + found.states.count <= room {
             gatherEntries(at: place)
             found.looked += 1
-            if entries.isEmpty || !isShown(writeSet[place].store) { continue }
-            found.changed += 1
+            if entries.isEmpty { continue }
             let store = writeSet[place].store
             let state = stores.pointer(store).pointee.state
+            var changes = entries.elements[...]
+            var parts: Selection?
+            switch shown(store) {
+            case .nothing: continue
+            case .whole: break
+            case .parts(let selection):
+                parts = selection
+                restricted.clear()
+                selection.restrict(changes, of: state, to: restricted)
+                if restricted.isEmpty { continue }
+                changes = restricted.elements[...]
+            }
+            found.changed += 1
             let mark = found.merges.count
             append(addressOf: store, to: found.merges)
-            if !ChangeEncoder.appendMerge(entries.elements[...], of: state, to: found.merges) {
+            if !ChangeEncoder.appendMerge(changes, of: state, to: found.merges) {
                 found.merges.truncate(to: mark)
                 append(addressOf: store, to: found.states)
-                found.states.append(jsonObject: state)
+                found.states.append(jsonObject: parts?.project(state) ?? state)
             }
         }
         return found

@@ -24,6 +24,10 @@ extension StateMachine {
     package func replay(
         _ entries: UnsafeRawBufferPointer, through last: Int = .max
     ) throws(ReplayFailure) {
+        // What is in the log was accepted.
+        let takesUnnamedMembers = context.takesUnnamedMembers
+        context.takesUnnamedMembers = true
+        defer { context.takesUnnamedMembers = takesUnnamedMembers }
         // The commit after which the line comes; at the beginning of a batch its first commit says so.
         var place: Int?
         var early: [JSONObject] = []

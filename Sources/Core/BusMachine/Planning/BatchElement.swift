@@ -30,8 +30,7 @@ package struct BatchElement {
         }
         guard let action else { throw .invalid("\(place).action", "\(place) names no `action`.") }
         guard (type == nil) != (store == nil) else {
-            throw .invalid(
-                "\(place).store", "\(place) needs either `type` or `store`, not both and not neither.")
+            throw .target(isGivenTwice: store != nil, of: place)
         }
         isStore = store != nil
         target = store ?? type ?? ""

@@ -4,12 +4,21 @@ import BusState
 
 /// A dispatch to be applied: names resolved, payloads checked. Its storage is reused by all dispatches.
 public final class DispatchPlan {
-    /// One action as requested, for events and the log.
+    /// One action as events and the log tell it.
     public struct Action {
         /// Its steps, one per state type it reaches.
         public let steps: Range<Int>
-        /// For an action to every type that declares it: the payload as it was sent.
+        /// For an action to every type that declares it: the payload that all of them take.
         public let payloadForEveryType: JSONObject?
+        /// Which action of a batch it is; -1 outside of batches.
+        public let index: Int32
+
+        @inlinable @inline(__always)
+        init(steps: Range<Int>, payloadForEveryType: JSONObject? = nil, index: Int = -1) {
+            self.steps = steps
+            self.payloadForEveryType = payloadForEveryType
+            self.index = Int32(truncatingIfNeeded: index)
+        }
     }
 
     /// One action on one store, or on all stores of one type.

@@ -34,19 +34,21 @@ extension StateMachine {
         return address.withUTF8 { locate(UnsafeRawBufferPointer($0))?.store }
     }
 
-    /// The type with a name, or the error that names the types there are.
-    package func requireType(_ name: UnsafeRawBufferPointer) throws(RequestError) -> TypeEntry {
+    /// The type with a name, or the error that names the types there are; `member` is the member it came in.
+    package func requireType(
+        _ name: UnsafeRawBufferPointer, member: String = "type"
+    ) throws(RequestError) -> TypeEntry {
         if let entry = type(named: name) { return entry }
         let text = String(decoding: name.prefix(80), as: UTF8.self)
         guard Names.isTypeName(name) else {
             throw .invalid(
-                "type",
-                "\"\(text)\" is not a type name; it is a lower-case letter, then letters, digits, _ or -."
+                member,
+                "`\(text)` is not a type name; it is a lower-case letter, then letters, digits, _ or -."
             )
         }
         throw RequestError(
             .unknownType,
-            "There is no state type \"\(text)\"; \(suggestion(for: text, among: typesByName.keys.sorted()))")
+            "There is no state type `\(text)`; \(suggestion(for: text, among: typesByName.keys.sorted()))")
     }
 
     package func requireType(_ name: String) throws(RequestError) -> TypeEntry {
@@ -62,7 +64,7 @@ extension StateMachine {
         let text = String(decoding: name.prefix(80), as: UTF8.self)
         throw RequestError(
             .unknownAction,
-            "\(entry.name) has no action \"\(text)\"; \(suggestion(for: text, among: entry.type.actionNames))"
+            "\(entry.name) has no action `\(text)`; \(suggestion(for: text, among: entry.type.actionNames))"
         )
     }
 
@@ -73,7 +75,7 @@ extension StateMachine {
         guard let parts = AddressParts(text) else {
             let shown = String(decoding: text.prefix(200), as: UTF8.self)
             throw .invalid(
-                member, "\"\(shown)\" is not an address; write type/name, for example counter/kitchen.")
+                member, "`\(shown)` is not an address; write type/name, for example counter/kitchen.")
         }
         return parts
     }
@@ -84,10 +86,7 @@ extension StateMachine {
         let parts = try requireAddress(text)
         let entry = try requireType(parts.type)
         guard let index = stores.find(type: entry.index, name: parts.name) else {
-            throw RequestError(
-                .unknownStore,
-                "There is no store \(String(decoding: text, as: UTF8.self)); create it, or list what there is with stores."
-            )
+            throw absence(of: String(decoding: text, as: UTF8.self))
         }
         return (entry, index)
     }
@@ -100,11 +99,21 @@ extension StateMachine {
         return try found.get()
     }
 
+    /// The error for a store that is not there, nor perhaps its type. It names no other type: who asks may not know it.
+    func absence(of address: String) -> RequestError {
+        let type = String(address.prefix { $0 != "/" })
+        let reason =
+            typesByName[type] == nil
+            ? ", nor a state type `\(type)`; list what there is with types."
+            : "; create it, or list what there is with stores."
+        return RequestError(.unknownStore, "There is no store \(address)\(reason)")
+    }
+
     /// The type of a pattern must exist when it is named without wildcards.
     package func requireTypes(of pattern: AddressPattern) throws(RequestError) {
         guard pattern.type.isLiteral else { return }
         let outcome = pattern.type.pattern.withUnsafeBytes { name in
-            Result { () throws(RequestError) in _ = try self.requireType(name) }
+            Result { () throws(RequestError) in _ = try self.requireType(name, member: "match") }
         }
         try outcome.get()
     }

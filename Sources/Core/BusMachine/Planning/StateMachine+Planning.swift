@@ -9,7 +9,7 @@ extension StateMachine {
     package func planPlain(_ request: RequestReader, mayRepeat: Bool) throws(RequestError) -> Bool {
         plan.clear()
         if mayRepeat, planAgain(request) || planNamed(request) { return isPlanWide }
-        try planOne(request, nil)
+        try planOne(request, nil, nil)
         rememberPlan(in: request)
         return isPlanWide
     }
@@ -55,7 +55,7 @@ extension StateMachine {
                 request.returnPayload(payload)
                 return false
             }
-            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.actions.append(.init(steps: 0..<1))
             plan.steps.append(
                 .init(type: entry, action: action, payload: payload, store: known.pointee.store))
             return true
@@ -77,7 +77,7 @@ extension StateMachine {
                 request.returnPayload(payload)
                 return false
             }
-            plan.actions.append(.init(steps: 0..<1, payloadForEveryType: nil))
+            plan.actions.append(.init(steps: 0..<1))
             plan.steps.append(.init(type: entry, action: action, payload: payload, store: found.store))
             rememberPlan(in: request)
             return true
@@ -93,9 +93,11 @@ extension StateMachine {
             definition: step.type.definitions, names: nameChanges)
     }
 
-    /// Plans a dispatch; `expected` is the revision that its store must have.
-    package func planDispatch(_ request: RequestReader, expecting expected: Int?) throws(RequestError) {
-        guard request.present.contains(.actions) else { return try planOne(request, expected) }
+    /// Plans a dispatch; `expected` is the revision that its store must have for somebody with these grants.
+    package func planDispatch(
+        _ request: RequestReader, expecting expected: Int?, seenBy grants: Grants? = nil
+    ) throws(RequestError) {
+        guard request.present.contains(.actions) else { return try planOne(request, expected, grants) }
         let isPlain = !request.batch.isEmpty
         let actions = isPlain ? [] : try request.array(.actions) ?? []
         if request.present.containsAny(of: Self.insideActions) {
@@ -111,9 +113,9 @@ extension StateMachine {
         try requireRoom(for: actions.count)
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {
-                try planElement(try BatchElement(element, place: "actions[\(index)]"))
+                try planElement(try BatchElement(element, place: "actions[\(index)]"), index)
             } catch {
-                throw error.with("index", .int(index))
+                throw error.at(index)
             }
         }
     }
@@ -133,19 +135,20 @@ extension StateMachine {
         for place in 0..<batch.count {
             let element = batch.element(place)
             if element.pointee.isStore, let found = locate(element.pointee.target),
-                plan(element, at: found)
+                plan(element, place, at: found)
             {
                 continue
             }
             do throws(RequestError) {
                 if element.pointee.isStore {
                     try planInstance(
-                        element.pointee.target, element.pointee.action, element.pointee.payload)
+                        element.pointee.target, element.pointee.action, element.pointee.payload, place)
                 } else {
-                    try planGlobal(element.pointee.target, element.pointee.action, element.pointee.payload)
+                    try planGlobal(
+                        element.pointee.target, element.pointee.action, element.pointee.payload, place)
                 }
             } catch {
-                throw error.with("index", .int(place))
+                throw error.at(place)
             }
         }
     }
@@ -153,7 +156,9 @@ extension StateMachine {
     /// Plans an action of a store that is there, if the type has it and takes the payload as it is, which moves into the plan;
     /// else nothing.
     @inline(__always)
-    private func plan(_ element: UnsafeMutablePointer<RequestBatch.Element>, at found: Location) -> Bool {
+    private func plan(
+        _ element: UnsafeMutablePointer<RequestBatch.Element>, _ index: Int, at found: Location
+    ) -> Bool {
         // The machine holds its types, and nothing here changes them.
         Unmanaged.passUnretained(types[Int(found.type)])._withUnsafeGuaranteedRef { entry in
             guard let action = number(of: element, in: entry),
@@ -162,7 +167,7 @@ extension StateMachine {
             let step = plan.steps.count
             var moved = JSONObject()
             swap(&moved, &element.pointee.payload)
-            plan.actions.append(.init(steps: step..<step &+ 1, payloadForEveryType: nil))
+            plan.actions.append(.init(steps: step..<step &+ 1, index: index))
             plan.steps.append(
                 .init(type: entry, action: action, payload: consume moved, store: found.store))
             return true
@@ -186,19 +191,20 @@ extension StateMachine {
         return action
     }
 
-    private func planOne(_ request: RequestReader, _ expected: Int?) throws(RequestError) {
+    private func planOne(
+        _ request: RequestReader, _ expected: Int?, _ grants: Grants?
+    ) throws(RequestError) {
         guard request.present.contains(.action) else {
             throw .invalid("action", "Name the `action` to dispatch, or list several in `actions`.")
         }
         let hasStore = request.present.contains(.store)
         guard hasStore != request.present.contains(.type) else {
-            throw .invalid(
-                hasStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
+            throw .target(isGivenTwice: hasStore)
         }
         let payload = request.present.contains(.payload) ? request.payload : JSONObject()
         if hasStore {
             let index = try planInstance(request.store, request.action, payload)
-            return try require(expected, of: index)
+            return try require(expected, of: index, seenBy: grants)
         }
         guard expected == nil else {
             throw .invalid(
@@ -216,16 +222,16 @@ extension StateMachine {
     }
 
     /// Plans one action of a batch or a will.
-    func planElement(_ element: BatchElement) throws(RequestError) {
+    func planElement(_ element: BatchElement, _ index: Int = -1) throws(RequestError) {
         var (target, action) = (element.target, element.action)
         let planned = target.withUTF8 { target in
             action.withUTF8 { action in
                 let (target, action) = (UnsafeRawBufferPointer(target), UnsafeRawBufferPointer(action))
                 return Result { () throws(RequestError) in
                     if element.isStore {
-                        try self.planInstance(target, action, element.payload)
+                        try self.planInstance(target, action, element.payload, index)
                     } else {
-                        try self.planGlobal(target, action, element.payload)
+                        try self.planGlobal(target, action, element.payload, index)
                     }
                 }
             }
@@ -235,32 +241,36 @@ extension StateMachine {
 
     @discardableResult
     private func planInstance(
-        _ address: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
+        _ address: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject,
+        _ place: Int = -1
     ) throws(RequestError) -> Int32 {
         let parts = try requireAddress(address)
         let entry = try requireType(parts.type)
         let actionIndex = try requireAction(action, of: entry)
         let accepted = try accept(payload, for: actionIndex, of: entry)
         let (_, index) = try requireStore(address)
-        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
+        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, index: place))
         plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: index))
         return index
     }
 
     private func planGlobal(
-        _ type: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject
+        _ type: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject,
+        _ place: Int = -1
     ) throws(RequestError) {
-        if type.count == 1, type[0] == UInt8(ascii: "*") { return try planEveryType(action, payload) }
+        if type.count == 1, type[0] == UInt8(ascii: "*") { return try planEveryType(action, payload, place) }
         let entry = try requireType(type)
         let actionIndex = try requireAction(action, of: entry)
         let accepted = try accept(payload, for: actionIndex, of: entry)
-        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, payloadForEveryType: nil))
+        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, index: place))
         plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: -1))
     }
 
     /// Plans an action for every type that declares it, as the classic Flux dispatcher does:
     /// types waited for come first.
-    private func planEveryType(_ action: UnsafeRawBufferPointer, _ payload: JSONObject) throws(RequestError) {
+    private func planEveryType(
+        _ action: UnsafeRawBufferPointer, _ payload: JSONObject, _ place: Int
+    ) throws(RequestError) {
         let first = plan.steps.count
         for entry in commitOrder {
             guard let actionIndex = entry.action(named: action) else { continue }
@@ -270,10 +280,29 @@ extension StateMachine {
         guard plan.steps.count > first else {
             let name = String(decoding: action.prefix(80), as: UTF8.self)
             throw RequestError(
-                .unknownAction, "No state type has an action \"\(name)\"; see what there is with types.")
+                .unknownAction, "No state type has an action `\(name)`; see what there is with types.")
         }
-        // Types may fill in different defaults, so the event holds the payload as it was sent.
-        plan.actions.append(.init(steps: first..<plan.steps.count, payloadForEveryType: payload))
+        let steps = first..<plan.steps.count
+        if rules < 2 {
+            return plan.actions.append(.init(steps: steps, payloadForEveryType: payload, index: place))
+        }
+        let told = plan.steps[first].payload
+        if steps.allSatisfy({ plan.steps[$0].payload == told }) {
+            return plan.actions.append(.init(steps: steps, payloadForEveryType: told, index: place))
+        }
+        // Where types fill in different defaults, the action is one for each of them.
+        try requireRoom(toTell: steps)
+        for step in steps { plan.actions.append(.init(steps: step..<step + 1, index: place)) }
+    }
+
+    /// Throws if the payloads of an action that is told for each type are too long together.
+    private func requireRoom(toTell steps: Range<Int>) throws(RequestError) {
+        let bytes = steps.reduce(0) { $0 + plan.steps[$1].payload.encodedSize }
+        guard bytes > limits.payloads else { return }
+        throw RequestError(
+            .tooLarge,
+            "The payload goes to \(steps.count) types that fill in different defaults, with \(bytes) bytes in all; \(limits.payloads) is the limit, so send less, or dispatch to each type."
+        )
     }
 
     @inline(__always)
@@ -289,10 +318,13 @@ extension StateMachine {
         }
     }
 
-    /// Throws unless a store has the expected revision, if one is expected.
-    package func require(_ expected: Int?, of store: Int32) throws(RequestError) {
-        guard let expected, stores.pointer(store).pointee.revision != expected else { return }
-        let actual = stores.pointer(store).pointee.revision
+    /// Throws unless a store has the expected revision, if one is expected, for somebody with these grants.
+    package func require(
+        _ expected: Int?, of store: Int32, seenBy grants: Grants?
+    ) throws(RequestError) {
+        guard let expected else { return }
+        let actual = revision(of: store, seenBy: grants)
+        if actual == expected { return }
         throw RequestError(
             .conflict,
             "\(address(of: Int(store))) is at revision \(actual), not \(expected); read it again and decide anew."

@@ -68,15 +68,29 @@ package struct PastState: Sendable {
     package let state: JSONObject
     /// The version that its type had.
     package let version: Int
+    /// The members that its type named.
+    package let named: NamedMembers
 
     package init(_ state: JSONObject, under definition: JSON) {
         self.state = definition.withoutComputed(state)
         version = definition.definedVersion
+        named = NamedMembers(of: definition)
     }
 
-    /// As another machine has found it.
-    package init(state: JSONObject, version: Int) {
+    /// As another machine has found it; nil if that is not what one writes.
+    package init?(_ json: JSON) {
+        guard let state = json["state"]?.object, let version = json["version"]?.int else { return nil }
         self.state = state
         self.version = version
+        named = NamedMembers(
+            (json["named"]?.array ?? []).compactMap(\.string), areAll: json["namesAll"]?.bool ?? false)
+    }
+
+    /// For another machine.
+    package var json: JSON {
+        [
+            "state": .object(state), "version": .int(version),
+            "named": .array(named.names.map(JSON.string)), "namesAll": .bool(named.areAll),
+        ]
     }
 }

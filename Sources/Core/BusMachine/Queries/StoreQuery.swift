@@ -69,7 +69,7 @@ package final class StoreQuery {
     /// There are more than were requested.
     private var hasMore = false
 
-    /// Throws if a type or store that is named without wildcards does not exist.
+    /// Throws if a store, or a type that is named without wildcards, does not exist.
     package init(
         _ selection: StoreSelection, in machine: StateMachine, room: Int
     ) throws(RequestError) {
@@ -77,8 +77,11 @@ package final class StoreQuery {
         self.machine = machine
         self.room = room
         prefix = String(decoding: selection.pattern.name.literalPrefix, as: UTF8.self)
-        if case .states = selection.answer { try machine.requireTypes(of: selection.pattern) }
-        if let required = selection.required { _ = try machine.requireStore(required) }
+        if let required = selection.required {
+            guard machine.find(required) != nil else { throw machine.absence(of: required) }
+        } else if case .states = selection.answer {
+            try machine.requireTypes(of: selection.pattern)
+        }
     }
 
     /// How many stores have been found so far.
@@ -140,13 +143,15 @@ package final class StoreQuery {
             }
             mayLook = mayGoOn(step)
             lastName = name
-            guard isBehind(name, entry), selection.pattern.name.isAny || selection.pattern.name.matches(name)
+            // A page ends where one more follows that is shown: what is not shown is not there.
+            guard isBehind(name, entry), selection.pattern.name.isAny || selection.pattern.name.matches(name),
+                shows(index)
             else { return true }
             if found.count == selection.limit || bytes > room {
                 hasMore = true
                 return false
             }
-            if shows(index) { take(index) }
+            take(index)
             return true
         }
         return isDone
@@ -197,8 +202,10 @@ package final class StoreQuery {
         let record = machine.stores.pointer(index)
         let address =
             machine.types[Int(record.pointee.type)].name.utf8.count + record.pointee.name.utf8.count + 5
-        if case .states(nil) = selection.answer { return address + Int(record.pointee.size) }
-        return address
+        guard case .states(nil) = selection.answer else { return address }
+        // The size of what is not shown must not decide where a page ends.
+        if case .parts? = selection.view?.visibility(of: index, in: machine) { return address }
+        return address + Int(record.pointee.size)
     }
 
     // MARK: Changes meanwhile
@@ -275,7 +282,8 @@ package final class StoreQuery {
                 writer.append(place == 0 ? "{\"store\":" : ",{\"store\":")
                 writer.append(quoted: machine.address(of: Int(index)))
                 writer.append(",\"revision\":")
-                writer.append(decimal: record.pointee.revision)
+                writer.append(
+                    decimal: selection.view?.revision(of: index, in: machine) ?? record.pointee.revision)
                 writer.append(record.pointee.owner >= 0 ? ",\"ephemeral\":true" : ",\"ephemeral\":false")
                 machine.appendLease(of: index, to: writer)
                 writer.append(UInt8(ascii: "}"))

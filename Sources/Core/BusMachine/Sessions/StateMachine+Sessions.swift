@@ -78,11 +78,7 @@ extension StateMachine {
                     let name = element.isStore ? try self.requireAddress(target).type : target
                     let entry = try self.requireType(name)
                     let index = try self.requireAction(action, of: entry)
-                    do throws(PayloadFailure) {
-                        _ = try entry.type.accept(element.payload, for: index)
-                    } catch {
-                        throw RequestError(.invalidPayload, error.message)
-                    }
+                    _ = try self.accept(element.payload, for: index, of: entry)
                 }
             }
         }

@@ -28,6 +28,7 @@ package final class Restoration {
         let nextSession = bus.members["nextSession"]?.int ?? 0
         guard StateMachine.isSession(nextSession) else { throw bus.missing("nextSession") }
         machine.nextSession = nextSession
+        if bus.flag("followsParts") { machine.followsParts = true }
     }
 
     /// Accepts a record; false if it is none of a state machine.
@@ -102,6 +103,8 @@ package final class Restoration {
         } catch {
             throw TransferFailure("What was handed over can't be used: \(error.message).")
         }
+        // An earlier version did not follow parts: what had changed when it wrote this is not told apart.
+        machine.followParts(since: record.members["parts"]?.int ?? machine.revision)
     }
 
     // MARK: Identities and sessions
@@ -190,10 +193,12 @@ package final class Restoration {
         _ records: [TransferRecord], to type: (any StateType)?, old: JSON
     ) -> [JSONObject]? {
         guard let type else { return nil }
+        let (named, namedNow) = (NamedMembers(of: old), NamedMembers(of: type.definition))
         var states: [JSONObject] = []
         for record in records {
             let state = old.withoutComputed(record.members["state"]?.object ?? [:])
-            guard let fitting = try? type.adopt(state, of: old.definedVersion),
+            let origin = named.origin(of: state, under: namedNow)
+            guard let fitting = try? type.adopt(state, of: old.definedVersion, from: origin),
                 fitting.encodedSize <= machine.limits.state
             else { return nil }
             states.append(fitting)
@@ -227,6 +232,10 @@ package final class Restoration {
                 place: -1, size: Int32(size),
                 creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")), write: -1))
         entry.add(index)
+        for pair in record.members["parts"]?.array ?? [] {
+            guard let rule = pair[0]?.int, let revision = pair[1]?.int else { throw record.missing("parts") }
+            machine.parts?.restore(index, rule: rule, revision: revision)
+        }
         machine.stateBytes += size
         session?.ephemeralStores.insert(index)
         return index

@@ -22,12 +22,14 @@ extension StateMachine {
             record("dropsForgotten", .int(dropLog.forgottenThrough))
             record("keysForgotten", .int(keys.forgottenThrough))
             record("nextSession", .int(nextSession))
+            if followsParts { record("followsParts", true) }
         }
         for entry in liveTypes { writer.record("type") { $0("definition", entry.type.definition) } }
         if let access {
             writer.record("access") { record in
                 record("definition", access.definition)
                 record("since", .int(accessSince))
+                if let parts { record("parts", .int(parts.since)) }
             }
         }
         for (identity, _) in identities.sorted(by: { $0.value < $1.value }) {
@@ -85,6 +87,8 @@ extension StateMachine {
                 record("sequence", .int(store.pointee.sequence))
                 record("creator", .int(Int(store.pointee.creator)))
                 if store.pointee.owner >= 0 { record("owner", .int(store.pointee.owner)) }
+                guard let seen = parts?.record(of: index), !seen.isEmpty else { return }
+                record("parts", .array(seen.map { [.int($0.rule), .int($0.revision)] }))
             }
         }
     }

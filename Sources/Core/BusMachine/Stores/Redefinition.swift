@@ -105,12 +105,15 @@ extension StateMachine {
         if new > old {
             planned.migrations.append(.init(type: entry.name, from: old, to: new, stores: entry.count))
         }
+        let (named, namedNow) = (NamedMembers(of: entry.type.definition), NamedMembers(of: type.definition))
         for index in entry.members where index >= 0 {
             let record = stores.pointer(index)
             if !isWithEphemeral, record.pointee.owner >= 0 { continue }
             do throws(PayloadFailure) {
+                let before = entry.type.definition.withoutComputed(record.pointee.state)
                 let state = try type.adopt(
-                    entry.type.definition.withoutComputed(record.pointee.state), of: old)
+                    before, of: old,
+                    from: rules < 2 ? .firstRules : named.origin(of: before, under: namedNow))
                 let size = state.encodedSize
                 guard size <= limits.state else {
                     throw PayloadFailure(

@@ -46,7 +46,7 @@ extension StateMachine {
         details.undefined = planned.undefined
         details.replaced = planned.states
         details.access = planned.access
-        if planned.access != nil { (access, accessSince) = (planned.rules, revision + 1) }
+        if planned.access != nil { putInForce(planned.rules, since: revision + 1) }
         // A type with the same definition may still differ in code.
         for type in planned.types { define(type) }
         for name in planned.undefined { undefine(name) }

@@ -4,17 +4,28 @@ import BusProtocol
 
 /// Stores are created and dropped.
 extension StateMachine {
+    /// Why somebody who did not create a store may not drop it or revert it, without access rules.
+    package func notOwned(_ index: Int32) -> RequestError {
+        let address = address(of: Int(index))
+        return RequestError(
+            .forbidden,
+            stores.pointer(index).pointee.creator == StoreRecord.configured
+                ? "\(address) is in the configuration; only root and the daemon's own user may drop or revert it."
+                : "Only who created \(address), root and the daemon's own user may drop or revert it.")
+    }
+
     /// The state of a new store: members of the type's first state are replaced by `members`, which may be a state of an
     /// earlier version. Throws where the bus, or the session, has no room for one more.
     package func newState(
-        of entry: TypeEntry, replacing members: JSONObject?, of version: Int? = nil, in session: Session?
+        of entry: TypeEntry, replacing members: JSONObject?, of version: Int? = nil,
+        from origin: StateOrigin = .request, in session: Session?
     ) throws(RequestError) -> JSONObject {
         guard stores.count < limits.stores else {
             throw RequestError(
                 .limit, "The bus has \(limits.stores) stores, its limit; drop what is not needed.")
         }
         if let session { try requireRoom(in: session.ephemeralStores.count) }
-        let state = try initialState(of: entry, replacing: members, of: version)
+        let state = try initialState(of: entry, replacing: members, of: version, from: origin)
         let size = state.encodedSize
         guard size <= limits.state else {
             throw RequestError(
@@ -35,7 +46,8 @@ extension StateMachine {
 
     /// Creates a store that belongs to no session, to be committed next.
     package func create(
-        _ address: String, _ members: JSONObject?, by principal: Principal
+        _ address: String, _ members: JSONObject?, from origin: StateOrigin = .request,
+        by principal: Principal
     ) throws(RequestError) -> Int32 {
         var text = address
         let made = text.withUTF8 { bytes in
@@ -43,7 +55,7 @@ extension StateMachine {
                 let parts = try self.requireAddress(UnsafeRawBufferPointer(bytes))
                 let entry = try self.requireType(parts.type)
                 try self.requireFree(address, parts, entry)
-                let state = try self.newState(of: entry, replacing: members, in: nil)
+                let state = try self.newState(of: entry, replacing: members, from: origin, in: nil)
                 return self.create(parts, of: entry, state, by: principal, in: nil)
             }
         }
@@ -86,15 +98,17 @@ extension StateMachine {
     }
 
     private func initialState(
-        of entry: TypeEntry, replacing members: JSONObject?, of version: Int?
+        of entry: TypeEntry, replacing members: JSONObject?, of version: Int?, from origin: StateOrigin
     ) throws(RequestError) -> JSONObject {
         operationsOfCreation = 0
         guard let members else { return entry.type.initial }
         do throws(PayloadFailure) {
-            let before = limits.budgetOfCreation
+            let before = creationBudget
             var budget = before
             defer { operationsOfCreation = before.operations - budget.operations }
-            return try entry.type.adopt(members, of: version ?? entry.type.version, spending: &budget)
+            return try entry.type.adopt(
+                members, of: version ?? entry.type.version, from: rules < 2 ? .firstRules : origin,
+                spending: &budget)
         } catch {
             throw .invalid("state", error.message)
         }
@@ -106,12 +120,17 @@ extension StateMachine {
     ) throws(RequestError) -> JSONObject {
         let entry = types[Int(stores.pointer(index).pointee.type)]
         do throws(PayloadFailure) {
-            return try entry.type.adopt(old.state, of: old.version)
+            return try entry.type.adopt(
+                old.state, of: old.version,
+                from: rules < 2
+                    ? .firstRules
+                    : old.named.origin(of: old.state, under: NamedMembers(of: entry.type.definition)))
         } catch {
-            throw RequestError(
-                .rejected,
-                "\(address(of: Int(index))) can't go back: the state of revision \(revision) does not fit its definition of now (\(error.message))."
-            )
+            let reason =
+                "\(address(of: Int(index))) can't go back: the state of revision \(revision) does not fit its definition of now"
+            let store = JSON.string(address(of: Int(index)))
+            throw RequestError(.rejected, "\(reason) (\(error.message)).").with("store", store)
+                .withheld(by: RequestError(.rejected, "\(reason).").with("store", store))
         }
     }
 
@@ -122,6 +141,7 @@ extension StateMachine {
         dropLog.note(.init(revision: revision, type: record.pointee.type, name: record.pointee.name))
         if record.pointee.owner >= 0 { sessions[record.pointee.owner]?.ephemeralStores.remove(index) }
         if record.pointee.timers >= 0 { removeTimers(of: index) }
+        parts?.forget(index)
         stateBytes -= Int(record.pointee.size)
         entry.remove(index)
         stores.remove(index)

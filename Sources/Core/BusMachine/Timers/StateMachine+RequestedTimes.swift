@@ -8,7 +8,7 @@ extension StateMachine {
         guard let name = try request.string(.timer) else { return nil }
         guard Names.isTimerName(name) else {
             throw .invalid(
-                "timer", "A timer can't be called \"\(name.shortened(to: 80))\"; \(Names.timerNameRule).")
+                "timer", "A timer can't be called `\(name.shortened(to: 80))`; \(Names.timerNameRule).")
         }
         return name
     }
@@ -31,14 +31,27 @@ extension StateMachine {
                 throw .invalid("at", "`at` must be a time in seconds since 1970, as `meta.time` is.")
             }
             due = moment
-        default:
-            throw .invalid("at", "Give one of `in` and `at`, not both and not neither.")
+        case (_?, _?):
+            throw .invalid("at", "Give either `in` or `at`, not both.")
+        case (nil, nil):
+            throw .invalid("in", "Say with `in` or `at` when the timer is due.")
         }
         guard due <= farthest else {
             throw RequestError(
                 .limit, "A timer is set at most ten years ahead; leave what comes later to a calendar.")
         }
         return due
+    }
+
+    /// Throws where a dispatch that comes later has missed its time, so that who writes a wrong one does not have it carried
+    /// out at once.
+    package func requireToCome(_ due: Int) throws(RequestError) {
+        guard due + BusLimits.lateness < time, rules >= 2 else { return }
+        let now = DurationText.seconds(time).encoded
+        throw .invalid(
+            "at",
+            "`at` is past: the time of the bus is \(now); give a time to come, or leave `at` out to dispatch it now."
+        )
     }
 
     /// How long a new store lives without a dispatch, in milliseconds; nil: until it is dropped.

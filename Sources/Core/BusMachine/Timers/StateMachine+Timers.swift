@@ -12,13 +12,17 @@ extension StateMachine {
 
     // MARK: Setting
 
-    /// The timer that the planned dispatch would be, instead of being carried out now. Without a name it gets one that
-    /// nobody can choose: the revision of its commit.
-    package func timer(named name: String?, due: Int, by principal: Principal) -> BusTimer {
-        precondition(plan.actions.count == 1, "A timer has one action.")
-        let (action, step) = (plan.actions[0], plan.steps[plan.actions[0].steps.lowerBound])
+    /// The timer that a planned dispatch would be, instead of being carried out now. Without a name it gets one that
+    /// nobody can choose: the revision of its commit. One to every type keeps the payload as it was sent: which types
+    /// fill in what is found when it is due.
+    package func timer(
+        for request: RequestReader, named name: String?, due: Int, by principal: Principal
+    ) -> BusTimer {
+        let step = plan.steps[0]
+        let isForEveryType = step.store < 0 && request.type.elementsEqual("*".utf8)
+        let sent = request.present.contains(.payload) ? request.payload : JSONObject()
         let owner: TimerOwner =
-            if action.payloadForEveryType != nil {
+            if isForEveryType {
                 .type("*")
             } else if step.store >= 0 {
                 .store(step.store)
@@ -28,7 +32,7 @@ extension StateMachine {
         return BusTimer(
             owner: owner, name: name ?? "@\(revision + 1)", due: max(due, time + DurationText.shortest),
             .action(
-                step.type.actionName(step.action), payload: action.payloadForEveryType ?? step.payload,
+                step.type.actionName(step.action), payload: isForEveryType ? sent : step.payload,
                 by: principal.asker))
     }
 

@@ -77,12 +77,7 @@ final class Admission {
         if isOperator(principal) { return }
         let creator = machine.stores.pointer(index).pointee.creator
         if creator >= 0, creator == principal.number { return }
-        let address = machine.address(of: Int(index))
-        throw RequestError(
-            .forbidden,
-            creator == StoreRecord.configured
-                ? "\(address) is in the configuration; only root and the daemon's own user may drop it."
-                : "Only who created \(address), root and the daemon's own user may drop it.")
+        throw machine.notOwned(index)
     }
 
     // MARK: The log
@@ -145,15 +140,15 @@ final class Admission {
     // MARK: Lines
 
     /// Throws if the planned actions leave no room for their events on a line.
-    func requireEventRoom(isBatch: Bool) throws(RequestError) {
+    func requireEventRoom() throws(RequestError) {
         let plan = machine.plan
-        for (index, action) in plan.actions.elements.enumerated() {
+        for action in plan.actions.elements {
             for step in action.steps
             where plan.steps[step].payload.encodedSize + DaemonLimits.eventOverhead > limits.line {
-                let error = RequestError(
+                throw RequestError(
                     .tooLarge,
-                    "The payload leaves no room for its event on a line of \(limits.line) bytes.")
-                throw isBatch ? error.with("index", .int(index)) : error
+                    "The payload leaves no room for its event on a line of \(limits.line) bytes."
+                ).with(indexOf: action)
             }
         }
     }

@@ -25,13 +25,15 @@ final class MemoryMeter {
 
     /// All that clients can make the daemon hold, in bytes.
     var accounted: Int {
-        machine.stateMemory + connections.memory + machine.keys.count * Self.key + hub.memory + reads.bytes
+        machine.stateMemory + machine.partsMemory + connections.memory + machine.keys.count * Self.key
+            + hub.memory + reads.bytes
     }
 
     /// What of that is for what, in bytes.
     var parts: JSONObject {
         [
-            "states": .int(machine.stateMemory), "keys": .int(machine.keys.count * Self.key),
+            "states": .int(machine.stateMemory + machine.partsMemory),
+            "keys": .int(machine.keys.count * Self.key),
             "outboxes": .int(connections.outputBytes), "heldInput": .int(connections.heldBytes),
             "wills": .int(connections.willBytes), "subscriptions": .int(hub.memory),
             "reads": .int(reads.bytes), "connections": .int(connections.count * Connections.each),

@@ -17,10 +17,7 @@ extension Engine {
             differing.append("the type \(type.name)")
         }
         if machine.access?.definition != loaded.access?.definition { differing.append("the access rules") }
-        var limits = loaded.limits.effective
-        // Which rules were last applied is no matter of files.
-        limits.reading = machine.limits.reading
-        if machine.limits != limits { differing.append("the limits") }
+        if machine.limits != loaded.limits.effective { differing.append("the limits") }
         return differing
     }
 }

@@ -73,14 +73,14 @@ extension Engine {
     ) {
         switch entry.outcome {
         case .outcome(.done(let reply)): answer(entry.kind, reply, id, connection)
-        case .outcome(.refused(let error)): refuseEntry(error, id, connection)
+        case .outcome(.refused(let error)): refuse(error, for: connection, id: id)
         case .failed(let failure):
             // A subscription that can't go on from where its client was begins anew.
             if case .resumption(let line) = entry.kind { return passBarrier(line, connection) }
             if case .read = entry.kind { connection.isReadingFresh = false }
-            refuseEntry(
+            refuse(
                 RequestError(.unavailable, failure.message)
-                    .with("outcome", .string(failure.outcome.rawValue)), id, connection)
+                    .with("outcome", .string(failure.outcome.rawValue)), for: connection, id: id)
         case .synced:
             switch entry.kind {
             case .read(let line), .resumption(let line): passBarrier(line, connection)
@@ -109,7 +109,8 @@ extension Engine {
             connections.reply(to: connection) { writer in
                 writer.append(
                     outcomeOf: id, revision: reply.revision, kept: hub.revisionDigits,
-                    matched: seesOutcome ? reply.matched : 0, changed: seesOutcome ? reply.changed : 0,
+                    matched: reply.seen?.matched ?? (seesOutcome ? reply.matched : 0),
+                    changed: reply.seen?.changed ?? (seesOutcome ? reply.changed : 0),
                     isDuplicate: reply.isDuplicate)
             }
         case .schedule(let isAcknowledged):
@@ -145,24 +146,14 @@ extension Engine {
     func refuseInTurn(_ error: RequestError, for connection: Connection, isKnown: Bool = false) {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
         if connection.entries.isEmpty {
-            return refuse(error, for: connection, id: isKnown ? request.id : none)
+            return refuse(error, for: connection, id: isKnown ? request.id : none, isPresent: isKnown)
         }
         connection.entries.add(
             PendingEntry(
                 ticket: 0, id: isKnown ? Array(request.id) : [], kind: .refused, bytes: 0,
                 outcome: .outcome(
-                    .refused(connection.grants == nil ? error : disclosed(error, to: connection)))))
-    }
-
-    /// The request is gone, so what it was about is not looked up in it.
-    private func refuseEntry(
-        _ error: RequestError, _ id: UnsafeRawBufferPointer, _ connection: Connection
-    ) {
-        var error = error
-        if error.code == .unknownType, let grants = connection.grants, !grants.mayManage {
-            error = Self.unknown("of this name")
-        }
-        refuse(error, for: connection, id: id)
+                    .refused(
+                        connection.grants.map { disclosed(error, to: $0, isPresent: isKnown) } ?? error))))
     }
 
     // MARK: - Questions about the bus

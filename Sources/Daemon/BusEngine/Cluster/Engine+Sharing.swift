@@ -101,7 +101,7 @@ extension Engine {
         machine.plan.clear()
         defer { machine.plan.clear() }
         guard (try? machine.planDispatch(request, expecting: nil)) != nil else { return }
-        try admission.requireEventRoom(isBatch: request.present.contains(.actions))
+        try admission.requireEventRoom()
     }
 
     private func shareCreate(_ connection: Connection) throws(RequestError) {
@@ -125,7 +125,7 @@ extension Engine {
                 let element = try BatchElement(element, place: "actions[\(index)]")
                 if let grants = connection.grants { try authorize(element, grants) }
             } catch {
-                throw error.with("index", .int(index))
+                throw error.at(index)
             }
         }
         let size = try admission.requireMemory(forWill: actions, of: connection)
@@ -158,10 +158,9 @@ extension Engine {
         }
         var line: JSONObject = ["op": "revert", "store": .string(store), "revision": .int(past)]
         if let expected { line["ifRevision"] = .int(expected) }
-        let found: JSONObject = ["state": .object(old.state), "version": .int(old.version)]
         try submit(
             .commit, connection,
-            .revert(Array(line.encoded.utf8), past: Array(found.encoded.utf8)), id: id)
+            .revert(Array(line.encoded.utf8), past: Array(old.json.encoded.utf8)), id: id)
     }
 
     /// What decides outcomes is to change on all members.

@@ -26,7 +26,7 @@ extension Engine {
             do throws(RequestError) {
                 try authorize(try BatchElement(element, place: "actions[\(index)]"), grants)
             } catch {
-                throw error.with("index", .int(index))
+                throw error.at(index)
             }
         }
     }
@@ -75,36 +75,6 @@ extension Engine {
     }
 
     // MARK: What a dispatch tells
-
-    /// The stores that the applied dispatch reaches, as far as its client may see them.
-    struct SeenWrites {
-        var matched = 0
-        /// Those of which all can be seen: whether they change is told.
-        var whole: [Int32] = []
-    }
-
-    /// Nil where the client may see all of them.
-    func seenWrites(by grants: Grants?) -> SeenWrites? {
-        guard let grants, !grants.readsEverything,
-            !machine.plan.steps.elements.allSatisfy({ grants.showsAll(ofType: $0.type.name) })
-        else { return nil }
-        var seen = SeenWrites()
-        for place in machine.writeSet.indices {
-            let store = machine.writeSet[place].store
-            switch visibility(of: store, to: grants) {
-            case .nothing: break
-            case .parts: seen.matched += 1
-            case .whole:
-                seen.matched += 1
-                seen.whole.append(store)
-            }
-        }
-        return seen
-    }
-
-    func changed(of seen: SeenWrites) -> Int {
-        seen.whole.count { machine.stores.pointer($0).pointee.revision == machine.revision }
-    }
 
     func visibility(of store: Int32, to grants: Grants) -> Grants.Visibility {
         let record = machine.stores.pointer(store)
@@ -164,17 +134,22 @@ extension Engine {
             "There is no state type \(type.shortened(to: 80)) that you may use; types lists them.")
     }
 
-    /// What one may know of a refusal: nothing of types that one has nothing to do with.
-    func disclosed(_ error: RequestError, to connection: Connection) -> RequestError {
-        guard let grants = connection.grants, !grants.mayManage else { return error }
-        if error.code == .unknownType {
-            let type =
-                request.present.contains(.type)
-                ? String(decoding: request.type, as: UTF8.self)
-                : Self.parts(of: String(decoding: request.store, as: UTF8.self))?.type
-            return type.map(Self.unknown) ?? Self.unknown("of this name")
+    /// What one may know of a refusal: nothing of types that one has nothing to do with, and nothing of states that one
+    /// may not read.
+    func disclosed(_ error: RequestError, to grants: Grants, isPresent: Bool) -> RequestError {
+        if let withoutState = error.withoutState {
+            let whole = error.detail("store").flatMap(Self.parts(of:)).map {
+                grants.showsWhole($0.name, ofType: $0.type)
+            }
+            return whole == true ? error : withoutState
         }
-        return error
+        guard error.code == .unknownType, !grants.mayManage else { return error }
+        guard isPresent else { return Self.unknown("of this name") }
+        let type =
+            request.present.contains(.type)
+            ? String(decoding: request.type, as: UTF8.self)
+            : Self.parts(of: String(decoding: request.store, as: UTF8.self))?.type
+        return type.map(Self.unknown) ?? Self.unknown("of this name")
     }
 
     // MARK: Denials
@@ -215,9 +190,9 @@ extension Engine {
         guard let grants else { return wanted }
         var filter = wanted
         if filter.cause, !grants.knowsEverything { filter.cause = false }
+        // Actions that are not shown count in no batch, so even who is shown all of a pattern has a view of them.
         let isWhole =
-            filter.actions
-            ? grants.knowsHistory(of: filter.pattern) : grants.showsAll(of: filter.pattern)
+            filter.actions ? grants.knowsEverything : grants.showsAll(of: filter.pattern)
         if !isWhole { filter.view = grants }
         return filter
     }

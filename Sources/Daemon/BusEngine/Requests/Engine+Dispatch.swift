@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusMachine
 import BusProtocol
 
@@ -40,7 +41,7 @@ extension Engine {
             throw error
         }
         if connection.isRestricted, !connection.permits!.isFree(machine) { return false }
-        if isLong, !request.hasBatch { try admission.requireEventRoom(isBatch: false) }
+        if isLong, !request.hasBatch { try admission.requireEventRoom() }
         if isWide || knowsExpensive, try mustWaitForPlan(connection) { return true }
         let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
@@ -104,22 +105,22 @@ extension Engine {
         if !isDryRun { try admission.requireCommits() }
         machine.plan.clear()
         defer { machine.plan.clear() }
-        try planDispatch(expecting: expected)
+        try planDispatch(expecting: expected, seenBy: grants)
         if machine.isPlanWide || knowsExpensive, try mustWaitForPlan(connection, isDryRun: isDryRun) {
             return
         }
         if let grants { try machine.addConditions(grants) }
         let matched = try apply(by: principal, for: connection)
-        let seen = seenWrites(by: grants)
-        if isDryRun { return try answerDryRun(connection, seen?.matched ?? matched) }
+        let seen = machine.seenWrites(by: grants)
+        if isDryRun { return try answerDryRun(connection, seen?.count ?? matched) }
         commit(by: principal, actions: true, key: key)
         connection.dispatched &+= 1
         if reportsCommits { reportCommit(by: connection, matched: matched) }
         if let key { machine.remember(key, matched: matched, changed: machine.changed) }
         if isAcknowledged {
             answerDispatch(
-                connection, revision: machine.revision, seen?.matched ?? matched,
-                seen.map(changed(of:)) ?? machine.changed, isDuplicate: false)
+                connection, revision: machine.revision, seen?.count ?? matched,
+                seen.map { machine.changed(of: $0, seenBy: grants) } ?? machine.changed, isDuplicate: false)
         } else {
             log.noteUnacknowledged(connection, committedAt: machine.revision, id: request.id)
         }
@@ -143,12 +144,12 @@ extension Engine {
         }
     }
 
-    func planDispatch(expecting expected: Int?) throws(RequestError) {
+    func planDispatch(expecting expected: Int?, seenBy grants: Grants? = nil) throws(RequestError) {
         let isBatch = request.present.contains(.actions)
         // What was planned before a refusal costs work, too.
         defer { if isBatch { clock.work += Work.batchAction * machine.plan.actions.count } }
-        try machine.planDispatch(request, expecting: expected)
-        if isLineLong { try admission.requireEventRoom(isBatch: isBatch) }
+        try machine.planDispatch(request, expecting: expected, seenBy: grants)
+        if isLineLong { try admission.requireEventRoom() }
     }
 
     /// Whether the values in the line may make an event longer than a line.
@@ -160,9 +161,7 @@ extension Engine {
         let longest = limits.daemon.line
         let grants = connection.grants
         let changes = machine.rehearsedChanges(room: longest) { store in
-            guard let grants, !grants.readsEverything else { return true }
-            if case .whole = visibility(of: store, to: grants) { return true }
-            return false
+            grants.map { visibility(of: store, to: $0) } ?? .whole
         }
         clock.work += Work.dryRunStore * changes.looked
         machine.rollback()

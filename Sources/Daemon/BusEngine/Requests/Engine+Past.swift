@@ -62,7 +62,14 @@ extension Engine {
             }
             past = .revision(revision)
         }
-        try require(.history, ofStoreIn: grants, "read the past of")
+        if let grants, request.present.contains(.store) {
+            let address = String(decoding: request.store, as: UTF8.self)
+            if let (type, name) = Self.parts(of: address),
+                case .nothing = grants.pastVisibility(of: name, ofType: type)
+            {
+                throw Self.forbidden("read the past of", address)
+            }
+        }
         if case .revision(let revision) = past { try requireHappened(revision) }
         try admission.requireLog()
         return past
@@ -90,8 +97,11 @@ extension Engine {
         try admission.requireLog()
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(request.store)
-        if !connection.isRestricted { try admission.requireOwnership(of: index, connection.principal!) }
-        try machine.require(expected, of: index)
+        // On a shared bus identities are its members', which the application knows.
+        if !connection.isRestricted, !shared.isOn {
+            try admission.requireOwnership(of: index, connection.principal!)
+        }
+        try machine.require(expected, of: index, seenBy: connection.grants)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
         ask(
@@ -123,7 +133,7 @@ extension Engine {
                 break
             }
             finish(pending.id, connection) { () throws(RequestError) in
-                try self.revert(store, to: to, expected, answer, by: connection.principal!)
+                try self.revert(store, to: to, expected, answer, for: connection)
             }
         case .actions(let subscription): hub.deliverPast(answer, to: subscription)
         case .reload: break
@@ -172,7 +182,7 @@ extension Engine {
     }
 
     private func revert(
-        _ store: String, to past: Int, _ expected: Int?, _ answer: LogAnswer, by principal: Principal
+        _ store: String, to past: Int, _ expected: Int?, _ answer: LogAnswer, for connection: Connection
     ) throws(RequestError) {
         guard case .state(let old) = answer else {
             guard case .refused(let code, let message, let details) = answer else { return }
@@ -180,13 +190,13 @@ extension Engine {
         }
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(store)
-        try machine.require(expected, of: index)
+        try machine.require(expected, of: index, seenBy: connection.grants)
         let details = CommitDetails()
         details.replaced = [(index, try machine.state(old, of: past, for: index))]
         details.reverted = .init(store: store, to: past)
         machine.renewLease(of: index)
         machine.plan.clear()
-        commit(by: principal, actions: false, details)
+        commit(by: connection.principal!, actions: false, details)
     }
 
     /// There will be no more answers: connections that wait for one get a refusal, before the daemon exits. True if

@@ -16,17 +16,19 @@ extension Engine {
         }
         // On this machine's own bus every read is.
         _ = try request.flag(.fresh, default: false)
-        try require(.read, ofStoreIn: grants, "read")
         let past = try requestedPast(grants)
-        if past == nil { clock.work += Work.read }
+        if past == nil {
+            try require(.read, ofStoreIn: grants, "read")
+            clock.work += Work.read
+        }
         let pattern = try requestedPattern(required: true, ofPast: past != nil)!
         try requireKnown(pattern, grants)
-        if past == nil { try machine.requireTypes(of: pattern) }
+        let required =
+            request.present.contains(.store) ? String(decoding: request.store, as: UTF8.self) : nil
+        if past == nil, required == nil { try machine.requireTypes(of: pattern) }
         let selected = try requestedSelection()
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        let required =
-            request.present.contains(.store) ? String(decoding: request.store, as: UTF8.self) : nil
         let selection = StoreSelection(
             .states(selected), of: pattern, after: after, limit: limit, required: required,
             view: StoreView(grants, isPast: past != nil))

@@ -102,16 +102,17 @@ extension Engine {
         }
     }
 
+    /// `isPresent`: it is the request that was read last. Others are gone, so what they named is not looked up in it.
     func refuse(
         _ refusal: RequestError, for connection: Connection,
-        id: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+        id: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0), isPresent: Bool = false
     ) {
         // For a client that is not identified, everything but hello is the same mistake, unless there is no room for it.
         let isKnown = connection.principal != nil || hasCertificate(connection, at: refusal)
         let mayBeTold = isKnown || refusal.code == .unauthorized || refusal.code == .limit
         var error = mayBeTold ? refusal : Admission.unknownClient
         if let grants = connection.grants {
-            error = disclosed(error, to: connection)
+            error = disclosed(error, to: grants, isPresent: isPresent)
             if error.code == .forbidden { noteDenial(error, of: connection, grants) }
         }
         totals.errors[error.code.rawValue, default: 0] += 1

@@ -75,7 +75,7 @@ extension Engine {
                 if let grants = connection.grants { try authorize(element, grants) }
                 will.append(try machine.willAction(element))
             } catch {
-                throw error.with("index", .int(index))
+                throw error.at(index)
             }
         }
         let size = try admission.requireMemory(forWill: actions, of: connection)

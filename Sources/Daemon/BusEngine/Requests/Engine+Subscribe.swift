@@ -13,6 +13,9 @@ extension Engine {
             actions ? .history : .read, ofStoreIn: grants, actions ? "read the history of" : "read")
         let pattern = try requestedPattern(required: true)!
         try requireKnown(pattern, grants)
+        if actions, let grants, !grants.mayKnowHistory(of: pattern) {
+            throw Self.forbidden("subscribe to actions of", pattern.text)
+        }
         try machine.requireTypes(of: pattern)
         let pointers = try requestedSelection()?.pointers
         let format = try requestedFormat()
@@ -104,7 +107,7 @@ extension Engine {
             guard let pattern = text.withUTF8({ AddressPattern(UnsafeRawBufferPointer($0)) }) else {
                 throw .invalid(
                     "match",
-                    "\"\(match.shortened(to: 200))\" is not a pattern of addresses; it has exactly one slash, as counter/* has."
+                    "`\(match.shortened(to: 200))` is not a pattern of addresses; it has exactly one slash, as counter/* has."
                 )
             }
             return pattern
@@ -137,9 +140,9 @@ extension Engine {
 
     private static func noPointer(_ element: JSON) -> RequestError {
         let shown =
-            if case .string(let text) = element { "\"\(text.shortened(to: 80))\"" } else { element.phrase }
+            if case .string(let text) = element { "`\(text.shortened(to: 80))`" } else { element.phrase }
         return .invalid(
-            "select", "`select` holds JSON Pointers such as \"/target\"; \(shown) is none.")
+            "select", "`select` holds JSON Pointers such as \"/target\"; \(shown) is not one.")
     }
 
     private var pointerTooLong: RequestError {

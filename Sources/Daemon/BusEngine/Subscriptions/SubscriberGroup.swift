@@ -13,6 +13,8 @@ final class SubscriberGroup {
     /// Who subscribed so first: it counts among what that user has, as long as there is any such subscription.
     unowned(unsafe) let maker: User
     let hasSelection: Bool
+    /// Parts of some stores are all that its subscribers see.
+    let seesParts: Bool
     /// Takes changes of whole states as merge patches, without a cause: what most subscriptions ask for.
     let isPlain: Bool
 
@@ -56,9 +58,12 @@ final class SubscriberGroup {
         self.maker = maker
         self.number = number
         self.selection = selection
+        seesParts = !key.actions && key.view?.showsParts ?? false
         hasSelection = selection != nil || key.view != nil && !key.actions
         isPlain = !hasSelection && key.format == .merge && !key.cause && !key.actions
-        wantsWholeTypes = key.pattern.name.isAny && key.view == nil
+        wantsWholeTypes =
+            key.pattern.name.isAny
+            && (key.view == nil || key.actions && key.view!.knowsHistory(of: key.pattern))
         lastNotified = revision
         lastNotifiedAt = now
     }

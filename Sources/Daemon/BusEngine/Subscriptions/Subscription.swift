@@ -84,6 +84,30 @@ struct CatchUp {
     /// What was collected of the next part when a slice was used up.
     var part: ItemList?
 
+    // Where parts of states are all that is seen, the order of changes would tell of changes to the rest. Then rounds are
+    // by the revisions that are seen, and in the order of addresses.
+    /// What was seen to change up to this revision is delivered; nil in the first round.
+    var told: Int?
+    /// The bus's revision when the round began; nil before that.
+    var through: Int?
+    /// The last address looked at.
+    var address: String?
+
+    /// Starts from nothing.
+    mutating func restart(dropsAfter revision: Int, ceiling: Int) {
+        (reset, isOpen, dropsAfter, nextDrop) = (true, false, revision, nil)
+        (floor, self.ceiling, type, cursor, hint) = (0, ceiling, 0, 0, -1)
+        (told, through, address) = (nil, nil, nil)
+        part?.clear()
+    }
+
+    /// What changed since the round began is delivered in another one.
+    mutating func beginRound(ceiling: Int) {
+        floor = self.ceiling
+        (self.ceiling, type, cursor, hint) = (ceiling, 0, floor, -1)
+        (told, through, address) = (through, nil, nil)
+    }
+
     init(
         reset: Bool, evenIfEmpty: Bool, dropsAfter: Int, floor: Int, ceiling: Int, isStartKnown: Bool = true
     ) {

@@ -14,14 +14,36 @@ extension SubscriptionHub {
         for (index, action) in plan.actions.elements.enumerated() {
             let wanting = groupsWanting(action)
             if wanting.isEmpty { continue }
-            events.append(actionAt: machine.revision, index: plan.actions.count > 1 ? index : nil)
-            machine.append(action, to: events)
-            events.append(by: principal.by)
-            machine.appendTime(to: events)
-            publication.actionEnds.append(events.count)
-            for group in wanting { content(of: group)?.actions.append(publication.actionEnds.count - 1) }
+            // The place in a batch, as it is seen, and where the event with it is.
+            var written: [(index: Int?, place: Int)] = []
+            for group in wanting {
+                let index = plan.actions.count > 1 ? self.index(of: index, seenBy: group.key.view) : nil
+                if !written.contains(where: { $0.index == index }) {
+                    events.append(actionAt: machine.revision, index: index)
+                    machine.append(action, to: events)
+                    events.append(by: principal.by)
+                    machine.appendTime(to: events)
+                    publication.actionEnds.append(events.count)
+                    written.append((index, publication.actionEnds.count - 1))
+                }
+                let place = written.first { $0.index == index }!.place
+                content(of: group)?.actions.append(place)
+            }
         }
         clock.work += events.count * Work.encodedByte
+    }
+
+    /// Which action of the batch it is for somebody to whom the others that are not shown are not there; nil for the only one.
+    private func index(of number: Int, seenBy view: Grants?) -> Int? {
+        guard let view else { return number }
+        let actions = machine.plan.actions.elements
+        let shown = actions.indices.filter { shows(actions[$0], to: view) }
+        return shown.count > 1 ? shown.firstIndex(of: number) : nil
+    }
+
+    private func shows(_ action: DispatchPlan.Action, to view: Grants) -> Bool {
+        let isForAll = action.payloadForEveryType != nil
+        return action.steps.contains { shows(machine.plan.steps[$0], isForAll: isForAll, to: view) }
     }
 
     /// The groups that are notified of an action: those of every type it reaches, and those of the stores it reached.

@@ -98,13 +98,7 @@ extension SubscriptionHub {
         clock.work += Work.part
         if !machine.dropLog.reaches(back: catchUp.dropsAfter) {
             // The drops since are forgotten: a reset, which starts from nothing, says the same.
-            catchUp.reset = true
-            catchUp.isOpen = false
-            catchUp.dropsAfter = machine.revision
-            (catchUp.floor, catchUp.cursor, catchUp.type, catchUp.hint) = (0, 0, 0, -1)
-            catchUp.ceiling = machine.sequence
-            catchUp.part?.clear()
-            catchUp.nextDrop = nil
+            catchUp.restart(dropsAfter: machine.revision, ceiling: machine.sequence)
         }
         let part = catchUp.part ?? ItemList()
         if !part.isEmpty, catchUp.dropsSeen < machine.dropLog.count {
@@ -115,7 +109,10 @@ extension SubscriptionHub {
             return
         }
         catchUp.dropsSeen = machine.dropLog.count
-        let progress = gather(into: part, for: subscription.group, &catchUp)
+        let progress =
+            subscription.group.seesParts
+            ? gatherSeen(into: part, for: subscription, &catchUp)
+            : gather(into: part, for: subscription.group, &catchUp)
         count(progress == .hasMore ? part : nil, of: &catchUp)
         switch progress {
         case .hasMore:
@@ -157,7 +154,7 @@ extension SubscriptionHub {
         catchUp.part = part
     }
 
-    private enum Progress {
+    enum Progress {
         /// The slice is used up.
         case hasMore
         /// The part is full.
@@ -177,17 +174,15 @@ extension SubscriptionHub {
             if catchUp.ceiling == machine.sequence { return .isComplete }
             // Something changed while earlier parts were sent: another round. One line names no store twice.
             if !list.isEmpty { return .isFull }
-            catchUp.floor = catchUp.ceiling
-            catchUp.ceiling = machine.sequence
-            catchUp.type = 0
-            catchUp.cursor = catchUp.floor
-            catchUp.hint = -1
+            catchUp.beginRound(ceiling: machine.sequence)
         }
     }
 
-    private func gatherTypes(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp)
-        -> Progress
-    {
+    /// `isDue`: whether a store of the group that has changed is to be delivered.
+    func gatherTypes(
+        into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp,
+        where isDue: (Int32) -> Bool = { _ in true }
+    ) -> Progress {
         // However short the slice is, the walk advances by one store.
         var hasAdvanced = false
         while catchUp.type < machine.types.count {
@@ -200,7 +195,7 @@ extension SubscriptionHub {
                     if clock.isSliceUsedUp, hasAdvanced { return .hasMore }
                     hasAdvanced = true
                     clock.work += Work.look
-                    if group.wantsWholeTypes || group.members.contains(index),
+                    if group.wantsWholeTypes || group.members.contains(index) && isDue(index),
                         !append(index, entry, for: group, catchUp, to: list)
                     {
                         return .isFull
@@ -228,7 +223,7 @@ extension SubscriptionHub {
     }
 
     /// With more members than this, the changes of their types are walked instead of the members.
-    private static let fewMembers = 1024
+    static let fewMembers = 1024
 
     private func gatherMembers(into list: ItemList, for group: SubscriberGroup, _ catchUp: inout CatchUp)
         -> Progress
@@ -249,7 +244,7 @@ extension SubscriptionHub {
 
     /// Appends one store's state, unless it is known to be unchanged; false, with nothing
     /// appended, when the part is full.
-    private func append(
+    func append(
         _ store: Int32, _ type: TypeEntry, for group: SubscriberGroup, _ catchUp: CatchUp, to list: ItemList
     ) -> Bool {
         if !catchUp.reset, isUntouched(store, for: group, after: catchUp.start) { return true }

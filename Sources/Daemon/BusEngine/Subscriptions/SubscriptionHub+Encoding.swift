@@ -90,6 +90,8 @@ extension SubscriptionHub {
         for group: SubscriberGroup
     ) {
         if group.key.actions { return }
+        // A store that was replaced may be what it was in all that is seen of it.
+        if group.seesParts, machine.revision(of: store, seenBy: group.key.view) < machine.revision { return }
         noteSelected(store, of: group)
         guard let content = content(of: group) else { return }
         if group.hasSelection { content.selected.append(store) }

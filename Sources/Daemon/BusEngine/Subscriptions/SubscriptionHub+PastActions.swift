@@ -102,8 +102,10 @@ extension SubscriptionHub {
                 let actions = entry["actions"]?.array, !actions.isEmpty,
                 let (first, last) = LogLines.revisions(of: entry), last > delivered
             else { return }
-            let wanted = actions.enumerated().compactMap { index, action in
-                action.object.flatMap { wants(subscription.group, $0) ? (index: index, action: $0) : nil }
+            // What is not shown of a batch is not there.
+            let shown = actions.compactMap(\.object).filter { shows($0, to: subscription.group) }
+            let wanted = shown.enumerated().compactMap { index, action in
+                wants(subscription.group, action) ? (index: index, action: action) : nil
             }
             if wanted.isEmpty { return }
             for revision in max(first, delivered + 1)...last {
@@ -113,7 +115,7 @@ extension SubscriptionHub {
                     connections.write(to: connection) {
                         $0.append(
                             pastAction: action, of: entry, for: subscription.number, revision: revision,
-                            index: actions.count > 1 ? index : nil)
+                            index: shown.count > 1 ? index : nil)
                     }
                     totals.events += 1
                     connection.delivered += 1
@@ -124,18 +126,23 @@ extension SubscriptionHub {
         return isFull ? delivered : max(delivered, end)
     }
 
+    private func shows(_ action: JSONObject, to group: SubscriberGroup) -> Bool {
+        guard let view = group.key.view else { return true }
+        guard let store = action["store"]?.string else {
+            guard let type = action["type"]?.string else { return false }
+            return type == "*" ? view.knowsEverything : view.knowsHistory(ofAll: type)
+        }
+        return Engine.parts(of: store).map { view.knowsHistory(of: $0.name, ofType: $0.type) } ?? false
+    }
+
     private func wants(_ group: SubscriberGroup, _ action: JSONObject) -> Bool {
         if let store = action["store"]?.string {
             let parts = store.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1)
             guard parts.count == 2 else { return false }
             let (type, name) = (String(Substring(parts[0])), String(Substring(parts[1])))
             return group.key.pattern.type.matches(type) && group.key.pattern.name.matches(name)
-                && group.key.shows(name, ofType: type)
         }
         guard let type = action["type"]?.string else { return false }
-        if let view = group.key.view {
-            guard type == "*" ? view.knowsEverything : view.knowsHistory(ofAll: type) else { return false }
-        }
         for entry in machine.types where group.key.pattern.type.matches(entry.name) {
             guard type == "*" || UTF8Order.equal(type, entry.name) else { continue }
             if type == "*", !entry.hasAction(named: action["action"]?.string ?? "") { continue }

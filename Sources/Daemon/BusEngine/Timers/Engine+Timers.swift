@@ -31,12 +31,14 @@ extension Engine {
                 connection, revision: earlier.revision, name ?? "@\(earlier.revision)", due: earlier.changed,
                 isDuplicate: true)
         }
+        // Not before: a request that is sent again may come late.
+        try machine.requireToCome(due)
         if !isDryRun { try admission.requireCommits() }
         machine.plan.clear()
         defer { machine.plan.clear() }
-        try planDispatch(expecting: expected)
+        try planDispatch(expecting: expected, seenBy: grants)
         if let grants { try requireNow(grants, by: principal) }
-        let timer = machine.timer(named: name, due: due, by: principal)
+        let timer = machine.timer(for: request, named: name, due: due, by: principal)
         machine.plan.clear()
         if isDryRun {
             return answerSchedule(connection, revision: machine.revision, name, due: timer.due)
@@ -80,8 +82,7 @@ extension Engine {
         }
         let isStore = request.present.contains(.store)
         guard isStore != request.present.contains(.type) else {
-            throw .invalid(
-                isStore ? "type" : "store", "Give either `type` or `store`, not both and not neither.")
+            throw .target(isGivenTwice: isStore)
         }
         let principal = connection.principal!
         let key = try machine.keyed(request, by: principal)
@@ -105,7 +106,7 @@ extension Engine {
         guard machine.takeTimer(name, of: owner) else {
             throw RequestError(
                 .unknownTimer,
-                "\(machine.name(of: owner)) has no timer \"\(name.shortened(to: 80))\": it has fired, or was never set; timers lists what there is."
+                "\(machine.name(of: owner)) has no timer `\(name.shortened(to: 80))`: it has fired, or was never set; timers lists what there is."
             )
         }
         let details = CommitDetails()

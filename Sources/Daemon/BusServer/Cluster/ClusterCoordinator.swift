@@ -234,7 +234,8 @@ final class ClusterCoordinator {
         remember(.discard, DiscardedCopy(most: most, reason: reason).text)
         giveUp(
             StartFailure(
-                .inUse, "This member takes another copy of the bus when it is started again: \(reason)."))
+                .beginsAgain,
+                "This member takes another copy of the bus when it is started again: \(reason)."))
     }
 
     private func end(_ stop: MemberStop) {
@@ -285,7 +286,7 @@ final class ClusterCoordinator {
             guard isServing else { return }
             giveUp(
                 StartFailure(
-                    .inUse,
+                    .beginsAgain,
                     "The bus has a new history, \(epoch): this member begins with it when it is started again."
                 ))
         case .clockAhead(let name, let milliseconds):

@@ -34,10 +34,14 @@ struct ClusterStart {
     func open() throws(StartFailure) -> Outcome {
         let shared = try openSharedLog()
         do throws(StartFailure) {
-            let copy = try located { () throws(LogFailure) in try openCopy() }
+            let (file, copy) = try located { () throws(LogFailure) in
+                let file = try CopyFile(log)
+                return (file, try file.use(openCopy))
+            }
             let replica = copy.replica ?? LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed)
-            let file = CopyFile(copy.file)
-            let member = try located { () throws(LogFailure) in try self.member(replica, copy.file) }
+            let member = try located { () throws(LogFailure) in
+                try file.use { (file) throws(LogFailure) in try self.member(replica, file) }
+            }
             let coordinator = ClusterCoordinator(member, shared, file, settings, bell, logger)
             if copy.isNew { try begin(coordinator) }
             return try located { () throws(LogFailure) in try serve(coordinator, copy, file) }
@@ -72,17 +76,16 @@ struct ClusterStart {
     // MARK: - The copy
 
     private struct Copy {
-        let file: LogFile
         /// Nil: nothing is here yet.
-        let replica: Replica?
+        var replica: Replica?
         /// What the file is to hold is not known before the shared log has been read.
-        let isNew: Bool
+        var isNew = false
+        /// Why the file gives way to another, once there is one.
+        var givesWay: String?
     }
 
-    private func openCopy() throws(LogFailure) -> Copy {
+    private func openCopy(_ file: LogFile) throws(LogFailure) -> Copy {
         let path = log.path.value
-        try LogFile.finishGivingWay(at: path)
-        let file = try LogFile(path: path, sync: log.sync, bootID: BootID.read())
         for notice in file.notices { logger.error("\(notice)", metadata: LogKind.logTrouble.metadata) }
         guard let owner = file.copyOf else { return try firstCopy(file) }
         guard owner.bus == settings.bus.value, owner.member == settings.member else {
@@ -92,18 +95,35 @@ struct ClusterStart {
             )
         }
         if let text = try file.recall(.discard), let discarded = DiscardedCopy(text) {
-            return try setAside(file, discarded)
+            // What it has of the time before may do.
+            return Copy(
+                replica: try discarded.most.flatMap { most throws(LogFailure) in try own(through: most) },
+                isNew: true, givesWay: discarded.reason)
         }
         let replica = try LocalCopy.replica(
             in: path, knowing: configuration.knownTypes, hashSeed: seed, isWhole: false)
-        if file.epoch == nil { return Copy(file: file, replica: replica, isNew: true) }
-        guard let replica, replica.machine.revision == file.lastRevision else {
-            throw LogFailure(
-                .damaged, path: path,
-                "The copy of the bus in \(path) is not whole; move the file away, and this member takes one from the others."
-            )
+        if file.epoch == nil, replica == nil { return Copy(isNew: true) }
+        if file.epoch != nil, let replica, replica.machine.revision == file.lastRevision {
+            return Copy(replica: replica)
         }
-        return Copy(file: file, replica: replica, isNew: false)
+        // An earlier start was cut short before it had written all of it.
+        return Copy(replica: replica, isNew: true, givesWay: "what is here is not whole")
+    }
+
+    /// The replica as it was at a place at the latest, by what this machine has: its copy, or one that gave way to that; nil
+    /// where none goes back so far.
+    private func own(through most: Int) throws(LogFailure) -> Replica? {
+        for path in [log.path.value] + LogFile.allAside(of: log.path.value) {
+            do throws(LogFailure) {
+                let replica = try LocalCopy.replica(
+                    in: path, through: most, knowing: configuration.knownTypes, hashSeed: seed, isWhole: false
+                )
+                if let replica { return replica }
+            } catch {
+                logger.warning("\(error.message)", metadata: LogKind.otherCopy.metadata)
+            }
+        }
+        return nil
     }
 
     /// The file is no copy yet: it is new, or has the history of this machine alone.
@@ -111,7 +131,7 @@ struct ClusterStart {
         let path = log.path.value
         if try LogStart.isNew(file) {
             try file.becomeCopy(ofBus: settings.bus.value, member: settings.member)
-            return Copy(file: file, replica: nil, isNew: true)
+            return Copy(isNew: true)
         }
         guard bringsHistory else {
             throw LogFailure(
@@ -133,35 +153,7 @@ struct ClusterStart {
         let replica = Replica(machine, isNew: true, sink: SharedCommits(machine))
         try file.becomeCopy(ofBus: settings.bus.value, member: settings.member)
         try ReplicaSnapshots.write(replica.snapshot(), at: 0) { (body) throws(LogFailure) in try body(file) }
-        return Copy(file: file, replica: replica, isNew: false)
-    }
-
-    /// Another file takes the place of a copy that can't go on. What is known of this member, and of what was lost, goes
-    /// along; so does what the copy has of the time before.
-    private func setAside(_ file: LogFile, _ discarded: DiscardedCopy) throws(LogFailure) -> Copy {
-        let path = log.path.value
-        var own: Replica?
-        if let most = discarded.most {
-            own = try LocalCopy.replica(
-                in: path, through: most, knowing: configuration.knownTypes, hashSeed: seed, isWhole: false)
-        }
-        let next = try LogFile(path: LogFile.next(of: path), sync: log.sync, bootID: BootID.read())
-        try next.becomeCopy(ofBus: settings.bus.value, member: settings.member)
-        for fact in [CopyFact.incarnation, .proof, .cluster] {
-            try next.remember(fact, try file.recall(fact))
-        }
-        if let own {
-            try ReplicaSnapshots.write(own.snapshot(), at: own.link.place) { (body) throws(LogFailure) in
-                try body(next)
-            }
-        }
-        try next.close()
-        let aside = try file.giveWay()
-        logger.error(
-            "this member takes another copy of the bus, because \(discarded.reason); what it had is kept as \(aside)",
-            metadata: LogKind.otherCopy.metadata)
-        return Copy(
-            file: try LogFile(path: path, sync: log.sync, bootID: BootID.read()), replica: own, isNew: true)
+        return Copy(replica: replica)
     }
 
     private func member(_ replica: Replica, _ file: LogFile) throws(LogFailure) -> ClusterMember {
@@ -185,6 +177,14 @@ struct ClusterStart {
         var isAsking = false
         try wait.until { () throws(StartFailure) in
             if let lack = coordinator.lack {
+                if !isAsking, let most = lack.most,
+                    let own = try located({ () throws(LogFailure) in
+                        try own(through: most)
+                    })
+                {
+                    coordinator.begin(with: own, isFromMember: false)
+                    return false
+                }
                 guard isAsking else {
                     coordinator.askMembers()
                     isAsking = true
@@ -196,7 +196,7 @@ struct ClusterStart {
                     guard told.insert(reason).inserted else { return }
                     logger.warning("\(reason)", metadata: LogKind.otherCopy.metadata)
                 }
-                if let replica, replica.link.place <= lack.most ?? .max {
+                if let replica {
                     coordinator.begin(with: replica, isFromMember: true)
                 } else if lack.most != nil {
                     // What the log still has may do from its beginning.
@@ -211,7 +211,8 @@ struct ClusterStart {
             let (member, replica) = (coordinator.member, coordinator.member.replica)
             if let had, member.isCaughtUp, !replica.hasBegun { throw emptyLog(had) }
             beginning.offerIfDue()
-            return member.isCaughtUp && replica.hasBegun
+            // What this member has seen of a log that lost it begins a new epoch, and no client is to see the one before.
+            return member.isCaughtUp && replica.hasBegun && member.proof == nil
         }
     }
 
@@ -230,30 +231,31 @@ struct ClusterStart {
     private func serve(
         _ coordinator: ClusterCoordinator, _ copy: Copy, _ copyFile: CopyFile
     ) throws(LogFailure) -> Outcome {
-        let (file, replica) = (copy.file, coordinator.member.replica)
+        let replica = coordinator.member.replica
         guard let commits = replica.sink as? SharedCommits else {
             preconditionFailure("A replica of a member has commits for its engine.")
         }
         replica.machine.member = settings.member
         let engine = Engine(configuration, replica.machine, isShared: true)
-        try file.begin(epoch: engine.epoch)
+        var last = (revision: engine.revision, bytes: 0)
+        if let reason = copy.givesWay {
+            let aside = try copyFile.replace(by: engine, replica)
+            logger.error(
+                "this member has taken another copy of the bus, because \(reason); what it had is kept as \(aside)",
+                metadata: LogKind.otherCopy.metadata)
+        }
+        last.bytes = try copyFile.use { (file) throws(LogFailure) in
+            if copy.isNew, copy.givesWay == nil { return try CopyFile.begin(file, engine, replica) }
+            try file.begin(epoch: engine.epoch)
+            guard let newest = try LogReader(path: file.path).snapshots().first else { return 0 }
+            last.revision = newest.revision
+            return newest.bytes
+        }
         let mailbox = LogMailbox(bell)
-        let writer = LogWriter(file, log.sync, mailbox)
-        copyFile.hand(to: writer)
+        let writer = copyFile.hand { [log] file in LogWriter(file, log.sync, mailbox) }
         let ending = Ending()
         let snapshots = ReplicaSnapshots(
             writer, path: log.path.value, types: configuration.knownTypes, hashSeed: seed, ending, logger)
-        var last = (revision: engine.revision, bytes: 0)
-        if copy.isNew {
-            last.bytes = try Snapshots(writer, mailbox, log.retain).write(
-                engine.snapshot(), at: engine.revision)
-            try ReplicaSnapshots.write(replica.snapshot(), at: replica.link.place) {
-                (body) throws(LogFailure) in
-                try writer.withFile(body)
-            }
-        } else if let newest = try LogReader(path: file.path).snapshots().first {
-            last = (newest.revision, newest.bytes)
-        }
         engine.beginLogging()
         coordinator.serve(with: engine, commits)
         coordinator.stored(through: replica.link.place)

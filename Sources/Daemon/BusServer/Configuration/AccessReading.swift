@@ -4,10 +4,11 @@ import BusYAML
 
 /// Reads the access rules, which stand in the configuration or in a file that it names.
 enum AccessReading {
-    /// Nil where there are none, or errors in them.
+    /// Nil where there are none, or errors in them. What may be right on another day is in `doubts`: users, groups and tokens
+    /// come and go without the rules.
     static func rules(
         _ configuration: ServerConfiguration, types: [any StateType], tokens: TokenTable,
-        _ errors: inout ConfigurationErrors
+        _ errors: inout ConfigurationErrors, doubts: inout ConfigurationErrors
     ) -> AccessRules? {
         guard let source = configuration.access, let value = value(source, configuration, &errors) else {
             return nil
@@ -16,7 +17,7 @@ enum AccessReading {
         let rules = AccessRules.load(value, types: types, &found)
         for error in found { errors.add(error) }
         for role in rules?.roles ?? [] where !isPossible(role, tokens, configuration) {
-            errors.add(
+            doubts.add(
                 "Nobody can have the role \(role.name): this machine has no such user, group or token; correct its lines, or take it out.",
                 at: role.place)
         }

@@ -19,7 +19,7 @@ package enum ByteCount {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let unitName = String(text[digits.endIndex...])
         guard !digits.isEmpty, !unitName.isEmpty else {
-            throw SourceError("\(name) must be a size such as 64KiB or 1MiB, not \"\(text)\".", at: place)
+            throw SourceError("\(name) must be a size such as 64KiB or 1MiB, not `\(text)`.", at: place)
         }
         guard let unit = units.first(where: { $0.name == unitName }) else {
             let hint = suggestion(for: unitName, among: units.map(\.name))

@@ -98,7 +98,7 @@ struct ClusterReading {
             let host = HostName.read()
             if let name = HostName.member(of: host) { return name }
             errors.add(
-                "The name of this machine, \"\(host)\", can't be a member's; name the member under member:, "
+                "The name of this machine, `\(host)`, can't be a member's; name the member under member:, "
                     + "with \(Self.letters).", at: place)
             return nil
         }
@@ -113,7 +113,7 @@ struct ClusterReading {
 
     private static func check(_ name: String, _ what: String, at place: Place) throws(SourceError) {
         guard ProposalName.isMemberName(name) else {
-            throw SourceError("\"\(name)\" can't be \(what); use \(letters).", at: place)
+            throw SourceError("`\(name)` can't be \(what); use \(letters).", at: place)
         }
     }
 

@@ -65,7 +65,7 @@ enum ListenText {
         let isFine = name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: ":") }
         guard isFine, !name.isEmpty, name.utf8.count <= 255 else {
             throw SourceError(
-                "\"\(name)\" can't name a socket; write the FileDescriptorName= of the socket unit, such as bus.",
+                "`\(name)` can't name a socket; write the FileDescriptorName= of the socket unit, such as bus.",
                 at: place)
         }
         return ListenAddress(.systemd(name: name), at: place)

@@ -15,6 +15,7 @@ extension ServerSetup {
         rehearsal.limits = configuration.limits
         createStores(in: Engine(rehearsal, types: types), &errors)
         if errors.isEmpty { checkLog(&errors) }
+        for doubt in doubts.errors { errors.add(doubt) }
         try errors.throwIfAny()
     }
 

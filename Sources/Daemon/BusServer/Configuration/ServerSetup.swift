@@ -19,6 +19,8 @@ package struct ServerSetup: Sendable {
     package let etcdPassword: String
     /// Who may do what.
     package let rules: AccessRules?
+    /// What keeps no daemon from starting, and is a mistake for `--check` and for a reload.
+    let doubts: ConfigurationErrors
     /// The certificates of addresses with TLS, by their text in the configuration.
     let contexts: [String: TLSContext]
     /// Types that the daemon has without a file.
@@ -87,18 +89,38 @@ package struct ServerSetup: Sendable {
         types = Self.inOrder(natives + (catalog?.types ?? []))
         self.tokens = tokens ?? TokenTable()
         // What rules say of types that could not be read can't be checked.
-        rules = isKnown ? AccessReading.rules(configuration, types: types, tokens: self.tokens, &errors) : nil
+        var doubts = ConfigurationErrors()
+        rules =
+            isKnown
+            ? AccessReading.rules(
+                configuration, types: types, tokens: self.tokens, &errors, doubts: &doubts) : nil
+        self.doubts = doubts
         Self.checkStores(configuration, types: isKnown ? types : nil, &errors)
         try errors.throwIfAny()
     }
 
     /// Reloads everything: configuration, types, tokens.
     package func reloaded() throws(StartFailure) -> ServerSetup {
-        guard let source else {
-            return try ServerSetup(configuration, natives: natives, since: self, ConfigurationErrors())
+        let next =
+            if let source {
+                try Self.load(
+                    source.flags, source.environment, source.defaultFile, natives, .serving, since: self)
+            } else {
+                try ServerSetup(configuration, natives: natives, since: self, ConfigurationErrors())
+            }
+        try next.doubts.throwIfAny()
+        return next
+    }
+
+    /// What the operator is told at a start that nothing keeps from going on.
+    package var warnings: [String] { doubts.errors.lines }
+
+    /// What rules do not allow that may seem to, for who checks them.
+    package var remarks: [String] {
+        let rules = (rules?.rules ?? []).filter { $0.may.contains(.manage) && !$0.grantsManage }
+        return rules.map { rule in
+            "\(rule.place.file):\(rule.place.line): all is about some stores only here, so it does not include manage, which is about the whole bus."
         }
-        return try Self.load(
-            source.flags, source.environment, source.defaultFile, natives, .serving, since: self)
     }
 
     private static func contexts(

@@ -49,22 +49,29 @@ final class Snapshots: Sendable {
     /// Writes a snapshot, part by part, and returns its length.
     @discardableResult
     func write(_ snapshot: ByteWriter, at revision: Int) throws(LogFailure) -> Int {
+        try Self.write(snapshot, at: revision) { (body) throws(LogFailure) in try writer.withFile(body) }
+    }
+
+    static func write(
+        _ snapshot: ByteWriter, at revision: Int,
+        _ withFile: ((LogFile) throws(LogFailure) -> Void) throws(LogFailure) -> Void
+    ) throws(LogFailure) -> Int {
         let time = WallClock.now
         let bytes = snapshot.bytes
         do throws(LogFailure) {
-            try writer.withFile { (file) throws(LogFailure) in
+            try withFile { (file) throws(LogFailure) in
                 try file.beginSnapshot(revision: revision, time: time)
             }
             var start = 0
             while start < bytes.count {
-                let end = Self.endOfLine(in: bytes, from: start)
+                let end = endOfLine(in: bytes, from: start)
                 let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-                try writer.withFile { (file) throws(LogFailure) in try file.addPart(part) }
+                try withFile { (file) throws(LogFailure) in try file.addPart(part) }
                 start = end
             }
-            try writer.withFile { (file) throws(LogFailure) in try file.endSnapshot() }
+            try withFile { (file) throws(LogFailure) in try file.endSnapshot() }
         } catch {
-            try? writer.withFile { (file) throws(LogFailure) in try file.cancelSnapshot() }
+            try? withFile { (file) throws(LogFailure) in try file.cancelSnapshot() }
             throw error
         }
         return withExtendedLifetime(snapshot) { bytes.count }

@@ -25,7 +25,7 @@ public struct JournalField: Sendable, Hashable, CustomStringConvertible, Express
     /// Stops the program if the text can't be a name: it stands in the source.
     public init(stringLiteral text: String) {
         guard let field = JournalField(text) else {
-            preconditionFailure("\"\(text)\" can't name a journal field; use A-Z, 0-9 and _, a letter first.")
+            preconditionFailure("`\(text)` can't name a journal field; use A-Z, 0-9 and _, a letter first.")
         }
         self = field
     }

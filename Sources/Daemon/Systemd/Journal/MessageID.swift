@@ -20,7 +20,7 @@ public struct MessageID: Sendable, Hashable, CustomStringConvertible, Expressibl
     /// Stops the program if the text is none: it stands in the source.
     public init(stringLiteral text: String) {
         guard let identifier = MessageID(text) else {
-            preconditionFailure("\"\(text)\" is not a message ID; draw one with `systemd-id128 new`.")
+            preconditionFailure("`\(text)` is not a message ID; draw one with `systemd-id128 new`.")
         }
         self = identifier
     }

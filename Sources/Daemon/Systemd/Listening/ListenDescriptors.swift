@@ -68,7 +68,7 @@ public struct ListenDescriptors: Sendable {
             guard try kind.matches(candidate.descriptor) else {
                 throw SystemdError(
                     .descriptor,
-                    "The descriptor \"\(name)\" (\(candidate.descriptor)) is not \(kind); correct the Listen "
+                    "The descriptor `\(name)` (\(candidate.descriptor)) is not \(kind); correct the Listen "
                         + "settings of the socket unit with FileDescriptorName=\(name).")
             }
         }

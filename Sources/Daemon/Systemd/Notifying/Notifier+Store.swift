@@ -46,7 +46,7 @@ extension Notifier {
         guard isFine, !name.isEmpty, name.utf8.count <= 255 else {
             throw SystemdError(
                 .name,
-                "\"\(name)\" can't name stored descriptors; use up to 255 printable ASCII characters without \":\"."
+                "`\(name)` can't name stored descriptors; use up to 255 printable ASCII characters without \":\"."
             )
         }
     }

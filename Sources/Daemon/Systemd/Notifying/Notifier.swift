@@ -101,7 +101,7 @@ public struct Notifier: Sendable {
             let text = getenv("NOTIFY_SOCKET").map { String(cString: $0) } ?? ""
             return SystemdError(
                 .name,
-                "NOTIFY_SOCKET is \"\(text)\", which libsystemd can't send to; start the service by its unit.",
+                "NOTIFY_SOCKET is `\(text)`, which libsystemd can't send to; start the service by its unit.",
                 systemCode: number)
         case ENOENT, ECONNREFUSED:
             return SystemdError.failed(

@@ -36,11 +36,11 @@ package struct DispatchTimeArgument: ParsableArguments {
             throw ValidationError("--timer names a dispatch that comes later; say when with --in or --at.")
         }
         if let delay, DurationText.milliseconds(delay) == nil {
-            throw ValidationError("--in takes a length of time, such as 30s, 5m or 1h30m, not “\(delay)”.")
+            throw ValidationError("--in takes a length of time, such as 30s, 5m or 1h30m, not `\(delay)`.")
         }
         if let at, Self.seconds(at, now: time(nil)) == nil {
             throw ValidationError(
-                "--at takes a time, such as 23:30, 2026-12-24T18:00 or seconds since 1970, not “\(at)”.")
+                "--at takes a time, such as 23:30, 2026-12-24T18:00 or seconds since 1970, not `\(at)`.")
         }
     }
 

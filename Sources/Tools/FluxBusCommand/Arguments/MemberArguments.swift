@@ -2,7 +2,7 @@ import BusJSON
 import FluxBus
 
 /// The members of a payload or state, as written on a command line: `key=string`, `key:=json`, a whole JSON object,
-/// or `-` for an object on standard input. They add up; one member given twice is a mistake. `MemberKinds` finds out which of
+/// or - for an object on standard input. They add up; one member given twice is a mistake. `MemberKinds` finds out which of
 /// the strings are meant to be more.
 package enum MemberArguments {
     /// Parses all of them. Mistakes of the command line are usage errors; bad data from `input` is refused data.
@@ -12,7 +12,7 @@ package enum MemberArguments {
         for argument in arguments {
             if argument == "-" {
                 guard !tookInput else {
-                    throw CommandFailure(.usage, "Standard input can be read only once: give one “-”.")
+                    throw CommandFailure(.usage, "Standard input can be read only once: give one `-`.")
                 }
                 tookInput = true
                 try add(object(from: input), to: &members)
@@ -60,7 +60,7 @@ package enum MemberArguments {
     private static func add(_ more: JSONObject, to members: inout JSONObject) throws {
         for member in more {
             guard members[member.key] == nil else {
-                throw CommandFailure(.usage, "Duplicate key “\(member.key)”: leave one out.")
+                throw CommandFailure(.usage, "Duplicate key `\(member.key)`: leave one out.")
             }
             members[member.key] = member.value
         }
@@ -71,14 +71,14 @@ package enum MemberArguments {
         guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
             throw CommandFailure(
                 .usage,
-                "“\(argument)” is not a member: write key=value, key:=json, or a JSON object in quotes.")
+                "`\(argument)` is not a member: write key=value, key:=json, or a JSON object in quotes.")
         }
         let text = String(argument[argument.index(after: equals)...])
         let before = argument.index(before: equals)
         guard argument[before] == ":" else { return (String(argument[..<equals]), .string(text)) }
         let key = String(argument[..<before])
         guard !key.isEmpty else {
-            throw CommandFailure(.usage, "“\(argument)” has no key: write key:=json.")
+            throw CommandFailure(.usage, "`\(argument)` has no key: write key:=json.")
         }
         do throws(JSONError) {
             return (key, try JSON(parsing: text))
@@ -86,7 +86,7 @@ package enum MemberArguments {
             // For a word the reason adds nothing; for an object it does.
             let reason = text.first.map { "{[\"".contains($0) } ?? false ? " because \(error)" : ""
             throw CommandFailure(
-                .usage, "“\(text)” is not JSON\(reason): write \(key)=\(text) if a string is meant.")
+                .usage, "`\(text)` is not JSON\(reason): write \(key)=\(text) if a string is meant.")
         }
     }
 
@@ -95,7 +95,7 @@ package enum MemberArguments {
             // Text that starts with a brace is an object or no JSON at all.
             return try JSON(parsing: text).object ?? [:]
         } catch {
-            throw CommandFailure(.usage, "“\(text)” is not a JSON object: \(error).")
+            throw CommandFailure(.usage, "`\(text)` is not a JSON object: \(error).")
         }
     }
 

@@ -24,7 +24,7 @@ package struct PastTime: Equatable, Sendable {
 
     /// What is understood, for messages.
     package static let accepted =
-        "2h, “2 hours ago”, 09:30, today, yesterday, “yesterday 18:00”, monday, 2026-11-21, 2026-11-21T10:00, "
+        "2h, '2 hours ago', 09:30, today, yesterday, 'yesterday 18:00', monday, 2026-11-21, 2026-11-21T10:00, "
         + "2026-11-21T10:00Z or @1763877000"
 
     /// When it was, in milliseconds since 1970. `now` is in them, too.
@@ -47,7 +47,7 @@ package struct PastTime: Equatable, Sendable {
             let word = text.lowercased().hasPrefix("today ") ? text.dropFirst(6) : text[...]
             throw failure(
                 "is in the future: name a time in the past"
-                    + (isOfToday ? ", such as “yesterday \(word)”" : ", or “now”"))
+                    + (isOfToday ? ", such as `yesterday \(word)`" : ", or `now`"))
         }
         return moment
     }
@@ -76,6 +76,6 @@ package struct PastTime: Equatable, Sendable {
     }
 
     private func failure(_ trouble: String) -> CommandFailure {
-        CommandFailure(.usage, "The time “\(text)” \(trouble).")
+        CommandFailure(.usage, "The time `\(text)` \(trouble).")
     }
 }

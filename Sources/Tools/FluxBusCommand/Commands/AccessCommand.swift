@@ -3,6 +3,7 @@ import BusDefinitions
 import BusJSON
 import BusLogic
 import BusProtocol
+import Foundation
 
 /// `fluxbus access`: what the access rules of a configuration say.
 package struct AccessCommand: ParsableCommand {
@@ -28,9 +29,14 @@ package struct AccessCheckCommand: BusCommand {
               fluxbus access check --file /etc/fluxbus/access.yaml --as group:fluxbus dispatch light/hall switchOn
               fluxbus access check --file /etc/fluxbus/access.yaml --as token:sensor-1 read thermostat/attic
               fluxbus access check --file /etc/fluxbus/access.yaml --as user:root manage
+              fluxbus access check --as user:ada dispatch thermostat/hall setTarget celsius:=30
+              fluxbus access check --as user:ada dispatch lamp/hall switchOn '{}' --state '{"count":2}'
+              fluxbus access check --as user:ada create lamp/own-1 count:=2
 
             Without --file they are those of the configuration. The rules are read from files, before they are reloaded, so no bus is needed. Users bring the groups that \
-            they have on this machine. Exit code 0: allowed, maybe only where a condition holds; 77: forbidden.
+            they have on this machine. With a payload, or with the state of a new store, the conditions of rules are evaluated; \
+            key=value is a text here, and key:=json any other value. A condition that reads the state of a store needs --state. \
+            Exit code 0: allowed, maybe only where a condition holds that was not evaluated; 77: forbidden.
             """)
 
     @Option(
@@ -56,8 +62,16 @@ package struct AccessCheckCommand: BusCommand {
     @Argument(help: "The store, or for dispatch also a type.", completion: .custom(BusCompletion.targets))
     package var target: String?
 
-    @Argument(help: "The action, for dispatch.")
-    package var action: String?
+    @Argument(
+        help:
+            "For dispatch the action and its payload, for create the members of the new state: key=value, key:=json, or a JSON object."
+    )
+    package var rest: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The state of the store as a JSON object, for conditions that read it.", valueName: "json"))
+    package var state: String?
 
     @OptionGroup package var options: GlobalOptions
 
@@ -65,8 +79,15 @@ package struct AccessCheckCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let rules = try rules()
-        let roles = rules.roles(of: try credentials())
-        let allowing = try allowing(rules.grants(to: roles))
+        let credentials = try credentials()
+        let roles = rules.roles(of: credentials)
+        let trial = try AccessTrial(
+            state: state, members: evaluated, isCreation: capability == "create", store: target ?? "",
+            who: credentials, roles: roles, input: session.context.input)
+        // Conditions decide about dispatches and new stores, not about reading.
+        let isConditional = ["dispatch", "create"].contains(capability)
+        let holds = { (rule: AccessRule) in isConditional ? trial.holds(rule) : true }
+        let allowing = try allowing(rules.grants(to: roles)).filter { holds($0) != false }
         let console = session.console
         guard console.form == .text else {
             try console.line([
@@ -75,7 +96,7 @@ package struct AccessCheckCommand: BusCommand {
                     allowing.map { rule in
                         [
                             "role": .string(rule.role), "place": .string(Self.place(of: rule)),
-                            "if": .bool(rule.condition != nil),
+                            "if": .bool(holds(rule) == nil),
                         ]
                     }),
             ])
@@ -83,14 +104,28 @@ package struct AccessCheckCommand: BusCommand {
         }
         try console.line("roles: \(roles.isEmpty ? "none" : roles.joined(separator: ", "))")
         for rule in allowing {
-            let condition = rule.condition == nil ? "" : ", where its if holds"
+            let condition = holds(rule) == nil ? ", where its if holds" : ""
             let most = rule.maxStores == .max ? "" : ", at most \(rule.maxStores) stores at once"
-            let parts = capability == "read" && rule.parts != nil ? ", parts of the state" : ""
+            let parts =
+                switch capability {
+                case "read" where rule.parts != nil: ", parts of the state"
+                case "history" where rule.parts != nil: ", parts of past states and no actions"
+                default: ""
+                }
             try console.line(
                 "allowed by \(Self.place(of: rule)), role \(rule.role)\(condition)\(most)\(parts)")
         }
         if allowing.isEmpty { try console.line("forbidden: no rule allows it") }
         return allowing.isEmpty ? .forbidden : .success
+    }
+
+    /// The members that conditions are evaluated with; nil where none were given.
+    private var evaluated: [String]? {
+        switch capability {
+        case "dispatch" where rest.count > 1: Array(rest.dropFirst())
+        case "create" where !rest.isEmpty: rest
+        default: nil
+        }
     }
 
     private static func place(of rule: AccessRule) -> String { "\(rule.place.file):\(rule.place.line)" }
@@ -141,14 +176,14 @@ package struct AccessCheckCommand: BusCommand {
                 .usage, "\(capability) is not a capability; \(suggestion(for: capability, among: words))"
             )
         }
-        if wanted == .manage { return grants.allowing(.manage) }
+        if wanted == .manage { return grants.managing }
         guard let target else {
             throw CommandFailure(
                 .usage, "Name the store: fluxbus access check … \(capability) STORE.")
         }
         let parts = target.split(separator: "/", maxSplits: 1).map(String.init)
         if wanted == .dispatch {
-            guard let action else {
+            guard let action = rest.first else {
                 throw CommandFailure(.usage, "Name the action: … dispatch \(target) ACTION.")
             }
             return grants.dispatching(action, to: parts.count == 2 ? parts[1] : nil, ofType: parts[0])

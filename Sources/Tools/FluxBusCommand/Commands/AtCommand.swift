@@ -17,9 +17,9 @@ package struct AtCommand: BusCommand {
               fluxbus at '2 hours ago'
               fluxbus at yesterday
 
-            Times are, in the time zone of this machine (TZ): 2h or “2 hours ago” (s, m, h, d, w); 09:30, of today; \
-            today, yesterday and monday, which are the beginning of the day, and “yesterday 18:00”; 2026-11-21, \
-            2026-11-21T10:00, “2026-11-21 10:00:05”, 2026-11-21T10:00Z; and @1763877000, in seconds since 1970. \
+            Times are, in the time zone of this machine (TZ): 2h or '2 hours ago' (s, m, h, d, w); 09:30, of today; \
+            today, yesterday and monday, which are the beginning of the day, and 'yesterday 18:00'; 2026-11-21, \
+            2026-11-21T10:00, '2026-11-21 10:00:05', 2026-11-21T10:00Z; and @1763877000, in seconds since 1970. \
             What is shown is the last commit at or before that time.
 
             The bus needs an action log, and can go back as far as that is kept. In a pipe each line is one store: \

@@ -14,7 +14,7 @@ package struct BlameCommand: BusCommand {
               fluxbus blame todo/home /items/milk/done --at now-1
 
             A value that has not changed since the log begins has no such commit: then the oldest revision \
-            that can be read is shown. In a pipe each line is one value, with “old” and “new”. If there is \
+            that can be read is shown. In a pipe each line is one value, with `old` and `new`. If there is \
             nothing at the pointer, now and in all of the log, the code is 1.
             """)
 
@@ -38,7 +38,7 @@ package struct BlameCommand: BusCommand {
             throw ValidationError("Name one store, TYPE/NAME; `fluxbus ls \(store)` lists those of a type.")
         }
         if let path, (try? JSONPointer(path)) == nil {
-            throw ValidationError("“\(path)” is not a JSON Pointer: begin with a slash, as in /count.")
+            throw ValidationError("`\(path)` is not a JSON Pointer: begin with a slash, as in /count.")
         }
     }
 

@@ -26,7 +26,7 @@ package struct ClientsCommand: BusCommand {
         var table = Table(
             "ID", "WHO", "NAME", "ADDRESS", "SINCE", "IDLE", "SUBS", "LAG", "WAITING", "HELD", "SENT",
             "RECEIVED", "WATCHES")
-        try session.list("clients", into: &table) { client in
+        try session.list("clients", of: "client", into: &table) { client in
             let isSelf = client["self"]?.bool == true
             let lagging = client["lagging"]?.int ?? 0
             return [

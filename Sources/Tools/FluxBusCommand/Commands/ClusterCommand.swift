@@ -41,7 +41,7 @@ package struct ClusterCommand: BusCommand {
         for member in cluster["members"]?.array ?? [] {
             table.add(Self.row(of: member, isThis: member["name"]?.string == standing.member, now: now))
         }
-        if !table.isEmpty { try console.table(table) }
+        try console.table(table, orNote: "The bus has no members.")
         return .success
     }
 

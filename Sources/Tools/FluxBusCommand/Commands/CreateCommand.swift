@@ -27,7 +27,7 @@ package struct CreateCommand: BusCommand {
 
     @Argument(
         help:
-            "Members of its state: key=value, key:=json, a JSON object, or “-” for an object from standard input."
+            "Members of its state: key=value, key:=json, a JSON object, or - for an object from standard input."
     )
     package var state: [String] = []
 

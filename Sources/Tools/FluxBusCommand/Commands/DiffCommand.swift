@@ -15,7 +15,7 @@ package struct DiffCommand: BusCommand {
               fluxbus diff yesterday now             since yesterday began
 
             In a pipe each line is one difference: {"store": address, "path": pointer, "old": value, "new": value}; a \
-            store that came has no “old” and one that went no “new”. The code is 0 when nothing differs and 1 when \
+            store that came has no `old` and one that went no `new`. The code is 0 when nothing differs and 1 when \
             something does.
             """)
 
@@ -38,7 +38,7 @@ package struct DiffCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let connection = try session.connect()
-        // “now” is resolved once: both sides are read while the bus continues.
+        // `now` is resolved once: both sides are read while the bus continues.
         let revisions = [
             try from.resolved(on: connection, in: session), try to.resolved(on: connection, in: session),
         ]
@@ -54,6 +54,7 @@ package struct DiffCommand: BusCommand {
                 StateDifference.between(try old.take(address), try new.take(address)), of: address)
         }
         if let error = old.absence, new.absence != nil { throw error }
+        if printer.isEmpty, session.console.form == .text { try session.console.note("Nothing differs.") }
         return printer.isEmpty ? .success : .no
     }
 }

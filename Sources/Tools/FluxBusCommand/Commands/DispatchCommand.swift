@@ -22,14 +22,14 @@ package struct DispatchCommand: BusCommand {
             the type leaves that open, it is text, and key:=json gives any other value.
               fluxbus dispatch value set value:=40
 
-            With “-” instead of a target, requests are read from standard input, one JSON object per line, sent \
-            without waiting for each other, and their replies printed in order. A line without “op” is a dispatch. \
+            With `-` instead of a target, requests are read from standard input, one JSON object per line, sent \
+            without waiting for each other, and their replies printed in order. A line without `op` is a dispatch. \
             The exit code is that of the worst reply, the one with the highest number.
               printf '%s\\n' '{"type":"counter","action":"increment"}' | fluxbus dispatch -
             """)
 
     @Argument(
-        help: "A type, a store, “*”, or “-” for requests from standard input.",
+        help: "A type, a store, '*', or - for requests from standard input.",
         completion: .custom(BusCompletion.targets))
     package var target: String
 
@@ -37,7 +37,7 @@ package struct DispatchCommand: BusCommand {
     package var action: String?
 
     @Argument(
-        help: "The payload: key=value, key:=json, a JSON object, or “-” for an object from standard input.")
+        help: "The payload: key=value, key:=json, a JSON object, or - for an object from standard input.")
     package var payload: [String] = []
 
     @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
@@ -62,11 +62,11 @@ package struct DispatchCommand: BusCommand {
         if target == "-" {
             guard action == nil else {
                 throw ValidationError(
-                    "With “-” the actions come from standard input: leave “\(action ?? "")” out.")
+                    "With `-` the actions come from standard input: leave `\(action ?? "")` out.")
             }
             guard ifRevision == nil, key == nil, !dryRun, time.isNow else {
                 throw ValidationError(
-                    "With “-” leave --if-revision, --key, --dry-run, --in, --at and --timer out: each request on standard input has its own."
+                    "With `-` leave --if-revision, --key, --dry-run, --in, --at and --timer out: each request on standard input has its own."
                 )
             }
             return

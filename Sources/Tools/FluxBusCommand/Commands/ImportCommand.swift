@@ -20,7 +20,7 @@ package struct ImportCommand: BusCommand {
             it brought back.
             """)
 
-    @Argument(help: "The file, or “-” for standard input.", completion: .file())
+    @Argument(help: "The file, or - for standard input.", completion: .file())
     package var file: String
 
     @Flag(help: "Show what the file holds and how much of it the bus has, and change nothing.")

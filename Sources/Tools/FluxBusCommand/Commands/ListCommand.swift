@@ -25,7 +25,7 @@ package struct ListCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         var table = Table("STORE", "REVISION", "")
-        try session.list("stores", matching: pattern, into: &table) { store in
+        try session.list("stores", of: "store", matching: pattern, into: &table) { store in
             [
                 .init(store["store"]?.string ?? "", .address), .init(store["revision"]?.encoded ?? ""),
                 .init(store["ephemeral"]?.bool == true ? "ephemeral" : "", .faint),

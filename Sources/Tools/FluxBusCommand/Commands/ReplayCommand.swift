@@ -24,7 +24,7 @@ package struct ReplayCommand: BusCommand {
     @Flag(help: "Compare in memory what --types would have made of it, and change nothing.")
     package var check = false
 
-    @Argument(help: "The file; “-” for standard input, unless it is checked.", completion: .file())
+    @Argument(help: "The file; - for standard input, unless it is checked.", completion: .file())
     package var file: String
 
     @Option(

@@ -26,7 +26,7 @@ package struct TimersCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         var table = Table("DUE", "TARGET", "TIMER", "ACTION", "BY", "")
-        try session.list("timers", matching: pattern, into: &table) { timer in
+        try session.list("timers", of: "timer", matching: pattern, into: &table) { timer in
             [
                 .init(DispatchTimeArgument.text(of: timer["due"] ?? .null)),
                 .init(timer["store"]?.string ?? timer["type"]?.string ?? "", .address),

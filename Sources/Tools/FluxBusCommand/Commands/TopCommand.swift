@@ -21,7 +21,7 @@ package struct TopCommand: BusCommand {
 
             On a terminal it fills the screen and is live. Keys: q quits, space pauses, s sorts by the next column, \
             1, 2 and 3 show types, actions and clients, + and - change the interval, ? explains. Rates and latencies \
-            are those between two updates; “max” is at most the longest since the start. A lost connection is shown, \
+            are those between two updates; `max` is at most the longest since the start. A lost connection is shown, \
             and for --timeout it tries to connect again. Where the bus has access rules, only those who may manage it \
             see more than its revision.
             """)

@@ -78,7 +78,7 @@ package struct TypesCommand: BusCommand {
                     .init(definition["type"]?.string ?? "", .address), .init(actions.joined(separator: " ")),
                     .init(definition["summary"]?.string ?? "", .faint))
             }
-            if !table.isEmpty { try console.table(table) }
+            try console.table(table, orNote: "There is no state type.")
         }
         return .success
     }
@@ -106,14 +106,10 @@ package struct TypesCommand: BusCommand {
         if let initial = definition["initial"] {
             try console.line(style.paint("initial", .heading) + "  " + ScreenText.value(initial))
         }
-        if let computed = definition["computed"]?.object, !computed.isEmpty {
-            try console.line(style.paint("computed", .heading))
-            var table = Table()
-            for member in computed {
-                table.add(.init("  " + member.key), .init(member.value.encoded, .faint))
-            }
-            try console.table(table)
+        try show(definition["state"], as: "state", in: console) {
+            [.init(Self.kind($0)), .init($0["summary"]?.string ?? "", .faint)]
         }
+        try show(definition["computed"], as: "computed", in: console) { [.init($0.encoded, .faint)] }
         try console.line(style.paint("actions", .heading))
         var table = Table()
         for member in definition["actions"]?.object ?? [:] {
@@ -124,16 +120,29 @@ package struct TypesCommand: BusCommand {
         try console.table(table)
     }
 
+    /// A part of the definition that has one row for each member; nothing if there is none.
+    private func show(
+        _ part: JSON?, as heading: String, in console: Console, row: (JSON) -> [Table.Cell]
+    ) throws {
+        guard let members = part?.object, !members.isEmpty else { return }
+        try console.line(console.style.paint(heading, .heading))
+        var table = Table()
+        for member in members { table.add([.init("  " + member.key)] + row(member.value)) }
+        try console.table(table)
+    }
+
     /// A payload's schema in short: `by: integer = 1, room: string?`.
     static func signature(_ payload: JSON?) -> String {
-        (payload?.object ?? [:]).map { member in
-            let schema = member.value
-            guard let kind = schema["type"] ?? (schema.string != nil ? schema : nil) else {
-                return "\(member.key): \(schema.encoded)"
-            }
-            let fallback = schema["default"].map { " = " + $0.encoded } ?? ""
-            return "\(member.key): \(kind.string ?? kind.encoded)\(fallback)"
-        }.joined(separator: ", ")
+        (payload?.object ?? [:]).map { "\($0.key): \(kind($0.value))" }.joined(separator: ", ")
+    }
+
+    /// The schema of one value in short: `integer = 1`, `string?`.
+    private static func kind(_ schema: JSON) -> String {
+        guard let kind = schema["type"] ?? (schema.string != nil ? schema : nil) else {
+            return schema.encoded
+        }
+        let fallback = schema["default"].map { " = " + $0.encoded } ?? ""
+        return "\(kind.string ?? kind.encoded)\(fallback)"
     }
 }
 

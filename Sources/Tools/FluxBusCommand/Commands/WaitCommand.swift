@@ -45,12 +45,12 @@ package struct WaitCommand: BusCommand {
         do throws(JSONError) {
             json = try JSON(parsing: text)
         } catch {
-            throw CommandFailure(.usage, "“\(text)” is not JSON: \(error).")
+            throw CommandFailure(.usage, "`\(text)` is not JSON: \(error).")
         }
         do {
             return try Expression.compile(json)
         } catch {
-            throw CommandFailure(.usage, "“\(text)” is not an expression: \(error.message)")
+            throw CommandFailure(.usage, "`\(text)` is not an expression: \(error.message)")
         }
     }
 }

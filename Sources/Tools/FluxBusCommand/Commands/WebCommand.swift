@@ -16,7 +16,7 @@ package struct WebCommand: BusCommand {
             Examples:
               fluxbus web --listen :0                     on any free port
 
-            What follows is for fluxbus-web, whose options “fluxbus web --help” shows. It listens on 127.0.0.1:7480 \
+            What follows is for fluxbus-web, whose options `fluxbus web --help` shows. It listens on 127.0.0.1:7480 \
             unless told otherwise, and ends with Ctrl-C.
             """)
 

@@ -9,6 +9,9 @@ final class CommitLog {
     /// How many more commits may be shown; nil for any number.
     private var remaining: Int?
 
+    /// No commit has been shown so far.
+    private(set) var isEmpty = true
+
     /// As many commits as requested have been shown.
     var isComplete: Bool { remaining == 0 }
 
@@ -61,6 +64,7 @@ final class CommitLog {
     /// Shows some commits as they are, and counts them.
     private func show(_ commits: [JSON]) throws {
         let shown = commits.prefix(remaining ?? .max)
+        if !shown.isEmpty { isEmpty = false }
         if let left = remaining { remaining = left - shown.count }
         switch session.console.form {
         case .lines: for commit in shown { try session.console.line(CommitText.line(of: commit)) }

@@ -72,6 +72,7 @@ final class StateReader {
                 table.add(.init(address, .address), .init(state.encoded))
             }
         }
-        if !table.isEmpty { try console.table(table) }
+        if case .store = selector { return }
+        try console.table(table, orNote: "There is no store that matches \(selector.pattern).")
     }
 }

@@ -2,9 +2,10 @@ import BusJSON
 import FluxBus
 
 extension CommandSession {
-    /// Asks for a list, page after page, and prints it: every entry as a line of JSON, or as a row of the table.
+    /// Asks for a list, page after page, and prints it: every entry as a line of JSON, or as a row of the table. `kind`
+    /// names what is listed, for the note that there is none.
     func list(
-        _ operation: String, matching pattern: String? = nil, into table: inout Table,
+        _ operation: String, of kind: String, matching pattern: String? = nil, into table: inout Table,
         row: (JSON) -> [Table.Cell]
     ) throws {
         let match = pattern.map { JSON.string(StoreSelector($0).pattern) }
@@ -17,6 +18,8 @@ extension CommandSession {
             }
             after = reply["next"]
         } while after != nil && after != .null
-        if !table.isEmpty { try console.table(table) }
+        try console.table(
+            table,
+            orNote: pattern.map { "There is no \(kind) that matches `\($0)`." } ?? "There is no \(kind).")
     }
 }

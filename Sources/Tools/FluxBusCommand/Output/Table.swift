@@ -57,4 +57,10 @@ extension Console {
     package func table(_ table: Table) throws {
         for line in table.lines(style: style, width: width) { try self.line(line) }
     }
+
+    /// Prints a table; an empty one as a note, so that no answer is not taken for a failure. Programs get no note.
+    package func table(_ table: Table, orNote sentence: String) throws {
+        guard table.isEmpty else { return try self.table(table) }
+        if form == .text { try note(sentence) }
+    }
 }

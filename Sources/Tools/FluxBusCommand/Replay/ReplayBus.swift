@@ -33,15 +33,22 @@ final class ReplayBus {
 
     // MARK: - What is applied
 
+    /// A state that a store had, and what is known of its members.
+    struct FormerState {
+        let state: JSONObject
+        let origin: StateOrigin
+    }
+
     /// Creates a store as it was at the recording's base; returns why it does not fit its type.
-    func begin(with address: String, _ state: JSON) -> Refusal? {
-        refusal { () throws(RequestError) in try create(address, state) }
+    func begin(with address: String, _ former: FormerState) -> Refusal? {
+        refusal { () throws(RequestError) in try create(address, former) }
     }
 
     /// Applies a recorded commit, and returns why a part of it was refused, which then has changed nothing. Stores are
     /// created as `created` has them, a revert restores `revertedState`, and a reload applies `definitions`.
     func carryOut(
-        _ commit: RecordedCommit, created: JSONObject, revertedState: JSON?, definitions: [any StateType]?
+        _ commit: RecordedCommit, created: JSONObject, revertedState: FormerState?,
+        definitions: [any StateType]?
     ) -> Refusal? {
         machine.advance(to: commit.time)
         var first: Refusal?
@@ -97,8 +104,14 @@ final class ReplayBus {
         guard let state = state.object else {
             throw .invalid("state", "`state` must be an object.")
         }
+        try create(address, FormerState(state: state, origin: .request))
+    }
+
+    private func create(_ address: String, _ former: FormerState) throws(RequestError) {
         let details = CommitDetails()
-        details.created = [try machine.create(address, state, by: .daemon)]
+        details.created = [
+            try machine.create(address, former.state, from: former.origin, by: .daemon)
+        ]
         machine.commit(details)
     }
 

@@ -71,12 +71,14 @@ final class ReplayComparison {
     // MARK: - The beginning
 
     private func begin(with address: String, _ state: JSONObject) throws -> Deviation? {
-        if let refusal = bus().begin(with: address, .object(state)) {
+        if let refusal = bus().begin(with: address, former(state, at: address, for: bus())) {
             throw damage(header.base, refusal)
         }
         var refusal: ReplayBus.Refusal?
         switch adopted(state, at: address) {
-        case .success(let state): refusal = candidate.begin(with: address, .object(state))
+        case .success(let adopted):
+            let origin = former(state, at: address, for: candidate).origin
+            refusal = candidate.begin(with: address, .init(state: adopted, origin: origin))
         case .failure(let failure): refusal = failure
         }
         reverts.note([address], at: header.base, in: candidate)
@@ -98,14 +100,17 @@ final class ReplayComparison {
         let (store, target) = commit.reverted ?? ("", 0)
         let then = commit.states[store]
         let own = recorded.carryOut(
-            commit, created: commit.created, revertedState: then, definitions: reloaded)
+            commit, created: commit.created,
+            revertedState: then?.object.map { former($0, at: store, for: recorded) }, definitions: reloaded)
         if let own { throw damage(commit.revision, own) }
         let before = then?.object.map {
-            JSON.object((try? adopted($0, at: store).get()) ?? plain($0, at: store))
+            ReplayBus.FormerState(
+                state: (try? adopted($0, at: store).get()) ?? plain($0, at: store),
+                origin: former($0, at: store, for: candidate).origin)
         }
+        let kept = reverts.state(of: store, at: target)?.object.map { former($0, of: candidate, at: store) }
         let refusal = candidate.carryOut(
-            commit, created: wanted(commit.created),
-            revertedState: target < header.base ? before : reverts.state(of: store, at: target),
+            commit, created: wanted(commit.created), revertedState: target < header.base ? before : kept,
             definitions: nil)
         reverts.note(at: commit.revision, in: candidate)
         // A store may exist on one side only.
@@ -114,6 +119,31 @@ final class ReplayComparison {
     }
 
     // MARK: - States of the recorded definitions
+
+    /// A recorded state of a store, for a bus with other definitions or the same.
+    private func former(
+        _ state: JSONObject, at address: String, for bus: ReplayBus
+    ) -> ReplayBus.FormerState {
+        let plain = plain(state, at: address)
+        guard let recorded = type(of: address), let type = bus.type(named: recorded.name) else {
+            return .init(state: plain, origin: .request)
+        }
+        let origin = NamedMembers(of: recorded.definition)
+            .origin(of: plain, under: NamedMembers(of: type.definition))
+        return .init(state: plain, origin: origin)
+    }
+
+    /// A state that a store had on the candidate, which has had its definitions all the time.
+    private func former(
+        _ state: JSONObject, of bus: ReplayBus, at address: String
+    ) -> ReplayBus.FormerState {
+        guard let type = bus.type(named: String(address.prefix { $0 != "/" })) else {
+            return .init(state: state, origin: .request)
+        }
+        let plain = type.definition.withoutComputed(state)
+        let named = NamedMembers(of: type.definition)
+        return .init(state: plain, origin: named.origin(of: plain, under: named))
+    }
 
     /// A recorded state without the values its type computes, which the other definition computes itself.
     private func plain(_ state: JSONObject, at address: String) -> JSONObject {

@@ -16,7 +16,7 @@ package enum WebAddress: Equatable, Sendable {
             guard path.hasPrefix("/"), path.utf8.count <= linux_unix_path_limit else {
                 throw WebFailure(
                     .configuration,
-                    "“\(text)” is not the path of a socket; write unix: and an absolute path of at most "
+                    "`\(text)` is not the path of a socket; write unix: and an absolute path of at most "
                         + "\(linux_unix_path_limit) bytes.")
             }
             self = .unix(path: path)
@@ -27,7 +27,7 @@ package enum WebAddress: Equatable, Sendable {
         } else {
             throw WebFailure(
                 .configuration,
-                "“\(text)” is not an address to listen on; write 127.0.0.1:7480, [::1]:7480, unix:/path or systemd:NAME, "
+                "`\(text)` is not an address to listen on; write 127.0.0.1:7480, [::1]:7480, unix:/path or systemd:NAME, "
                     + "with an address of this machine instead of a name.")
         }
     }

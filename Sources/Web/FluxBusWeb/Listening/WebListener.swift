@@ -42,7 +42,7 @@ package final class WebListener: @unchecked Sendable {
             guard !descriptors.isEmpty else {
                 throw WebFailure(
                     .configuration,
-                    "systemd passed no socket named “\(name)”; start the service by a socket unit with FileDescriptorName=\(name)."
+                    "systemd passed no socket named `\(name)`; start the service by a socket unit with FileDescriptorName=\(name)."
                 )
             }
             var listeners: [WebListener] = []

@@ -26,7 +26,9 @@ final class WedgingType: StateType {
         return true
     }
 
-    func initialState(
-        replacing members: JSONObject, spending budget: inout Budget
-    ) throws(PayloadFailure) -> JSONObject { members }
+    func state(
+        _ members: JSONObject, from origin: StateOrigin, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject {
+        members
+    }
 }

@@ -1,0 +1,158 @@
+import BusCluster
+import BusJSON
+import BusMachine
+import Testing
+
+/// A proposal is applied by the rules that it was made by: so a member that reads what members of the version before have
+/// put into the log comes to what they came to.
+@Suite struct EarlierRulesTests {
+    private static let form: JSON = [
+        "type": "form", "initial": ["hint": "help", "name": "none"],
+        "actions": [
+            "drop": ["unset": ["hint"]],
+            "put": ["payload": ["k": "string"], "set": ["{payload.k}": 1]],
+            "go": [
+                "payload": ["by": ["type": "integer", "default": 2]], "set": ["name": ["var": "payload.by"]],
+            ],
+        ],
+    ]
+    private static let closed: JSON = [
+        "type": "closed", "state": ["name": ["type": "any", "default": "none"]],
+        "actions": [
+            "put": ["payload": ["k": "string"], "set": ["{payload.k}": 1]],
+            "go": [
+                "payload": ["by": ["type": "integer", "default": 3]], "set": ["name": ["var": "payload.by"]],
+            ],
+        ],
+    ]
+
+    private func configure(_ bus: ReplicaBus, _ form: JSON) throws -> String {
+        let types: JSON = ["types": [ClusterTypes.counter, form, Self.closed]]
+        return try bus.ask(.configure(Array(types.encoded.utf8)), by: #"{"daemon":true}"#).code
+    }
+
+    private func put(_ store: String, _ key: String) -> String {
+        #"{"op":"dispatch","store":"\#(store)","action":"put","payload":{"k":"\#(key)"}}"#
+    }
+
+    private func bus(_ rules: Int) throws -> ReplicaBus {
+        let bus = try ReplicaBus()
+        bus.rules = rules
+        #expect(try configure(bus, Self.form) == "ok")
+        for store in ["form/a", "form/b", "closed/a"] {
+            #expect(try bus.ask(#"{"op":"create","store":"\#(store)"}"#).code == "ok")
+        }
+        return bus
+    }
+
+    private func summarised(_ form: JSON) -> JSON {
+        var members = form.object ?? [:]
+        members["summary"] = "A form."
+        return .object(members)
+    }
+
+    @Test func reloadsAndRevertsGoByTheirRules() throws {
+        let whole: JSONObject = ["hint": "help", "name": "none"]
+        let rest: JSONObject = ["name": "none"]
+        let past: JSON = [
+            "state": .object(rest), "version": 1, "named": ["hint", "name"], "namesAll": false,
+        ]
+        for (rules, expected) in [(1, whole), (2, rest)] {
+            let bus = try bus(rules)
+            _ = try bus.ask(#"{"op":"dispatch","store":"form/a","action":"drop"}"#)
+            #expect(bus.replica.machine.state(at: "form/a") == rest)
+            #expect(try configure(bus, summarised(Self.form)) == "ok")
+            #expect(bus.replica.machine.state(at: "form/a") == expected)
+            let line = Array(#"{"op":"revert","store":"form/b","revision":1}"#.utf8)
+            let revert = ClusterEntry.Command.revert(line, past: Array(past.encoded.utf8))
+            #expect(try bus.ask(revert, by: ReplicaBus.anna).code == "ok")
+            #expect(bus.replica.machine.state(at: "form/b") == expected)
+        }
+    }
+
+    @Test func membersThatNoDefinitionNamesGoByTheirRules() throws {
+        for rules in [1, 2] {
+            let bus = try bus(rules)
+            #expect(try bus.ask(put("closed/a", "odd")).code == (rules == 1 ? "ok" : "rejected"))
+            #expect(try bus.ask(put("form/a", "odd")).code == "ok")
+            #expect(try configure(bus, summarised(Self.form)) == (rules == 1 ? "rejected" : "ok"))
+            let create = #"{"op":"create","store":"form/c","state":{"odd":1}}"#
+            #expect(try bus.ask(create).code == (rules == 1 ? "invalid_request" : "ok"))
+            // What earlier rules took does not stand in the way of later ones.
+            bus.rules = 2
+            #expect(try configure(bus, summarised(Self.form)) == "ok")
+            #expect(try bus.ask(put("closed/a", "odd")).code == "rejected")
+        }
+    }
+
+    @Test func timesThatArePastGoByTheirRules() throws {
+        for rules in [1, 2] {
+            let bus = try bus(rules)
+            func code(_ at: Double) throws -> String {
+                try bus.ask(
+                    #"{"op":"dispatch","store":"form/a","action":"drop","at":\#(at),"key":"\#(at)"}"#
+                ).code
+            }
+            #expect(try code(928_281_600) == (rules == 1 ? "ok" : "invalid_request"))
+            let soon = Double(bus.clock / 1000 + 30)
+            #expect(try code(soon) == "ok")
+            // The request that is sent again after its time is the one before.
+            bus.clock += 3_600_000
+            #expect(try code(soon) == "ok")
+        }
+    }
+
+    /// The payload of a dispatch to all types stands in the log as it was sent, or as each type takes it; and a snapshot
+    /// knows by which rules the end of a member goes.
+    @Test func whatIsToldGoesByTheRules() throws {
+        var digests: [Int: [String]] = [:]
+        for rules in [1, 2] {
+            let bus = try bus(rules)
+            #expect(try bus.ask(#"{"op":"dispatch","type":"*","action":"go"}"#).reply?.matched == 3)
+            #expect(bus.replica.machine.state(at: "closed/a") == ["name": 3])
+            #expect(
+                try bus.ask(#"{"op":"will","actions":[{"type":"*","action":"go"}]}"#).code == "ok")
+            let restored = try ClusterDisk.restored(bus.replica.snapshot(), build: .usual, omitting: [])
+            #expect(restored.machine.rules == rules)
+            let end = OrderedEntry(place: bus.replica.link.place + 1, .ended(members: ["m"]))
+            let link = try #require(try bus.replica.apply(end)?.link)
+            #expect(try restored.apply(end)?.link == link)
+            digests[rules] = [bus.replica.machine.stateDigest]
+        }
+        #expect(digests[1] == digests[2])
+    }
+
+    /// Expressions read any number of bytes once; what was committed so is committed again.
+    @Test func readingWasNotCounted() throws {
+        let reader: JSON = [
+            "type": "form", "initial": ["list": .array(Array(repeating: 1, count: 40)), "found": 0],
+            "actions": [
+                "look": [
+                    "payload": ["text": "string"],
+                    "set": [
+                        "found": [
+                            "length": [
+                                "filter": [
+                                    ["var": "state.list"],
+                                    ["!=": [["var": ""], ["val": [[2], "payload", "text"]]]],
+                                ]
+                            ]
+                        ]
+                    ],
+                ]
+            ],
+        ]
+        let text = String(repeating: "7", count: 500_000)
+        for rules in 1...ClusterLimits.rules {
+            let bus = try ReplicaBus()
+            bus.rules = rules
+            #expect(try configure(bus, reader) == "ok")
+            #expect(try bus.ask(#"{"op":"create","store":"form/a"}"#).code == "ok")
+            let look =
+                #"{"op":"dispatch","store":"form/a","action":"look","payload":{"text":"\#(text)"}}"#
+            #expect(try bus.ask(look).code == (rules < BusLimits.rulesOfReading ? "ok" : "rejected"))
+            let found = bus.replica.machine.state(at: "form/a")?["found"]
+            #expect(found == (rules < BusLimits.rulesOfReading ? 40 : 0))
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import BusCluster
+import BusJSON
+import BusMachine
+import Testing
+
+/// A log with one member, whose proposals are applied as they come.
+final class ReplicaBus {
+    let replica: Replica
+    private var place = 1
+    private var number = 0
+    var clock = ClusterSimulation.begin
+
+    /// Whom most requests are by.
+    static let anna = #"{"token":"anna","address":"a"}"#
+
+    /// The rules by which its member proposes.
+    var rules = ClusterLimits.rules
+
+    struct Reply {
+        let reply: EntryReply?
+        let code: String
+    }
+
+    init() throws {
+        replica = Replica(try ClusterBuild.usual.machine(), history: ClusterSimulation.history)
+        _ = try replica.apply(OrderedEntry(place: place, .joined(member: "m", report: [])))
+    }
+
+    func apply(_ content: [UInt8], by member: String = "m") throws -> AppliedEntry {
+        place += 1
+        number += 1
+        let name = ProposalName(member: member, incarnation: 1, number: number)
+        return try #require(
+            try replica.apply(OrderedEntry(place: place, .proposal(name, content))))
+    }
+
+    func propose(_ entries: [ClusterEntry]) throws -> AppliedEntry {
+        try apply(
+            ProposalContent(rules: rules, clock: clock, evidence: replica.evidence, entries: entries).encoded)
+    }
+
+    /// The reply to one entry, or the code of its refusal.
+    func ask(_ command: ClusterEntry.Command, by: String, isOperator: Bool = false) throws -> Reply {
+        let entry = ClusterEntry(session: 1, by: Array(by.utf8), isOperator: isOperator, command)
+        switch try #require(try propose([entry]).outcomes.first) {
+        case .done(let reply): return Reply(reply: reply, code: "ok")
+        case .refused(let error): return Reply(reply: nil, code: error.code.rawValue)
+        }
+    }
+
+    func ask(_ line: String, by: String = anna, isOperator: Bool = false) throws -> Reply {
+        try ask(.request(Array(line.utf8)), by: by, isOperator: isOperator)
+    }
+
+    func count(_ store: String) -> JSON? { replica.machine.state(at: store)?["count"] }
+}

@@ -1,0 +1,180 @@
+import BusJSON
+import Foundation
+import TestSupport
+import Testing
+
+/// Two buses that differ only in what a client may not read answer it alike, byte for byte: replies, errors and events.
+@Suite struct TwoWorldsTests {
+    private static let types = [
+        """
+        type: a
+        initial: { count: 0, secret: 1, deep: { one: 1, two: 1 } }
+        actions:
+          add: { increment: { count: 1 } }
+          one: { payload: { to: integer }, set: { deep.one: { var: payload.to } } }
+          hide: { payload: { to: integer }, set: { secret: { var: payload.to }, deep.two: { var: payload.to } } }
+          ask: { require: [{ if: { "<": [{ var: state.secret }, 0] }, else: { cat: ["secret is ", { var: state.secret }] } }] }
+          over: { increment: { secret: 9223372036854775807 } }
+        """,
+        """
+        type: b
+        initial: { count: 0 }
+        actions: { add: { increment: { count: 1 } }, hide: { payload: { to: integer }, set: { count: { var: payload.to } } } }
+        """,
+    ]
+
+    /// Rules under which `secret` and `deep.two` of `a`, and all of `b` but `b/shown*`, are hidden from everybody but root.
+    private static let rules = """
+        roles: { admin: [{ uid: 0 }], reader: [{ uid: 1001 }, { uid: 1003 }], writer: [{ uid: 1002 }, { uid: 1003 }] }
+        rules:
+          - { role: admin, may: all }
+          - { role: reader, may: [read, history], match: a/*, select: [/count] }
+          - { role: reader, may: [read, history, dispatch, create, drop], match: b/shown* }
+          - { role: writer, may: [read, dispatch, revert], match: a/*, select: [/deep/one] }
+          - { role: writer, may: dispatch, match: b/* }
+        """
+
+    private static let uids = [1001, 1002, 1003, 1004]
+    private static let seeds = Int(ProcessInfo.processInfo.environment["FLUXBUS_SEEDS"] ?? "") ?? 10
+    /// What root or a client does; 10,000 for all seeds.
+    private static let steps = 1000
+
+    /// One bus and its clients.
+    private final class World {
+        let bus: MemoryBus
+        let root: MemoryClient
+        let clients: [Int: MemoryClient]
+
+        init() throws {
+            var setup = MemoryBus.Setup()
+            setup.definitions = TwoWorldsTests.types
+            setup.stores = ["a/x1", "a/x2", "a/y1", "b/shown1", "b/hidden1"]
+            setup.access = TwoWorldsTests.rules
+            setup.log = MemoryLog()
+            bus = try MemoryBus(setup)
+            root = bus.connect(uid: 0)
+            let bus = bus
+            clients = Dictionary(uniqueKeysWithValues: TwoWorldsTests.uids.map { ($0, bus.connect(uid: $0)) })
+        }
+
+        /// All that has come for everybody but root.
+        func heard() -> [String] {
+            while root.nextLine() != nil {}
+            return TwoWorldsTests.uids.flatMap { uid in
+                var lines: [String] = []
+                while let line = clients[uid]!.nextLine() { lines.append("\(uid): \(line)") }
+                return lines
+            }
+        }
+    }
+
+    @Test(arguments: 0..<seeds) func whatIsHiddenInfluencesNothing(seed: Int) throws {
+        var random = SeededGenerator(seed: UInt64(seed) + 4711)
+        let worlds = [try World(), try World()]
+        for step in 0..<Self.steps {
+            let what = Int.random(in: 0..<20, using: &random)
+            let uid = Self.uids.randomElement(using: &random)!
+            switch what {
+            case 0..<6:
+                for world in worlds { world.root.send(hidden(&random, world)) }
+            case 6..<10:
+                let line = visible(&random, worlds[0])
+                for world in worlds { world.root.send(line) }
+            case 10 where step % 7 == 0:
+                for world in worlds { try world.bus.restart() }
+            case 11:
+                let isReading = Bool.random(using: &random)
+                for world in worlds {
+                    world.clients[uid]!.isFullWhenNotReading = true
+                    world.clients[uid]!.isReading = isReading
+                }
+            default:
+                let line = request(&random, worlds[0])
+                for world in worlds { world.clients[uid]!.send(line) }
+            }
+            let (one, other) = (worlds[0].heard(), worlds[1].heard())
+            guard one == other, worlds[0].bus.engine.revision == worlds[1].bus.engine.revision else {
+                Issue.record("Seed \(seed), step \(step), kind \(what):\n\(one)\n\(other)")
+                return
+            }
+        }
+    }
+
+    // MARK: Root
+
+    /// A commit of root that nobody else sees anything of; another one in each world.
+    private func hidden(_ random: inout SeededGenerator, _ world: World) -> String {
+        let number = Int.random(in: 1..<40, using: &random)
+        let store = ["a/x1", "a/x2", "a/y1"].randomElement(using: &random)!
+        let hide = #""action":"hide","payload":{"to":\#(number)}"#
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0..<3: return #"{"op":"dispatch","store":"\#(store)",\#(hide)}"#
+        case 3: return #"{"op":"dispatch","type":"a",\#(hide)}"#
+        case 4: return #"{"op":"dispatch","store":"b/hidden1",\#(hide)}"#
+        default:
+            let address = "b/hidden-\(number)"
+            return world.bus.engine.state(at: address) == nil
+                ? #"{"op":"create","store":"\#(address)"}"# : #"{"op":"drop","store":"\#(address)"}"#
+        }
+    }
+
+    /// A commit of root that is the same in both worlds.
+    private func visible(_ random: inout SeededGenerator, _ world: World) -> String {
+        let store = ["a/x1", "a/x2", "a/y1", "b/shown1"].randomElement(using: &random)!
+        let number = Int.random(in: 1..<5, using: &random)
+        switch Int.random(in: 0..<7, using: &random) {
+        case 0: return #"{"op":"dispatch","type":"a","action":"add"}"#
+        case 1: return #"{"op":"dispatch","store":"a/x1","action":"one","payload":{"to":\#(number)}}"#
+        case 2:
+            let revision = Int.random(in: 5...max(5, world.bus.engine.revision), using: &random)
+            return #"{"op":"revert","store":"\#(store)","revision":\#(revision)}"#
+        case 3:
+            return
+                #"{"op":"dispatch","actions":[{"store":"b/hidden1","action":"add"},{"store":"\#(store)","action":"add"}]}"#
+        default: return #"{"op":"dispatch","store":"\#(store)","action":"add"}"#
+        }
+    }
+
+    // MARK: Clients
+
+    private func request(_ random: inout SeededGenerator, _ world: World) -> String {
+        let store = ["a/x1", "a/x2", "a/y1", "b/shown1", "b/shown2", "b/hidden1"].randomElement(
+            using: &random)!
+        let match = ["*/*", "a/*", "b/*", "a/x*", "b/shown?"].randomElement(using: &random)!
+        let now = world.bus.engine.revision
+        let revision = max(0, now - Int.random(in: 0..<12, using: &random))
+        let action = ["add", "one", "hide", "ask", "over"].randomElement(using: &random)!
+        let payload = ["one", "hide"].contains(action) ? #","payload":{"to":3}"# : ""
+        let isFuture = Bool.random(using: &random)
+        // In both worlds the same is set then, so what is hidden stays different by what root does.
+        switch Int.random(in: 0..<16, using: &random) {
+        case 0: return #"{"op":"get","match":"\#(match)","limit":\#(Int.random(in: 1...3, using: &random))}"#
+        case 1: return #"{"op":"get","store":"\#(store)"}"#
+        case 2:
+            return #"{"op":"stores","match":"\#(match)","limit":\#(Int.random(in: 1...3, using: &random))}"#
+        case 3: return #"{"op":"stores","match":"\#(match)"}"#
+        case 4: return #"{"op":"get","match":"\#(match)","revision":\#(max(5, revision))}"#
+        case 5:
+            return
+                #"{"op":"history","limit":\#(Int.random(in: 1...5, using: &random)),"since":\#(max(0, revision - 9))}"#
+        case 6:
+            let dryRun = isFuture ? #","dryRun":true"# : ""
+            return
+                #"{"op":"dispatch","store":"\#(store)","action":"\#(action)"\#(payload),"ifRevision":\#(revision)\#(dryRun)}"#
+        case 7:
+            return #"{"op":"dispatch","store":"\#(store)","action":"\#(action)"\#(payload),"dryRun":true}"#
+        case 8: return #"{"op":"dispatch","type":"a","action":"\#(action)"\#(payload)}"#
+        case 9: return #"{"op":"dispatch","store":"\#(store)","action":"\#(action)"\#(payload)}"#
+        case 10:
+            return
+                #"{"op":"subscribe","match":"\#(match)","since":\#(revision),"epoch":"\#(world.bus.epoch)"}"#
+        case 11: return #"{"op":"subscribe","match":"\#(match)","select":["/deep"],"format":"patch"}"#
+        case 12: return #"{"op":"unsubscribe","sub":\#(Int.random(in: 1...20, using: &random))}"#
+        case 13: return #"{"op":"revert","store":"\#(store)","revision":\#(max(5, revision))}"#
+        case 14:
+            return
+                #"{"op":"subscribe","match":"\#(match)","actions":true,"since":\#(revision),"epoch":"\#(world.bus.epoch)"}"#
+        default: return #"{"op":"create","store":"b/shown2","ifMissing":true}"#
+        }
+    }
+}

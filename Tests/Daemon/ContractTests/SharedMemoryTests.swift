@@ -1,0 +1,97 @@
+import BusJSON
+import TestSupport
+import Testing
+
+/// A shared bus answers as a bus of one machine does: the same lines, sent to both in memory, get the same replies and events.
+@Suite struct SharedMemoryTests {
+    /// Clients by number, each with a line, in which `@` stands before a revision of the bus of one machine. The counter is
+    /// configured; the first revision of a shared bus is its beginning.
+    private static let conversation: [(client: Int, line: String)] = [
+        (0, #"{"op":"subscribe","match":"*/*","cause":true}"#),
+        (1, #"{"op":"subscribe","type":"counter","actions":true}"#),
+        (0, #"{"op":"dispatch","id":1,"type":"counter","action":"increment","payload":{"by":3}}"#),
+        (0, #"{"op":"dispatch","id":2,"store":"counter/none","action":"increment"}"#),
+        (1, #"{"op":"dispatch","id":3,"store":"counter/main","action":"increment","key":"k"}"#),
+        (1, #"{"op":"dispatch","id":4,"store":"counter/main","action":"increment","key":"k"}"#),
+        (1, #"{"op":"dispatch","id":5,"store":"counter/main","action":"decrement","key":"k"}"#),
+        (0, #"{"op":"create","id":6,"store":"counter/hall","state":{"count":5},"ephemeral":true}"#),
+        (0, #"{"op":"create","id":7,"store":"counter/hall"}"#),
+        (0, #"{"op":"create","id":8,"store":"counter/hall","ifMissing":true}"#),
+        (1, #"{"op":"dispatch","id":9,"type":"*","action":"increment"}"#),
+        (
+            1,
+            #"{"op":"dispatch","id":10,"actions":[{"store":"counter/main","action":"reset"},{"store":"counter/hall","action":"increment"}]}"#
+        ),
+        (1, #"{"op":"dispatch","id":11,"type":"counter","action":"increment","dryRun":true}"#),
+        (0, #"{"op":"dispatch","id":12,"store":"counter/main","action":"increment","payload":{"by":"x"}}"#),
+        (1, #"{"op":"dispatch","id":13,"store":"counter/main","action":"increment","in":"5m","timer":"t"}"#),
+        (1, #"{"op":"timers","id":14}"#), (1, #"{"op":"cancel","id":15,"store":"counter/main","timer":"t"}"#),
+        (1, #"{"op":"cancel","id":16,"store":"counter/main","timer":"t"}"#),
+        (1, #"{"op":"will","id":17,"actions":[{"type":"counter","action":"increment"}]}"#),
+        (0, #"{"op":"drop","id":18,"store":"counter/hall"}"#),
+        (0, #"{"op":"drop","id":19,"store":"counter/hall"}"#),
+        (0, #"{"op":"create","id":20,"store":"todo/home","ttl":"90s"}"#),
+        (0, #"{"op":"get","id":21,"match":"*/*"}"#), (0, #"{"op":"stores","id":22}"#),
+        (0, #"{"op":"history","id":23,"limit":5}"#), (0, #"{"op":"sync","id":24}"#),
+        (0, #"{"op":"dispatch","id":25,"type":"nothing","action":"x"}"#),
+        (0, #"{"op":"revert","id":26,"store":"todo/home"}"#),
+        (
+            0,
+            #"{"op":"dispatch","id":27,"store":"todo/home","action":"add","payload":{"id":"a","title":"b"}}"#
+        ),
+        (0, #"{"op":"revert","id":28,"store":"todo/home","revision":@10}"#),
+        (1, #"{"op":"create","id":29,"store":"counter/attic"}"#),
+        (1, #"{"op":"dispatch","id":30,"store":"counter/attic","action":"increment"}"#),
+        (0, #"{"op":"revert","id":31,"store":"counter/attic","revision":@13}"#),
+    ]
+
+    /// All that each client gets, in order.
+    private func answers(isShared: Bool) throws -> [[JSON]] {
+        var setup = MemoryBus.Setup()
+        setup.isShared = isShared
+        setup.log = MemoryLog()
+        setup.stores = ["counter/main"]
+        let bus = try MemoryBus(setup)
+        let clients = [bus.connect(uid: 1000), bus.connect(uid: MemoryBus.ownUID)]
+        var answers: [[JSON]] = [[], []]
+        let first = isShared ? 1 : 0
+        for (client, line) in Self.conversation {
+            clients[client].send(
+                line.replacing(/@([0-9]+)/) { String((Int($0.1) ?? 0) + first) })
+            for (index, client) in clients.enumerated() { answers[index] += try client.all() }
+        }
+        clients[1].close()
+        // The time of a shared bus does not leap.
+        for _ in 0..<200 { bus.advance(milliseconds: 500) }
+        answers[0] += try clients[0].all()
+        return answers.map { $0.map { Self.comparable($0, after: first) } }
+    }
+
+    /// Without what differs by what the buses are: who is a member, and the revision of a shared bus's beginning.
+    private static func comparable(_ value: JSON, after first: Int) -> JSON {
+        switch value {
+        case .array(let elements): return .array(elements.map { comparable($0, after: first) })
+        case .object(let object):
+            var result = JSONObject()
+            for member in object.members where member.key != "member" && member.key != "oldest" {
+                let counts = ["revision", "from", "since", "next"].contains(member.key)
+                if counts, let number = member.value.int, number > 0 {
+                    result[member.key] = .int(number - first)
+                } else {
+                    result[member.key] = comparable(member.value, after: first)
+                }
+            }
+            return .object(result)
+        default: return value
+        }
+    }
+
+    @Test func repliesAndEventsAreThoseOfOneMachine() throws {
+        let (alone, shared) = (try answers(isShared: false), try answers(isShared: true))
+        for (client, (one, other)) in zip(alone, shared).enumerated() {
+            #expect(one.count == other.count, "client \(client)")
+            for (one, other) in zip(one, other) { #expect(one == other, "client \(client)") }
+        }
+        #expect(alone[0].count > Self.conversation.count / 2)
+    }
+}

@@ -1,0 +1,215 @@
+import BusJSON
+
+/// Requests that read.
+extension ModelBus {
+    func get(_ request: JSONObject) throws -> JSONObject {
+        let filter = Filter(request)
+        let at = request["revision"]?.int ?? revision
+        if at > revision { throw Refusal("conflict") }
+        // One store that is not there is unknown whatever its type.
+        guard request["store"] != nil || filter.hasType(world) else { throw Refusal("unknown_type") }
+        let states = commits[at].states
+        if let address = request["store"]?.string, states[address] == nil { throw Refusal("unknown_store") }
+        let (page, next) = page(states.keys.filter(filter.matches), request)
+        var reply: JSONObject = [
+            "revision": .int(at),
+            "states": .object(page.reduce(into: [:]) { $0[$1] = filter.selected(states[$1]!) }),
+        ]
+        reply["next"] = next
+        return reply
+    }
+
+    func stores(_ request: JSONObject) -> JSONObject {
+        let filter = Filter(request)
+        let (page, next) = page(world.stores.keys.filter(filter.matches), request)
+        let list = page.map { address -> JSON in
+            let store = world.stores[address]!
+            var members: JSONObject = [
+                "store": .string(address), "revision": .int(store.revision),
+                "ephemeral": .bool(store.session != nil),
+            ]
+            members["ttl"] = store.ttl.map(JSON.int)
+            return .object(members)
+        }
+        var reply: JSONObject = ["stores": .array(list)]
+        reply["next"] = next
+        return reply
+    }
+
+    private func page(_ addresses: [String], _ request: JSONObject) -> ([String], next: JSON?) {
+        let after = request["after"]?.string
+        let rest = addresses.filter {
+            after == nil || Array(after!.utf8).lexicographicallyPrecedes(Array($0.utf8))
+        }
+        .sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
+        let limit = request["limit"]?.int ?? 1000
+        return (Array(rest.prefix(limit)), rest.count > limit ? .string(rest[limit - 1]) : nil)
+    }
+
+    /// Timers of stores that match, and of types all of whose stores do.
+    func timers(_ request: JSONObject) -> JSONObject {
+        let filter = Filter(request)
+        let pending = world.timers.filter { timer in
+            timer.action.kind == "store"
+                ? filter.matches(timer.action.target) : filter.matchesAll(of: timer.action.target)
+        }.sorted { ($0.due, $0.action.target, $0.name) < ($1.due, $1.action.target, $1.name) }
+        let limit = request["limit"]?.int ?? 1000
+        let list = pending.prefix(limit).map { timer -> JSON in
+            var members = timer.action.json.object ?? [:]
+            members["timer"] = .string(timer.name)
+            members["due"] = .int(timer.due)
+            members["by"] = timer.principal.by
+            return .object(members)
+        }
+        var reply: JSONObject = ["revision": .int(revision), "timers": .array(list)]
+        // What it holds is the bus's own affair.
+        if pending.count > limit { reply["next"] = "…" }
+        return reply
+    }
+
+    // MARK: The past
+
+    func history(_ request: JSONObject) throws -> JSONObject {
+        let since = request["since"]?.int ?? 0
+        let until = min(request["until"]?.int ?? revision, revision)
+        if since > revision { throw Refusal("conflict", members: ["oldest": 0]) }
+        let limit = request["limit"]?.int ?? 100
+        let found = since < until ? (since + 1...until).filter { concerns($0, request) } : []
+        var reply: JSONObject = [
+            "commits": .array(found.prefix(limit).map { commitTold($0) }), "oldest": 0,
+        ]
+        if found.count > limit { reply["next"] = .int(found[limit - 1]) }
+        return reply
+    }
+
+    func commitTold(_ revision: Int) -> JSON {
+        let commit = commits[revision]
+        var members = commit.details
+        members["revision"] = .int(revision)
+        members["time"] = .int(commit.time)
+        members["by"] = commit.by
+        members["actions"] = .array(commit.actions)
+        return .object(members)
+    }
+
+    /// Whether a commit concerns the `type` or the `store` of a request.
+    private func concerns(_ revision: Int, _ request: JSONObject) -> Bool {
+        guard let wanted = request["store"]?.string ?? request["type"]?.string else { return true }
+        let commit = commits[revision]
+        func fits(_ target: String?, _ action: String? = nil) -> Bool {
+            guard let target else { return false }
+            let type = Self.type(of: wanted)
+            if target == "*" { return world.types[type]?.action(action ?? "") != nil }
+            return target == wanted || target == type || wanted == type && Self.type(of: target) == type
+        }
+        if commit.actions.contains(where: {
+            fits($0["store"]?.string ?? $0["type"]?.string, $0["action"]?.string)
+        }) {
+            return true
+        }
+        if let definitions = commit.details["definitions"] {
+            return definitions.array?.contains { $0["type"]?.string == Self.type(of: wanted) } ?? false
+        }
+        let addresses =
+            (commit.details["created"]?.object?.keys ?? []) + (commit.details["states"]?.object?.keys ?? [])
+            + (commit.details["dropped"]?.array?.compactMap(\.string) ?? [])
+        if addresses.contains(where: { fits($0) }) { return true }
+        return ["scheduled", "cancelled", "fired"].contains {
+            let timer = commit.details[$0]
+            return fits(timer?["store"]?.string ?? timer?["type"]?.string)
+        }
+    }
+}
+
+/// Subscriptions to actions.
+extension ModelBus {
+    /// Whether a subscription to actions is told of an action of a commit: of one to a store that it means, and of one to
+    /// a type if it means a store of it.
+    func concerns(_ action: JSON, _ filter: Filter, at revision: Int) -> Bool {
+        if let store = action["store"]?.string { return filter.matches(store) }
+        let target = action["type"]?.string ?? ""
+        return world.types.values.contains { type in
+            guard target == type.name || target == "*" && type.action(action["action"]?.string ?? "") != nil
+            else {
+                return false
+            }
+            return filter.type == type.name
+                || filter.store == nil && filter.type == nil && filter.matchesAll(of: type.name)
+                || commits[revision - 1].states.keys.contains {
+                    Self.type(of: $0) == type.name && filter.matches($0)
+                }
+        }
+    }
+}
+
+/// Which stores a request means, and what of them.
+struct Filter {
+    let store: String?
+    let type: String?
+    let match: String
+    let select: [String]?
+
+    init(_ request: JSONObject) {
+        store = request["store"]?.string
+        type = request["type"]?.string
+        match = request["match"]?.string ?? "*/*"
+        select = request["select"]?.array?.compactMap(\.string)
+    }
+
+    /// A type that is named must be there; one that is only described need not.
+    func hasType(_ world: ModelBus.World) -> Bool {
+        let name = store ?? type ?? match
+        return name.prefix { $0 != "/" }.contains { "*?".contains($0) }
+            || world.types[ModelBus.type(of: name)] != nil
+    }
+
+    func matches(_ address: String) -> Bool {
+        if let store { return address == store }
+        if let type { return ModelBus.type(of: address) == type }
+        return Self.matches(Array(match.utf8)[...], Array(address.utf8)[...])
+    }
+
+    /// Whether all stores match that a type may have.
+    func matchesAll(of type: String) -> Bool {
+        match.hasSuffix("/*")
+            && Self.matches(Array(match.utf8).dropLast(2), Array(type.utf8)[...])
+    }
+
+    static func matches(_ pattern: ArraySlice<UInt8>, _ text: ArraySlice<UInt8>) -> Bool {
+        guard let first = pattern.first else { return text.isEmpty }
+        let slash = UInt8(ascii: "/")
+        if first == UInt8(ascii: "*") {
+            return matches(pattern.dropFirst(), text)
+                || text.first.map { $0 != slash } == true && matches(pattern, text.dropFirst())
+        }
+        guard let letter = text.first, first == letter || first == UInt8(ascii: "?") && letter != slash else {
+            return false
+        }
+        return matches(pattern.dropFirst(), text.dropFirst())
+    }
+
+    // MARK: Selecting
+
+    func selected(_ state: JSON) -> JSON {
+        guard let select else { return state }
+        return select.map { $0.split(separator: "/").map(String.init)[...] }
+            .reduce(.object([:])) { Self.adding($1, of: state, to: $0) ?? $0 }
+    }
+
+    /// `part` with what stands at a path of `whole`, and its parents; nil where nothing stands there.
+    private static func adding(_ path: ArraySlice<String>, of whole: JSON, to part: JSON) -> JSON? {
+        guard let key = path.first else { return whole }
+        if whole.array != nil { return whole }
+        guard whole.object != nil, var members = part.object else { return nil }
+        guard let inner = whole[key],
+            let added = adding(path.dropFirst(), of: inner, to: members[key] ?? .object([:]))
+        else { return part }
+        members[key] = added
+        return .object(members)
+    }
+
+    /// What it shows of all these states.
+    func shown(_ states: [String: JSON]) -> [String: JSON] {
+        states.filter { matches($0.key) }.mapValues(selected)
+    }
+}

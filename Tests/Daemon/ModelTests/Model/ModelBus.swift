@@ -1,0 +1,265 @@
+import BusJSON
+
+/// A whole bus as the contract describes it, without anything that makes one fast: every commit copies the world, every
+/// look searches it from end to end, and every state that ever was is kept.
+///
+/// It takes nothing from a bus but its epoch and who its clients are.
+struct ModelBus {
+    struct Store {
+        var type: String
+        /// Without what is computed.
+        var plain: JSONObject
+        /// As clients see it.
+        var state: JSON
+        /// The last commit that changed it.
+        var revision: Int
+        /// Its uid; nil for a configured store.
+        let creator: Int?
+        /// The session with which it goes.
+        let session: Int?
+        let ttl: Int?
+        /// When a dispatch last matched it.
+        var touched: Int
+    }
+
+    struct Action {
+        /// `type` or `store`.
+        let kind: String
+        let target: String
+        let name: String
+        var payload: JSONObject
+
+        init(_ json: JSON) {
+            kind = json["store"] == nil ? "type" : "store"
+            target = json[kind]?.string ?? ""
+            name = json["action"]?.string ?? ""
+            payload = json["payload"]?.object ?? [:]
+        }
+
+        var json: JSON { [kind: .string(target), "action": .string(name), "payload": .object(payload)] }
+        var type: String { String(target.prefix { $0 != "/" }) }
+    }
+
+    struct Timer {
+        let action: Action
+        let name: String
+        let due: Int
+        let order: Int
+        let principal: Principal
+    }
+
+    struct Principal {
+        let uid: Int?
+        let by: JSON
+        static let daemon = Principal(uid: nil, by: ["daemon": true])
+    }
+
+    /// What a commit changes.
+    struct World {
+        var types: [String: ModelType] = [:]
+        var stores: [String: Store] = [:]
+        /// Addresses in order of creation.
+        var order: [String] = []
+        var timers: [Timer] = []
+        var nextTimer = 0
+        var states: [String: JSON] { stores.mapValues(\.state) }
+    }
+
+    struct Commit {
+        let time: Int
+        let by: JSON
+        var actions: [JSON] = []
+        /// Members of the commit in `history` beside revision, time, by and actions.
+        var details: JSONObject = [:]
+        var states: [String: JSON] = [:]
+        var plain: [String: JSONObject] = [:]
+        var types: [String: ModelType] = [:]
+    }
+
+    /// What a connection leaves behind.
+    struct Session {
+        var principal: Principal
+        var name: String?
+        var linger = 0
+        var will: [Action] = []
+        /// When it ends, once its connection has.
+        var end: Int?
+    }
+
+    struct Key {
+        let request: JSON
+        let reply: JSONObject
+    }
+
+    let epoch: String
+    /// The daemon's user, who may drop and revert everything.
+    let ownUID: Int
+    /// In milliseconds since 1970; always 0 beside a bus whose time is the machine's.
+    var now: Int
+    var isTimed: Bool { now > 0 }
+    var world = World()
+    /// By revision.
+    private(set) var commits: [Commit]
+    var sessions: [Int: Session] = [:]
+    /// By uid and key.
+    var keys: [String: Key] = [:]
+    var revision: Int { commits.count - 1 }
+
+    init(types: [JSON], stores: [String], epoch: String, ownUID: Int, now: Int) {
+        (self.epoch, self.ownUID, self.now) = (epoch, ownUID, now)
+        for type in types.map(ModelType.init) { world.types[type.name] = type }
+        commits = [Commit(time: now, by: ["daemon": true])]
+        for address in stores { makeConfigured(address) }
+    }
+
+    private mutating func makeConfigured(_ address: String) {
+        let type = world.types[Self.type(of: address)]!
+        let store = Store(
+            type: type.name, plain: type.initial, state: type.visible(type.initial), revision: revision + 1,
+            creator: nil, session: nil, ttl: nil, touched: now)
+        var next = world
+        next.add(store, at: address)
+        commit(next, .daemon, details: ["created": [address: store.state]])
+    }
+
+    static func type(of address: String) -> String { String(address.prefix { $0 != "/" }) }
+
+    // MARK: Commits
+
+    /// Makes `next` the world. A store whose visible state differs has the new revision as its own.
+    mutating func commit(
+        _ next: World, _ principal: Principal, actions: [JSON] = [], details: JSONObject = [:]
+    ) {
+        let old = world
+        world = next
+        for (address, store) in next.stores {
+            if let before = old.stores[address], before.state == store.state { continue }
+            world.stores[address]?.revision = commits.count
+        }
+        commits.append(
+            Commit(
+                time: now, by: principal.by, actions: actions, details: details, states: world.states,
+                plain: world.stores.mapValues(\.plain), types: world.types))
+    }
+
+    /// The world after some actions, and which stores they matched.
+    func applied(_ actions: [Action], _ principal: Principal, to world: World? = nil) throws -> (
+        World, Set<String>
+    ) {
+        var next = world ?? self.world
+        var matched: Set<String> = []
+        for (index, action) in actions.enumerated() {
+            do {
+                try apply(action, principal, to: &next, &matched)
+            } catch var refusal as Refusal {
+                refusal.members["index"] = .int(index)
+                throw refusal
+            }
+        }
+        return (next, matched)
+    }
+
+    private func apply(
+        _ action: Action, _ principal: Principal, to next: inout World, _ matched: inout Set<String>
+    ) throws {
+        for type in try next.reached(action) {
+            let payload = try type.accept(action.payload, for: action.name)
+            for address in next.order
+            where next.stores[address]?.type == type.name
+                && (action.kind == "type" || action.target == address)
+            {
+                try apply(action.name, payload, to: address, of: type, principal, &next)
+                matched.insert(address)
+            }
+        }
+    }
+
+    private func apply(
+        _ action: String, _ payload: JSONObject, to address: String, of type: ModelType,
+        _ principal: Principal, _ next: inout World
+    ) throws {
+        guard var store = next.stores[address] else { return }
+        let readable = next.stores.filter { type.waitsFor.contains($0.value.type) }
+        let result = try type.apply(
+            action, payload, to: store.plain, store: address,
+            meta: [
+                "time": .double(Double(now) / 1000), "revision": .int(revision + 1),
+                "uid": principal.uid.map(JSON.int) ?? .null,
+            ],
+            stores: .object(readable.reduce(into: [:]) { $0[$1.key] = $1.value.state }))
+        store.touched = now
+        if let state = result.state {
+            store.plain = state
+            store.state = type.visible(state)
+        }
+        next.stores[address] = store
+        for (name, timer) in result.timers {
+            guard let timer else {
+                next.timers.removeAll { $0.action.target == address && $0.name == name }
+                continue
+            }
+            next.set(
+                name,
+                Action(["store": .string(address), "action": timer["action"]!, "payload": timer["payload"]!]),
+                due: now + max(10, timer["in"]!.int!), principal)
+        }
+    }
+}
+
+extension ModelBus.World {
+    mutating func add(_ store: ModelBus.Store, at address: String) {
+        stores[address] = store
+        order.append(address)
+    }
+
+    mutating func drop(_ address: String) {
+        stores[address] = nil
+        order.removeAll { $0 == address }
+        timers.removeAll { $0.action.target == address }
+    }
+
+    /// Sets a timer, in the place of one with the same name.
+    mutating func set(_ name: String, _ action: ModelBus.Action, due: Int, _ principal: ModelBus.Principal) {
+        timers.removeAll { $0.action.target == action.target && $0.name == name }
+        timers.append(
+            ModelBus.Timer(action: action, name: name, due: due, order: nextTimer, principal: principal))
+        nextTimer += 1
+    }
+
+    /// The types that an action reaches, in the order in which they commit; refused if there is not what it names.
+    func reached(_ action: ModelBus.Action) throws -> [ModelType] {
+        if action.target == "*" {
+            var waiting = types.values.sorted { $0.name < $1.name }
+            var reached: [ModelType] = []
+            while let next = waiting.first(where: { type in
+                !waiting.contains { type.waitsFor.contains($0.name) }
+            }) {
+                waiting.removeAll { $0.name == next.name }
+                if next.action(action.name) != nil { reached.append(next) }
+            }
+            if reached.isEmpty { throw Refusal("unknown_action") }
+            for type in reached { _ = try type.accept(action.payload, for: action.name) }
+            return reached
+        }
+        guard let type = types[action.type] else { throw Refusal("unknown_type") }
+        _ = try type.accept(action.payload, for: action.name)
+        if action.kind == "store", stores[action.target] == nil { throw Refusal("unknown_store") }
+        return [type]
+    }
+
+    /// An action as commits tell it, with the defaults of its payload: where types fill in different ones, an action for each of
+    /// them. Refused if there is not what it names.
+    func planned(_ action: ModelBus.Action) throws -> [ModelBus.Action] {
+        let payloads = try reached(action).map { ($0.name, try $0.accept(action.payload, for: action.name)) }
+        if payloads.allSatisfy({ $0.1 == payloads[0].1 }) {
+            var planned = action
+            planned.payload = payloads[0].1
+            return [planned]
+        }
+        return payloads.map { type, payload in
+            ModelBus.Action([
+                "type": .string(type), "action": .string(action.name), "payload": .object(payload),
+            ])
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import BusJSON
+
+/// Why the contract refuses a request.
+struct Refusal: Error {
+    /// Usually one; several where the contract leaves open which check comes first.
+    let codes: Set<String>
+    /// Members of the error beside `code` and `message`.
+    var members: JSONObject
+    /// Not promised: which of several writes that fail is named.
+    init(_ codes: String..., members: JSONObject = [:]) {
+        self.codes = Set(codes)
+        self.members = members
+    }
+}
+
+/// A state type, read from its definition each time that something is asked.
+struct ModelType {
+    let definition: JSON
+    let name: String
+
+    init(_ definition: JSON) {
+        self.definition = definition
+        name = definition["type"]?.string ?? ""
+    }
+
+    var version: Int { definition["version"]?.int ?? 1 }
+    var computed: JSONObject { definition["computed"]?.object ?? [:] }
+    var waitsFor: [String] { definition["waitFor"]?.array?.compactMap(\.string) ?? [] }
+    var schemas: JSONObject? { definition["state"]?.object }
+    func action(_ name: String) -> JSON? { definition["actions"]?[name] }
+
+    /// The state of a new store, without what is computed.
+    var initial: JSONObject {
+        var state = definition["initial"]?.object ?? [:]
+        for member in schemas ?? [:] where state[member.key] == nil {
+            state[member.key] = member.value["default"]
+        }
+        return state
+    }
+
+    /// A state as clients see it.
+    func visible(_ plain: JSONObject) -> JSON {
+        var state = plain
+        // Computed members may read each other: each is worked out from what it reads, in as many rounds as there are.
+        for _ in computed {
+            for member in computed {
+                state[member.key] = (try? ModelExpression.evaluate(member.value, on: .object(state))) ?? .null
+            }
+        }
+        return .object(state)
+    }
+
+    /// The path of the first thing in a state that its schema does not allow.
+    func violation(of state: JSONObject) -> [String]? {
+        guard let schemas else { return nil }
+        for member in schemas where state[member.key] == nil { return [member.key] }
+        for member in state {
+            guard let schema = schemas[member.key].map(ModelSchema.init) else { return [member.key] }
+            if let found = schema.violation(of: member.value, at: [member.key]) { return found }
+        }
+        return nil
+    }
+
+    // MARK: Actions
+
+    /// The payload with defaults filled in.
+    func accept(_ payload: JSONObject, for action: String) throws -> JSONObject {
+        guard let definition = self.action(action) else { throw Refusal("unknown_action") }
+        let refusal = Refusal("invalid_payload", members: ["action": .string(action)])
+        let schemas = definition["payload"]?.object ?? [:]
+        var result = payload
+        for member in payload where schemas[member.key] == nil { throw refusal }
+        for member in schemas {
+            let schema = ModelSchema(member.value)
+            guard let value = payload[member.key] else {
+                guard let value = schema.words["default"] else {
+                    if schema.isOptional { continue }
+                    throw refusal
+                }
+                result[member.key] = value
+                continue
+            }
+            if schema.violation(of: value, at: []) != nil { throw refusal }
+        }
+        return result
+    }
+
+    /// What an action makes of a state: the new one, nil where `when` does not hold, and the timers it sets or takes away.
+    func apply(
+        _ action: String, _ payload: JSONObject, to plain: JSONObject, store: String, meta: JSON, stores: JSON
+    ) throws -> (state: JSONObject?, timers: [(name: String, timer: JSON?)]) {
+        let definition = self.action(action) ?? [:]
+        let data: JSON = [
+            "state": visible(plain), "payload": .object(payload), "store": .string(store), "meta": meta,
+            "stores": stores,
+        ]
+        func refusal(_ path: String? = nil) -> Refusal {
+            var members: JSONObject = ["store": .string(store), "action": .string(action)]
+            members["path"] = path.map(JSON.string)
+            return Refusal("rejected", members: members)
+        }
+        func value(_ rule: JSON, _ path: String? = nil) throws -> JSON {
+            do { return try ModelExpression.evaluate(rule, on: data) } catch { throw refusal(path) }
+        }
+        if let condition = definition["when"], !ModelExpression.isTrue(try value(condition)) {
+            return (nil, [])
+        }
+        for requirement in definition["require"]?.array ?? []
+        where !ModelExpression.isTrue(try value(requirement["if"] ?? .null)) { throw refusal() }
+        let timers = try (definition["timers"]?.object ?? [:]).map { member in
+            (member.key, try timer(member.value, refusal(), value: { try value($0) }))
+        }
+        var writes: [ModelWrite] = []
+        for kind in ModelWrite.kinds {
+            for (path, rule) in Self.steps(definition[kind]) {
+                let filled = Self.path(path, payload)
+                writes.append(
+                    ModelWrite(
+                        kind: kind, path: filled, value: try value(rule, filled.joined(separator: "."))))
+            }
+        }
+        var state = plain
+        for write in writes {
+            if computed[write.path[0]] != nil { throw refusal(write.path[0]) }
+            do { state = try write.apply(to: state) } catch let failure as ModelWrite.Failure {
+                throw refusal(failure.path)
+            }
+        }
+        if let path = violation(of: state) { throw refusal(path.joined(separator: ".")) }
+        return (state, timers)
+    }
+
+    /// A timer with its time in milliseconds from now on, or nil if it is taken away.
+    private func timer(_ rule: JSON, _ refusal: Refusal, value: (JSON) throws -> JSON) throws -> JSON? {
+        if rule.isNull { return nil }
+        let delay = try value(rule["in"] ?? .null)
+        guard let milliseconds = Self.milliseconds(delay) else { throw refusal }
+        let action = rule["action"]?.string ?? ""
+        let payload: JSONObject
+        do {
+            var given = JSONObject()
+            for member in rule["payload"]?.object ?? [:] { given[member.key] = try value(member.value) }
+            payload = try accept(given, for: action)
+        } catch { throw refusal }
+        return ["in": .int(milliseconds), "action": .string(action), "payload": .object(payload)]
+    }
+
+    /// A length of time in milliseconds.
+    static func milliseconds(_ length: JSON) -> Int? {
+        if let seconds = length.double { return seconds < 0 ? nil : Int((seconds * 1000).rounded()) }
+        guard let text = length.string, let unit = text.last.map(String.init),
+            let scale = ["s": 1000, "m": 60_000, "h": 3_600_000][unit], let count = Int(text.dropLast())
+        else { return nil }
+        return count * scale
+    }
+
+    /// The writes of one kind in written order: paths with the rules of their values.
+    static func steps(_ json: JSON?) -> [(path: String, rule: JSON)] {
+        switch json {
+        case .array(let elements)?:
+            elements.flatMap { element in element.string.map { [($0, JSON.null)] } ?? steps(element) }
+        case .object(let members)?: members.map { ($0.key, $0.value) }
+        default: []
+        }
+    }
+
+    private static func path(_ path: String, _ payload: JSONObject) -> [String] {
+        path.split(separator: ".").flatMap { $0.split(separator: "{").isEmpty ? [] : [String($0)] }
+            .reduce(into: [String]()) { parts, part in
+                // A dot inside of braces is no divider: `{payload` and `k}` belong together.
+                if part.hasPrefix("{") {
+                    parts.append(part)
+                } else if part.hasSuffix("}"), parts.last == "{payload" {
+                    let value = payload[String(part.dropLast())]
+                    parts[parts.count - 1] = value?.string ?? value?.int.map(String.init) ?? ""
+                } else {
+                    parts.append(part)
+                }
+            }
+    }
+
+    // MARK: Versions
+
+    /// A state of an earlier version, as this one has it; nil where a step fails or what comes out does not fit.
+    func migrated(_ plain: JSONObject, from version: Int, of old: ModelType?) -> JSONObject? {
+        var state = plain
+        for step in version..<max(version, self.version) {
+            let data: JSON = ["state": .object(state)]
+            var writes: [ModelWrite] = []
+            for kind in ModelWrite.kinds {
+                for (path, rule) in Self.steps(definition["migrate"]?["\(step)"]?[kind]) {
+                    guard let value = try? ModelExpression.evaluate(rule, on: data) else { return nil }
+                    writes.append(
+                        ModelWrite(
+                            kind: kind, path: path.split(separator: ".").map(String.init), value: value))
+                }
+            }
+            for write in writes {
+                guard let next = try? write.apply(to: state) else { return nil }
+                state = next
+            }
+        }
+        // What an action had taken away stays away, unless every state has it.
+        for member in initial where state[member.key] == nil {
+            if old?.initial[member.key] == nil || schemas != nil { state[member.key] = member.value }
+        }
+        return violation(of: state) == nil ? state : nil
+    }
+}

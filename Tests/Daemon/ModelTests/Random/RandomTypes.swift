@@ -1,0 +1,106 @@
+import BusJSON
+import TestSupport
+
+/// Random state types: members of every kind, schemas, computed values, actions with every write, timers, leases, and types
+/// that wait for others.
+struct RandomTypes {
+    static let actionNames = ["act", "bump", "wipe", "work", "edit"]
+    static let kinds = ["integer", "number", "text", "boolean", "list", "map", "record", "any"]
+
+    private(set) var definitions: [JSON] = []
+
+    /// - Parameter isTimed: With timers, leases and the time in expressions.
+    init(isTimed: Bool = true, _ random: inout SeededGenerator) {
+        let count = Int.random(in: 1...3, using: &random)
+        for index in 0..<count {
+            let waits = index > 0 && random.oneIn(2) ? "t0" : nil
+            definitions.append(Self.definition("t\(index)", waitingFor: waits, isTimed, &random))
+        }
+    }
+
+    /// Another definition of the same type: what a reload may bring.
+    static func changed(_ definition: JSON, _ random: inout SeededGenerator) -> JSON {
+        var next = definition.object ?? [:]
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: next["summary"] = .string("Summary \(Int.random(in: 0..<9, using: &random)).")
+        case 1 where definition["state"] == nil:
+            var initial = next["initial"]?.object ?? [:]
+            initial["gained\(Int.random(in: 0..<3, using: &random))"] = 7
+            next["initial"] = .object(initial)
+        case 2:
+            var computed = next["computed"]?.object ?? [:]
+            computed["c9"] = ["+": [["var": "n"], .int(Int.random(in: 1...9, using: &random))]]
+            next["computed"] = .object(computed)
+        case 3:
+            let version = definition["version"]?.int ?? 1
+            next["version"] = .int(version + 1)
+            var steps = next["migrate"]?.object ?? [:]
+            steps["\(version)"] =
+                random.oneIn(4)
+                ? ["increment": ["n": 1], "toggle": ["n"]]
+                : ["set": ["n": ["%": [["+": [["var": "state.n"], 1]], 40]]]]
+            next["migrate"] = .object(steps)
+        case 4: next["version"] = .int((definition["version"]?.int ?? 1) - (random.oneIn(2) ? 1 : 0))
+        default: break
+        }
+        if next["version"]?.int ?? 1 < 1 { next["version"] = nil }
+        return .object(next)
+    }
+
+    private static func definition(
+        _ name: String, waitingFor other: String?, _ isTimed: Bool, _ random: inout SeededGenerator
+    )
+        -> JSON
+    {
+        var members: [String: [String]] = ["integer": ["n"]]
+        var initial: JSONObject = ["n": .int(Int.random(in: 0...9, using: &random))]
+        var schemas: JSONObject = ["n": ["type": "integer", "minimum": -50, "maximum": 1000]]
+        for kind in kinds.dropFirst() where !random.oneIn(4) {
+            let member = kind == "any" ? "v" : "\(kind.first!)1"
+            members[kind, default: []].append(member)
+            (initial[member], schemas[member]) = Self.member(kind, &random)
+        }
+        if random.oneIn(2) {
+            members["integer"]?.append("n2")
+            initial["n2"] = 0
+            schemas["n2"] = "integer"
+        }
+        var definition: JSONObject = ["type": .string(name), "initial": .object(initial)]
+        if random.oneIn(2) { definition["state"] = .object(schemas) }
+        let hasSchema = definition["state"] != nil
+        var expressions = RandomExpressions(members: members)
+        expressions.prefix = ""
+        if random.oneIn(2) {
+            var computed: JSONObject = ["c1": expressions.integer(2, &random)]
+            if random.oneIn(2) { computed["c2"] = ["!": [["var": "c1"]]] }
+            if random.oneIn(2) { computed["c0"] = expressions.any(1, &random) }
+            definition["computed"] = .object(computed)
+        }
+        if let other { definition["waitFor"] = [.string(other)] }
+        if random.oneIn(4), isTimed {
+            definition["ttl"] = .string("\(Int.random(in: 20...600, using: &random))s")
+        }
+        var actions = JSONObject()
+        for action in actionNames where !random.oneIn(3) {
+            actions[action] = RandomAction.definition(
+                members, hasSchema, other.map { $0 + "/a" }, isTimed, &random)
+        }
+        if actions.isEmpty { actions["act"] = [:] }
+        definition["actions"] = .object(isTimed ? RandomAction.withTimers(actions, &random) : actions)
+        return .object(definition)
+    }
+
+    /// A value to begin with, and a schema.
+    private static func member(_ kind: String, _ random: inout SeededGenerator) -> (JSON, JSON) {
+        switch kind {
+        case "number": (0.5, "number")
+        case "text": ("a", ["type": "string", "maxLength": 12])
+        case "boolean": (.bool(random.oneIn(2)), "boolean")
+        case "list": ([2, 1], ["type": "array", "items": "integer", "maxItems": 8])
+        case "map": (["k1": 1], ["values": ["type": "integer", "maximum": 90]])
+        case "record":
+            (["p": 1, "q": "b"], ["properties": ["p": "integer", "q": "string"], "required": ["p"]])
+        default: (.null, ["type": "any", "nullable": true])
+        }
+    }
+}

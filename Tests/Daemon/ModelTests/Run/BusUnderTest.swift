@@ -1,0 +1,68 @@
+import BusJSON
+import TestSupport
+
+/// A bus that the model is compared with.
+protocol BusUnderTest: AnyObject {
+    var epoch: String { get }
+    /// Whether time is set by hand, so that what is due can be foretold.
+    var hasManualTime: Bool { get }
+    /// The daemon's user.
+    var ownUID: Int { get }
+    /// When it begins; 0 where time is the machine's.
+    var now: Int { get }
+    func connect(_ client: Int, uid: Int) throws
+    func close(_ client: Int) throws
+    /// Sends a line, and gives all that came up to the reply, or until there is nothing to wait for.
+    func exchange(_ client: Int, _ line: String) throws -> [JSON]
+    /// All else that has come for a client when the bus is at a revision.
+    func received(_ client: Int, through revision: Int) throws -> [JSON]
+    func setReading(_ client: Int, _ isReading: Bool) throws
+    func advance(milliseconds: Int) throws
+    /// Another process takes over, and clients keep their connections.
+    func handOver(_ definitions: [JSON]) throws
+    /// The process is killed, and another starts on the log; clients see the end of their connections.
+    func crash(now: Int) throws
+    /// What the next `reload` finds.
+    func setDefinitions(_ definitions: [JSON]) throws
+}
+
+/// An engine in memory, with a log in memory.
+final class MemoryBusUnderTest: BusUnderTest {
+    private var bus: MemoryBus
+    private var clients: [Int: MemoryClient] = [:]
+    let epoch: String
+    let hasManualTime = true
+    let ownUID = MemoryBus.ownUID
+    /// No whole second, so that every time has a fraction.
+    static let start = 1_795_000_000_001
+    var now: Int { Self.start }
+
+    init(types: [JSON], stores: [String], outbox: Int, line: Int? = nil) throws {
+        var setup = MemoryBus.Setup()
+        setup.definitions = types.map(\.encoded)
+        setup.log = MemoryLog()
+        setup.limits.daemon.outbox = outbox
+        if let line { setup.limits.daemon.line = line }
+        bus = try MemoryBus(setup)
+        bus.advance(milliseconds: Self.start - bus.now)
+        for store in stores { try bus.engine.createConfigured(store) }
+        bus.settle()
+        epoch = bus.epoch
+    }
+
+    func connect(_ client: Int, uid: Int) { clients[client] = bus.connect(uid: uid) }
+    func close(_ client: Int) { clients.removeValue(forKey: client)?.close() }
+    func exchange(_ client: Int, _ line: String) throws -> [JSON] { try clients[client]?.ask(line) ?? [] }
+    func received(_ client: Int, through revision: Int) throws -> [JSON] { try clients[client]?.all() ?? [] }
+    func setReading(_ client: Int, _ isReading: Bool) { clients[client]?.isReading = isReading }
+    func advance(milliseconds: Int) { bus.advance(milliseconds: milliseconds) }
+    func handOver(_ definitions: [JSON]) throws { try bus.restart(definitions: definitions.map(\.encoded)) }
+
+    func crash(now: Int) throws {
+        bus = try bus.crash()
+        clients = [:]
+        bus.advance(milliseconds: now - bus.now)
+    }
+
+    func setDefinitions(_ definitions: [JSON]) { bus.definitions = definitions.map(\.encoded) }
+}

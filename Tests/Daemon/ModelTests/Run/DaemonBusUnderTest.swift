@@ -1,0 +1,123 @@
+import BusJSON
+import Glibc
+import TestEtcd
+import TestFiles
+import TestServer
+
+/// The daemon as a process, or one for each member of a bus over several machines, all of them this one.
+///
+/// Time is the machine's; all clients are the user that the test runs as.
+final class DaemonBusUnderTest: BusUnderTest {
+    private struct Member {
+        let directory = TemporaryDirectory()
+        var daemon: RunningProgram?
+        var address: String { "unix:\(directory.path)/s" }
+    }
+
+    struct Failure: Error {
+        let description: String
+    }
+
+    let hasManualTime = false
+    let ownUID = Int(getuid())
+    let now = 0
+    private(set) var epoch = ""
+    private let etcd: TestEtcd?
+    private var members: [Member]
+    private var clients: [Int: LineClient] = [:]
+
+    /// - Parameter members: How many machines there are; nil for one that shares its bus with nobody.
+    init(types: [JSON], stores: [String], members count: Int? = nil) throws {
+        etcd = try count.map { _ in try TestEtcd() }
+        members = (0..<(count ?? 1)).map { _ in Member() }
+        for (index, member) in members.enumerated() {
+            try member.directory.write("fluxbusd.yaml", configuration(stores, index))
+        }
+        try setDefinitions(types)
+        for index in members.indices { try start(index) }
+        let client = try LineClient(members[0].address)
+        // Every member is there once it serves; the stores that are listed are there once the first one does.
+        epoch = try JSON(parsing: client.reply(to: #"{"op":"hello"}"#))["epoch"]?.string ?? ""
+    }
+
+    private func configuration(_ stores: [String], _ index: Int) -> String {
+        var text = """
+            listen: [{ unix: s }]
+            types: types
+            stores: [\(stores.map { "\"\($0)\"" }.joined(separator: ", "))]
+            log: { path: bus.sqlite, sync: never }
+
+            """
+        if let etcd {
+            text +=
+                "cluster: { bus: model, etcd: [\(etcd.endpoints.joined(separator: ", "))], member: m\(index), lease: 5s }\n"
+        }
+        return text
+    }
+
+    private func start(_ index: Int) throws {
+        let member = members[index]
+        let daemon = try RunningProgram("fluxbusd", ["--config", "\(member.directory.path)/fluxbusd.yaml"])
+        guard daemon.waitFor("listening on") else { throw Failure(description: try daemon.wait().errors) }
+        members[index].daemon = daemon
+    }
+
+    func connect(_ client: Int, uid: Int) throws {
+        clients[client] = try LineClient(members[client % members.count].address)
+    }
+
+    func close(_ client: Int) { clients.removeValue(forKey: client)?.close() }
+    func setReading(_ client: Int, _ isReading: Bool) {}
+    func advance(milliseconds: Int) {}
+    func handOver(_ definitions: [JSON]) {}
+
+    func exchange(_ client: Int, _ line: String) throws -> [JSON] {
+        guard let client = clients[client] else { return [] }
+        try client.send(line)
+        return try synced(client).lines
+    }
+
+    func received(_ client: Int, through revision: Int) throws -> [JSON] {
+        guard let client = clients[client] else { return [] }
+        var lines: [JSON] = []
+        // What happens without a request, as the end of a connection does, may take a while.
+        for _ in 0..<2000 {
+            let (more, reached) = try synced(client)
+            lines += more
+            if reached >= revision { return lines }
+            poll(nil, 0, 5)
+        }
+        return lines
+    }
+
+    /// All that comes before the reply to a `sync`, and that one's revision.
+    private func synced(_ client: LineClient) throws -> (lines: [JSON], revision: Int) {
+        try client.send(#"{"op":"sync","id":"model"}"#)
+        var lines: [JSON] = []
+        while let text = try client.line() {
+            let line = try JSON(parsing: text)
+            if line["id"] == "model" { return (lines, line["revision"]?.int ?? 0) }
+            lines.append(line)
+        }
+        throw Failure(description: "The connection ended: \(lines)")
+    }
+
+    /// Ends the daemon, and starts another on its log.
+    func crash(now: Int) throws {
+        for index in members.indices {
+            members[index].daemon?.signal(SIGKILL)
+            _ = try members[index].daemon?.wait()
+        }
+        clients = [:]
+        for index in members.indices { try start(index) }
+    }
+
+    func setDefinitions(_ definitions: [JSON]) throws {
+        for member in members {
+            for definition in definitions {
+                try member.directory.write(
+                    "types/\(definition["type"]?.string ?? "").yaml", definition.encoded)
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import BusJSON
+import TestSupport
+
+/// One seed: random types, and random steps until there were enough requests.
+struct ModelRun {
+    let seed: UInt64
+    let types: [JSON]
+    let stores: [String]
+    private let outbox: Int
+
+    /// On what it runs.
+    enum Ground {
+        /// An engine in memory, whose time is set by hand.
+        case memory
+        /// The daemon, as a process.
+        case daemon
+        /// Daemons that share a bus.
+        case members(Int)
+    }
+
+    private let ground: Ground
+    /// What stands between the bus and its clients.
+    var between: (any BusUnderTest) -> any BusUnderTest = { $0 }
+
+    init(seed: UInt64, on ground: Ground = .memory) {
+        var random = SeededGenerator(seed: seed)
+        self.seed = seed
+        self.ground = ground
+        var isTimed = false
+        if case .memory = ground { isTimed = true }
+        types = RandomTypes(isTimed: isTimed, &random).definitions
+        stores = types.compactMap { type in random.oneIn(2) ? "\(type["type"]!.string!)/a" : nil }
+        outbox = random.oneIn(2) ? 700 : 4 << 20
+    }
+
+    func execution() throws -> Execution {
+        let bus: any BusUnderTest =
+            switch ground {
+            case .memory: try MemoryBusUnderTest(types: types, stores: stores, outbox: outbox)
+            case .daemon: try DaemonBusUnderTest(types: types, stores: stores)
+            case .members(let count): try DaemonBusUnderTest(types: types, stores: stores, members: count)
+            }
+        return Execution(between(bus), types: types, stores: stores)
+    }
+
+    /// Runs until there were so many requests; gives the figures, or throws what differs.
+    func run(requests: Int) throws -> [String: Int] {
+        var random = SeededGenerator(seed: seed &+ 0x5eed)
+        let execution = try execution()
+        var steps: [Step] = []
+        do {
+            while execution.requests < requests {
+                let step = RandomSteps.step(execution, &random)
+                steps.append(step)
+                try execution.run(step)
+            }
+        } catch let difference as Difference {
+            throw Found(seed: seed, step: steps.count, difference: difference, run: shrunk(steps, difference))
+        }
+        var figures = execution.figures
+        figures["requests"] = execution.requests
+        return figures
+    }
+
+    /// What a run found, with the fewest steps that still find it.
+    struct Found: Error, CustomStringConvertible {
+        let seed: UInt64
+        let step: Int
+        let difference: Difference
+        let run: (transcript: [String], difference: Difference, types: [JSON])
+
+        var description: String {
+            let types = run.types.map { "type: \($0.encoded)\n" }.joined()
+            return """
+                Seed \(seed), step \(step): \(difference)
+                In the fewest steps that show it, \(run.difference)
+                \(types)\(run.transcript.suffix(60).joined(separator: "\n"))
+                """
+        }
+    }
+
+    // MARK: Fewer steps
+
+    private func attempt(_ steps: [Step]) -> (Execution, Difference)? {
+        guard let execution = try? execution() else { return nil }
+        do {
+            for step in steps { try execution.run(step) }
+        } catch let difference as Difference { return (execution, difference) } catch {}
+        return nil
+    }
+
+    private func shrunk(
+        _ steps: [Step], _ difference: Difference
+    ) -> (transcript: [String], difference: Difference, types: [JSON]) {
+        let kept = fewest(of: steps, to: difference.subject) { attempt($0)?.1.subject }
+        guard let (execution, found) = attempt(kept) else { return ([], difference, types) }
+        return (execution.transcript, found, types)
+    }
+}
