@@ -173,7 +173,7 @@ extension DeclaredType {
             if !context.takesUnnamedMembers,
                 let problem = step.check?.problem(with: step.kind, of: path.segments[0])
             {
-                throw rejection(of: action, in: context, problem.sentence, path: path.description)
+                throw rejection(of: action, in: context, problem.sentence, .schema, path: path.description)
             }
         }
         guard step.mayHold(value, at: path) else {
