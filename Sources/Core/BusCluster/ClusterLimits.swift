@@ -51,6 +51,8 @@ package enum ClusterLimits {
     /// A log that has not taken a proposal for so many milliseconds takes none; a server that loses its leader finds another
     /// one sooner.
     package static let stall = 4000
+    /// Before a member says how the bus begins anew, it waits so many milliseconds for others with more of it.
+    package static let gathering = 1000
     /// Bytes of entries that wait to be proposed: several proposals' worth.
     package static let waiting = 16 << 20
 }

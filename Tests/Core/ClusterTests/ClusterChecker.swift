@@ -21,7 +21,8 @@ struct ClusterChecker {
 
     init(_ simulation: ClusterSimulation) { self.simulation = simulation }
 
-    func check() throws {
+    /// True: the bus has begun anew.
+    func check() throws -> Bool {
         if simulation.setup.hasNewerRules {
             // Who lacks a replica applies nothing, and all who could give one have stopped.
             for node in simulation.nodes where node.lack == nil {
@@ -32,12 +33,19 @@ struct ClusterChecker {
             guard simulation.nodes.contains(where: \.isStopped) else {
                 throw SimulationFailure("Nobody has met the later rules.")
             }
-            return
+            return false
         }
         let machine = try ClusterBuild.usual.machine()
         let sink = RecordingCommits(machine)
         let reference = Replica(machine, sink: sink, history: ClusterSimulation.history)
-        for entry in simulation.shared.entries { _ = try reference.apply(entry) }
+        do throws(ReplicaStop) {
+            for entry in simulation.shared.entries { _ = try reference.apply(entry) }
+        } catch {
+            guard case .otherBeginning = error else { throw error }
+            // What a member had had is in no log any more: all have to have the same.
+            try checkAlike()
+            return true
+        }
         for (index, node) in simulation.nodes.enumerated() {
             if simulation.setup.isFirstOther {
                 guard case .diverged? = node.stops.first else {
@@ -57,7 +65,8 @@ struct ClusterChecker {
             }
         }
         guard reference.strayedSessions.isEmpty else {
-            throw SimulationFailure("Nobody has the sessions \(reference.strayedSessions), and they never end.")
+            throw SimulationFailure(
+                "Nobody has the sessions \(reference.strayedSessions), and they never end.")
         }
         var truth = Truth(epoch: machine.epoch)
         truth.hasGoneBack = simulation.shared.rollbacks > 0
@@ -70,11 +79,31 @@ struct ClusterChecker {
         }
         truth.isTimeAhead = machine.time > simulation.shared.now + ClusterLimits.clockLead
         // A divergent member may have answered its clients before it was known.
-        if simulation.setup.isFirstOther { return }
+        if simulation.setup.isFirstOther { return false }
         try Self.check(simulation.clients.operations, simulation.clients.pairs, truth)
         let late = simulation.shared.now - machine.time
         guard late <= ClusterLimits.heartbeat + 2000 else {
             throw SimulationFailure("The time of the bus is \(late) ms behind.")
+        }
+        return false
+    }
+
+    private func checkAlike() throws {
+        for node in simulation.nodes {
+            if let stop = node.stops.first { throw SimulationFailure("\(node.name) has stopped: \(stop)") }
+            let (digest, first) = (node.member?.replica.digest, simulation.nodes[0].member?.replica.digest)
+            guard let digest, digest == first, node.lack == nil else {
+                throw SimulationFailure(
+                    "\(node.name) has \(digest ?? "nothing"), m0 has \(first ?? "nothing")")
+            }
+            guard node.member?.replica.strayedSessions.isEmpty == true else {
+                throw SimulationFailure("Nobody has some sessions of \(node.name), and they never end.")
+            }
+        }
+        for operation in simulation.clients.operations where operation.kind == .keyed {
+            guard operation.answered != nil else {
+                throw SimulationFailure("\(operation) was never answered")
+            }
         }
     }
 

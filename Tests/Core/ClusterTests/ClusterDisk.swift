@@ -18,7 +18,15 @@ struct ClusterDisk {
         let since = entries.reversed().prefix { $0.place > bases.last?.place ?? 0 }.count
         if since >= 30, replica.link.place == lastPlace {
             bases.append((replica.link.place, replica.snapshot()))
+            forgetOld()
         }
+    }
+
+    /// As a member's copy, it keeps the last two replicas, and what lies behind the older one.
+    private mutating func forgetOld() {
+        guard bases.count > 2 else { return }
+        bases.removeFirst(bases.count - 2)
+        entries.removeAll { $0.place <= bases[0].place }
     }
 
     /// What it holds at a place at the latest; nil where it has nothing that old.

@@ -16,6 +16,8 @@ final class ClusterNode {
     private(set) var stops: [MemberStop] = []
     private(set) var notices: [MemberNotice] = []
     var lack: (least: Int, most: Int?)?
+    /// Its replica is another than its copy has, which stays as it is until it has all that the log has.
+    private var isTentative = false
     /// What clients are told.
     var told: [MemberOutput] = []
 
@@ -53,7 +55,7 @@ final class ClusterNode {
     /// The process is killed, or the machine loses its power.
     func crash() {
         cluster = member?.cluster
-        (member, pending, lack) = (nil, [], nil)
+        (member, pending, lack, isTentative) = (nil, [], nil, false)
         log?.close()
         log = nil
     }
@@ -70,7 +72,15 @@ final class ClusterNode {
 
     /// Everything applied becomes durable.
     func flush() throws {
-        guard let member, !pending.isEmpty else { return }
+        guard let member else { return }
+        if isTentative {
+            guard member.isCaughtUp, member.replica.hasBegun, member.proof == nil else { return }
+            (pending, isTentative) = ([], false)
+            disk.replace(by: member.replica)
+            member.stored(through: disk.lastPlace, now: now)
+            return try carryOut()
+        }
+        if pending.isEmpty { return }
         disk.append(pending, member.replica)
         pending = []
         member.stored(through: disk.lastPlace, now: now)
@@ -112,34 +122,47 @@ final class ClusterNode {
 
     // MARK: - Replicas
 
-    /// Gets the replica that it lacks: an older one of its own, or a snapshot of another node.
+    /// Gets the replica that it lacks: an older one of its own, a snapshot of another node, or what the log has from its
+    /// beginning; where nobody has one, the bus begins anew.
     func getReplica(from others: [ClusterNode]) throws {
         guard let lack, let member else { return }
         if let most = lack.most {
             pending = []
-            guard let own = try disk.replica(through: most, build: build, omitting: omitted) else { return }
-            return try begin(member, own)
-        }
-        guard let other = others.randomElement(using: &generator) else { return }
-        try other.flush()
-        guard let replica = other.member?.replica, replica.link.place >= lack.least else { return }
-        var bytes = replica.snapshot()
-        if shared.isFaulty, generator.oneIn(4) {
-            // What was damaged on the way is refused, and fetched again.
-            bytes[Int.random(in: 0..<bytes.count, using: &generator)] ^= 1
-            guard let damaged = try? ClusterDisk.restored(bytes, build: build, omitting: omitted) else {
-                return
+            if let own = try disk.replica(through: most, build: build, omitting: omitted) {
+                return try begin(member, own)
             }
-            throw SimulationFailure("A damaged snapshot was taken: \(damaged.digest)")
         }
-        try begin(
-            member, try ClusterDisk.restored(bytes, build: build, omitting: omitted), isFromMember: true)
+        log?.listMembers()
+        if let other = others.randomElement(using: &generator) {
+            try other.flush()
+            guard let replica = other.member?.replica, replica.link.place >= lack.least else { return }
+            var bytes = replica.snapshot()
+            if shared.isFaulty, generator.oneIn(4) {
+                // What was damaged on the way is refused, and fetched again.
+                bytes[Int.random(in: 0..<bytes.count, using: &generator)] ^= 1
+                guard let damaged = try? ClusterDisk.restored(bytes, build: build, omitting: omitted) else {
+                    return
+                }
+                throw SimulationFailure("A damaged snapshot was taken: \(damaged.digest)")
+            }
+            return try begin(
+                member, try ClusterDisk.restored(bytes, build: build, omitting: omitted), isFromMember: true)
+        }
+        let present = shared.members.filter { $0.name != name }
+        if lack.most != nil {
+            return try begin(
+                member, Replica(try build.machine(), history: ClusterSimulation.history, omitting: omitted))
+        }
+        guard ClusterMember.canBeginAnew(beside: present),
+            let last = try disk.replica(through: .max, build: build, omitting: omitted), last.hasBegun
+        else { return }
+        (self.lack, pending, isTentative) = (nil, [], true)
+        member.beginAnew(with: last, behind: lack.least, now: now)
+        try carryOut()
     }
 
     private func begin(_ member: ClusterMember, _ replica: Replica, isFromMember: Bool = false) throws {
-        lack = nil
-        pending = []
-        disk.replace(by: replica)
+        (lack, pending, isTentative) = (nil, [], true)
         member.begin(with: replica, isFromMember: isFromMember, now: now)
         try carryOut()
     }

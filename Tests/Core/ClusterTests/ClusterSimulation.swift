@@ -11,6 +11,8 @@ final class ClusterSimulation {
         var isFirstOther = false
         /// Somebody proposes by rules of a later version.
         var hasNewerRules = false
+        /// Backups are old, and entries go before all have read them: there may be nothing that the log goes on from.
+        var isRough = false
     }
 
     static let history: HistoryLimits = {
@@ -40,7 +42,7 @@ final class ClusterSimulation {
         var generator = SeededGenerator(seed: seed)
         let shared = SharedLog(seed: generator.next(), now: Self.begin)
         self.shared = shared
-        mayGoBack = generator.oneIn(3) && !setup.isFirstOther
+        mayGoBack = (generator.oneIn(3) || setup.isRough) && !setup.isFirstOther
         isTroubled = !generator.oneIn(8)
         let aheadOfTime = generator.oneIn(4)
         for index in 0..<Int.random(in: 3...7, using: &generator) {
@@ -69,7 +71,7 @@ final class ClusterSimulation {
         figures.entries += shared.entries.count
         figures.rollbacks += shared.rollbacks
         figures.trims += shared.trimmedThrough > 0 ? 1 : 0
-        try ClusterChecker(self).check()
+        if try ClusterChecker(self).check() { figures.beginnings += 1 }
     }
 
     private func step() throws {
@@ -85,6 +87,7 @@ final class ClusterSimulation {
     /// Whether others may have its snapshot.
     private func isServing(_ node: ClusterNode) -> Bool {
         node.isUp && !node.isStopped && node.lack == nil && node.member?.isFollowing == true
+            && node.member?.replica.hasBegun == true
     }
 
     private func trouble() throws {
@@ -104,6 +107,7 @@ final class ClusterSimulation {
             figures.leases += 1
         }
         if mayGoBack, generator.oneIn(200) { goBack() }
+        if setup.isRough, generator.oneIn(150) { shared.trim(through: shared.lastPlace) }
     }
 
     /// The log goes back; often when the power fails for all machines, so that only what was durable is known.
@@ -114,7 +118,11 @@ final class ClusterSimulation {
             clients.noteCrash(of: node, at: shared.now)
             figures.crashes += 1
         }
-        shared.goBack(by: Int.random(in: 1...12, using: &generator))
+        if setup.isRough, generator.oneIn(2) {
+            shared.goBack(by: Int.random(in: 20...200, using: &generator), isTrimmedAnew: generator.oneIn(2))
+        } else {
+            shared.goBack(by: Int.random(in: 1...12, using: &generator))
+        }
     }
 
     /// Without faults everything comes to rest.
@@ -155,6 +163,8 @@ struct ClusterFigures {
     var epochs = 0
     var losses = 0
     var clamped = 0
+    /// Simulations in which the bus has begun anew.
+    var beginnings = 0
 
     mutating func add(_ node: ClusterNode) {
         for notice in node.notices {
@@ -177,5 +187,6 @@ struct ClusterFigures {
         sum.epochs += more.epochs
         sum.losses += more.losses
         sum.clamped += more.clamped
+        sum.beginnings += more.beginnings
     }
 }

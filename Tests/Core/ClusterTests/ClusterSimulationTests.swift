@@ -32,4 +32,21 @@ import Testing
         #expect(reached.trims > Int(Self.seeds) / 4)
         #expect(reached.clamped > Int(Self.seeds) / 10)
     }
+
+    /// The log is restored from backups that are older than what members keep, or loses what none of them has read.
+    @Test func busBeginsAnewWhereNothingGoesOn() throws {
+        var reached = ClusterFigures()
+        for seed in 0..<Self.seeds / 2 {
+            do {
+                var setup = ClusterSimulation.Setup()
+                setup.isRough = true
+                let simulation = try ClusterSimulation(seed: seed, setup)
+                try simulation.run()
+                reached += simulation.figures
+            } catch {
+                Issue.record("Seed \(seed): \(error)")
+            }
+        }
+        #expect(reached.beginnings > Int(Self.seeds) / 10)
+    }
 }

@@ -1,6 +1,7 @@
 import BusCluster
 import BusJSON
 import BusMachine
+import BusProtocol
 
 /// Keeps what was committed, for the checker.
 final class RecordingCommits: CommitSink {
@@ -31,5 +32,6 @@ final class RecordingCommits: CommitSink {
 
     func note(_ session: Session) { plain.note(session) }
     func note(endOf session: SessionID) { plain.note(endOf: session) }
+    func noteRejection(of session: Session, _ error: RequestError) {}
     func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) { plain.takeOutput(body) }
 }

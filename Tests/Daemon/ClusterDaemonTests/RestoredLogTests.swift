@@ -28,6 +28,32 @@ struct RestoredLogTests {
         _ = try restore(cluster, .running, commits: 10, again: file)
     }
 
+    /// Somebody compacts etcd, and all members lose their links before the log has grown: none can compare what it has, and
+    /// nobody has a snapshot to give.
+    @Test func compactionByHandAndLostLinksLoseNothing() throws {
+        let cluster = try TestCluster(["a", "b", "c"], servers: 1)
+        try commit(cluster, 100)
+        let before = try count(cluster["b"])
+        let place = try cluster.etcd.revision
+        try cluster.etcd.control("compact \(place)")
+        for member in cluster.members { member.reset() }
+        let began = Date()
+        try TestCluster.wait(until: "bus after a compaction; \(state(of: cluster))", seconds: 30) {
+            try back(cluster, not: "") != nil
+        }
+        print("compaction: back after \(Date().timeIntervalSince(began)) s")
+        let after = try count(cluster["a"])
+        #expect(after > before)
+        for member in cluster.members {
+            #expect(member.daemon.exits.allSatisfy { $0 == 69 }, "\(member.messages.suffix(3000))")
+        }
+    }
+
+    private func count(_ member: TestMember) throws -> Int {
+        let reply = try ok(try member.client(), #"{"op":"get","store":"counter/main","fresh":true}"#)
+        return try #require(reply["states"]?["counter/main"]?["count"]?.int)
+    }
+
     @Test(.enabled(if: many != nil, "FLUXBUS_RESTORES=20 runs it."))
     func manyBackupsOfAnyAge() throws {
         let cluster = try TestCluster(["a", "b", "c"])

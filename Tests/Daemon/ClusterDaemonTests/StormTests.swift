@@ -1,6 +1,7 @@
 import BusJSON
 import Foundation
 import TestEtcd
+import TestServer
 import TestSupport
 import Testing
 
@@ -34,6 +35,7 @@ struct StormTests {
         do {
             try storm.rage(seconds: seconds)
             let raged = Date().timeIntervalSince(began)
+            try expectReadsAndCommits(cluster, seed)
             let operations = try load.finish()
             let wills = operations.filter { $0.kind == .will && !$0.answers.isEmpty }.map(\.mark)
             let rest = try cluster.settle(wills: Set(wills))
@@ -43,6 +45,24 @@ struct StormTests {
             try? keepEvidence(cluster)
             throw TestCluster.Failure(description: "Seed \(seed): \(error)")
         }
+    }
+
+    /// Everything is healed: all members tell the past, and commit, within seconds.
+    private func expectReadsAndCommits(_ cluster: TestCluster, _ seed: UInt64) throws {
+        let healed = Date()
+        for member in cluster.members {
+            try TestCluster.wait(
+                until:
+                    "history of \(member.name); exits \(member.daemon.exits), \(member.messages.suffix(1500))",
+                seconds: 15
+            ) {
+                let client = try? LineClient(member.address, isResetAnEnd: true, patience: 3)
+                return (try? client?.ask(#"{"op":"history","since":0,"limit":1}"#))?.isEmpty == false
+            }
+            try member.waitUntilAttached(seconds: 15)
+        }
+        let seconds = Date().timeIntervalSince(healed)
+        #expect(seconds < 20, "seed \(seed)")
     }
 
     private func check(

@@ -8,6 +8,8 @@ package final class Relay: Sendable {
         case nothing
         /// What streams of changes bring.
         case watches
+        /// What goes to the server; what it sends still comes.
+        case requests
         case everything
         /// Everything, until it is mended: then it comes.
         case late
@@ -90,11 +92,18 @@ package final class Relay: Sendable {
         }
     }
 
+    /// Cuts all connections once; further ones pass.
+    package func reset() {
+        contents.withLock { contents in
+            for descriptor in contents.descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) }
+        }
+    }
+
     /// Lets everything through again. Connections that lack something end: no network leaves out a part.
     package func mend() {
         contents.withLock { contents in
             switch contents.held {
-            case .watches, .everything:
+            case .watches, .requests, .everything:
                 for descriptor in contents.descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) }
             case .nothing, .late: break
             }
@@ -127,12 +136,12 @@ package final class Relay: Sendable {
         }
         let connection = Connection(client, server)
         Thread.detachNewThread { [weak self] in
-            Self.pump(client, server) { bytes in
+            Self.pump(client, server) { [weak self] bytes in
                 // The stream has its connection for itself from here on.
                 if String(decoding: bytes, as: UTF8.self).contains("/v3/watch") {
                     connection.isWatch.withLock { $0 = true }
                 }
-                return true
+                return self?.contents.withLock { $0.held != .requests } ?? false
             }
             connection.endDirection { self?.forget($0) }
         }
@@ -149,7 +158,7 @@ package final class Relay: Sendable {
         while true {
             let (held, isEnded) = contents.withLock { ($0.held, $0.isEnded) }
             switch held {
-            case .nothing: return true
+            case .nothing, .requests: return true
             case .watches: return !connection.isWatch.withLock { $0 }
             case .everything: return false
             case .late: if isEnded { return false }

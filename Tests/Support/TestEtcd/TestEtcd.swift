@@ -110,6 +110,17 @@ package final class TestEtcd: Sendable {
         return process
     }
 
+    /// How far it has come.
+    package var revision: Int {
+        get throws {
+            let lines = try control("endpoint status --write-out=fields").split(separator: "\n")
+            guard let line = lines.first(where: { $0.hasPrefix("\"Revision\"") }),
+                let revision = line.split(separator: " ").last.flatMap({ Int($0) })
+            else { throw Failure(description: "etcdctl does not say its revision: \(lines)") }
+            return revision
+        }
+    }
+
     // MARK: - Backups
 
     /// Saves what a server holds now in a file.

@@ -54,6 +54,13 @@ package final class SharedLog {
         return .joined(incarnation: place)
     }
 
+    /// Those present, with what they report.
+    package var members: [OrderedLogMember] {
+        present.sorted { $0.key < $1.key }.map {
+            OrderedLogMember(name: $0.key, incarnation: $0.value.incarnation, report: $0.value.report)
+        }
+    }
+
     package func isPresent(_ member: String, _ incarnation: Int) -> Bool {
         present[member]?.incarnation == incarnation
     }
@@ -89,7 +96,7 @@ package final class SharedLog {
     /// Puts in what no member of this version would.
     package func inject(_ name: ProposalName, _ content: [UInt8]) { append(.proposal(name, content)) }
 
-    func trim(through place: Int) { trimmedThrough = max(trimmedThrough, min(place, lastPlace)) }
+    package func trim(through place: Int) { trimmedThrough = max(trimmedThrough, min(place, lastPlace)) }
 
     // MARK: - Time and faults
 
@@ -113,9 +120,13 @@ package final class SharedLog {
     }
 
     /// The last entries are gone, as from a backup that was restored; under another name or under the same.
-    package func goBack(by count: Int) {
+    ///
+    /// - Parameter isTrimmedAnew: Nothing is left of what the backup had, as etcd does where it is told to; otherwise all of
+    ///   it is there, as if nothing had been trimmed then; nil: what was trimmed stays so.
+    package func goBack(by count: Int, isTrimmedAnew: Bool? = nil) {
         let kept = entries.dropLast(count).filter { _ in true }
-        guard !kept.isEmpty, kept.last!.place > trimmedThrough else { return }
+        guard let last = kept.last?.place, last > trimmedThrough || isTrimmedAnew != nil else { return }
+        if let isTrimmedAnew { trimmedThrough = isTrimmedAnew ? last : min(trimmedThrough, last / 2) }
         entries = Array(kept)
         rollbacks += 1
         coming = []

@@ -87,10 +87,7 @@ package final class SimulatedLog: OrderedLog {
     package func barrier(_ number: Int) { barriers.append((number, nil)) }
 
     package func listMembers() {
-        let members = shared.present.sorted { $0.key < $1.key }.map {
-            OrderedLogMember(name: $0.key, incarnation: $0.value.incarnation, report: $0.value.report)
-        }
-        answers.append((delay(), .members(members)))
+        answers.append((delay(), .members(shared.members)))
     }
 
     package func trim(through place: Int) {

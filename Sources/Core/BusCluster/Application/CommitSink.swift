@@ -1,4 +1,5 @@
 import BusMachine
+import BusProtocol
 
 /// Whoever makes commits of what was applied: the daemon's engine, which notifies subscribers and writes its log, or
 /// `PlainCommits`, which does neither.
@@ -9,6 +10,8 @@ package protocol CommitSink: AnyObject {
     func note(_ session: Session)
     /// A session has ended without a commit.
     func note(endOf session: SessionID)
+    /// The will of a session that ends can't be committed.
+    func noteRejection(of session: Session, _ error: RequestError)
     /// Takes what commits and notes came to since the last time, byte for byte the same wherever the same entries were
     /// applied to the same state.
     func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void)

@@ -55,6 +55,7 @@ extension EntryApplication {
             return true
         } catch {
             machine.plan.clear()
+            sink.noteRejection(of: session, error)
             return false
         }
     }

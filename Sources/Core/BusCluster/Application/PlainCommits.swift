@@ -1,5 +1,6 @@
 import BusJSON
 import BusMachine
+import BusProtocol
 
 /// Commits without subscribers.
 package final class PlainCommits: CommitSink {
@@ -28,6 +29,8 @@ package final class PlainCommits: CommitSink {
     package func note(_ session: Session) { machine.traceWill(of: session, to: trace) }
 
     package func note(endOf session: SessionID) { StateMachine.traceEnd(of: session, to: trace) }
+
+    package func noteRejection(of session: Session, _ error: RequestError) {}
 
     package func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) {
         body(trace.bytes)

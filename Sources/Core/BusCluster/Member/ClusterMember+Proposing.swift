@@ -14,6 +14,8 @@ extension ClusterMember {
         }
         guard let incarnation else { return }
         reportIfDue()
+        giveUpBeginningIfInVain()
+        guard phase == .following else { return }
         if queue.sent != nil { return sendAgainIfDue() }
         guard isProposalDue else { return }
         propose(under: incarnation)
@@ -21,7 +23,9 @@ extension ClusterMember {
 
     /// Whether there is something to propose, if only what this member knows.
     private var isProposalDue: Bool {
-        if !queue.waiting.isEmpty || proof != nil || isEvidenceWanted { return true }
+        // What others would read in it they could not compare with anything.
+        if gatheringSince != nil { return isBeginningDue }
+        if !queue.waiting.isEmpty || shownProof != nil || isEvidenceWanted { return true }
         if !omitted.contains(.heartbeat), now - lastProposal >= ClusterLimits.heartbeat { return true }
         // The first member points out what is due, each further one if those before it do not.
         let due = replica.nextDue
@@ -32,11 +36,20 @@ extension ClusterMember {
         return now - max(due, lastProposal) >= (before + (isInVain ? 1 : 0)) * ClusterLimits.dueDelay
     }
 
+    /// Before there is a bus, nothing of it is lost.
+    private var shownProof: Evidence? { replica.hasBegun ? proof : nil }
+
     private func propose(under incarnation: Int) {
         lastNumber += 1
         let name = ProposalName(member: self.name, incarnation: incarnation, number: lastNumber)
         // What is seen of a lost log is shown alone: nothing beside it would count.
-        let entries = proof == nil ? queue.take() : []
+        let proof = shownProof
+        let entries: [ProposalQueue.Waiting]
+        if gatheringSince != nil {
+            entries = [.init(ticket: nil, entry: beginning, since: now)]
+        } else {
+            entries = proof == nil ? queue.take() : []
+        }
         let content = ProposalContent(
             clock: now, evidence: proof ?? replica.evidence, entries: entries.map(\.entry)
         ).encoded
@@ -118,12 +131,15 @@ extension ClusterMember {
 
     // MARK: - Reports and trimming
 
-    var report: MemberReport { MemberReport(stored: stored, revision: replica.machine.revision, about) }
+    var report: MemberReport {
+        MemberReport(
+            stored: stored, revision: replica.machine.revision, hasBegun: replica.hasBegun, about)
+    }
 
     private func reportIfDue() {
         // Trimming goes by it, and a report costs as much as a proposal.
-        guard stored - reported >= replica.history.trim / 4 else { return }
-        reported = stored
+        guard isReportDue || stored - reported >= replica.history.trim / 4 else { return }
+        (reported, isReportDue) = (stored, false)
         outputs.append(.report(report.encoded))
     }
 

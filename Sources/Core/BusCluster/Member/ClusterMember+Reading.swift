@@ -49,6 +49,7 @@ extension ClusterMember {
             membership = .member(incarnation: incarnation)
             lastIncarnation = incarnation
             lastNumber = 0
+            if gatheringSince != nil { gatheringSince = now }
             outputs.append(.remember(incarnation: incarnation))
             outputs.append(.notice(.joined(incarnation: incarnation)))
         case .nameTaken(let by):
@@ -60,7 +61,13 @@ extension ClusterMember {
                 outputs.append(.notice(.nameTaken))
             }
         case .leaseLost(let incarnation): loseMembership(incarnation)
-        case .members, .membersFailed, .trimFailed: break
+        case .members(let members):
+            // An earlier run that nobody waits for any more, while this one can't join yet.
+            for member in members
+            where phase == .waiting && member.name == name && member.incarnation <= lastIncarnation {
+                if membership == .none { outputs.append(.end(name, incarnation: member.incarnation)) }
+            }
+        case .membersFailed, .trimFailed: break
         case .trimmed(let through): trimmed = max(trimmed, through)
         case .attached(let name):
             let isNew = !isAttached
@@ -107,8 +114,11 @@ extension ClusterMember {
         }
     }
 
-    private func lackReplica(least: Int, most: Int?) {
+    func lackReplica(least: Int, most: Int?) {
         phase = .waiting
+        gatheringSince = nil
+        // Nothing is proposed before there is one, and the others are to see that it has none.
+        leave()
         outputs.append(.needsReplica(least: least, most: most))
     }
 
@@ -121,7 +131,7 @@ extension ClusterMember {
         // What was seen here and is not there has to be shown to all, unless it is only old.
         keepProof(comparedWith: other)
         discardAnswers()
-        isLost = false
+        (isLost, gatheringSince) = (false, nil)
         replica = other
         vouched = isFromMember ? other.link : nil
         stored = other.link.place
@@ -202,6 +212,11 @@ extension ClusterMember {
         guard let applied else { return }
         progress.note(applied.link.place, revision: replica.machine.revision)
         outputs.append(.applied(entry, applied))
+        if gatheringSince != nil, replica.hasBegun {
+            gatheringSince = nil
+            isReportDue = true
+            outputs.append(.notice(.epoch(replica.machine.epoch, revision: replica.machine.revision)))
+        }
         if let epoch = applied.epoch {
             outputs.append(.notice(.epoch(epoch, revision: replica.machine.revision)))
         }

@@ -69,6 +69,8 @@ package final class ClusterMember {
     package internal(set) var proof: Evidence? {
         didSet { if proof != oldValue { outputs.append(.rememberProof(proof)) } }
     }
+    /// Since when it is a member that is to begin the bus anew.
+    var gatheringSince: Int?
     /// The log was found to lack what is here.
     var isLost = false
 
@@ -85,6 +87,8 @@ package final class ClusterMember {
     package internal(set) var logBytes = 0
     var trimmed = 0
     var reported = 0
+    /// The others are to know at once.
+    var isReportDue = false
 
     /// - Parameters:
     ///   - replica: What the local copy holds, or a new one.
@@ -126,6 +130,7 @@ package final class ClusterMember {
     /// Whether something waits that time decides.
     package var isWaiting: Bool {
         !queue.waiting.isEmpty || queue.sent != nil || !barriers.isEmpty || !reached.isEmpty
+            || gatheringSince != nil
     }
 
     /// Its incarnation, once all that it is to apply before is applied.

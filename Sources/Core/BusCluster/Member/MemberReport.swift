@@ -15,14 +15,17 @@ package struct MemberReport: Equatable, Sendable {
 
     package let stored: Int
     package let revision: Int
+    /// Whether it has a bus; else it waits for one, or is about to begin it anew with what it has had.
+    package let hasBegun: Bool
     package let about: About
 
     /// The longest version and the longest address, in bytes.
     private static let text = 512
 
-    package init(stored: Int, revision: Int, _ about: About = About()) {
+    package init(stored: Int, revision: Int, hasBegun: Bool = true, _ about: About = About()) {
         self.stored = stored
         self.revision = revision
+        self.hasBegun = hasBegun
         self.about = about
     }
 
@@ -32,16 +35,19 @@ package struct MemberReport: Equatable, Sendable {
         writer.add(revision)
         writer.add(String(about.version.prefix(Self.text / 4)))
         writer.add(String(about.address.prefix(Self.text / 4)))
+        writer.add(hasBegun ? 0 : 1)
         return writer.bytes
     }
 
     /// What somebody says to have; nil where it can't be read.
     package init?(_ bytes: [UInt8]) {
         var reader = CompactReader(bytes)
-        // A later version may say more.
+        // A later version may say more, and an earlier one says less.
         guard let stored = reader.number(), let revision = reader.number(),
             let version = reader.text(most: Self.text), let address = reader.text(most: Self.text)
         else { return nil }
-        self.init(stored: stored, revision: revision, About(version: version, address: address))
+        self.init(
+            stored: stored, revision: revision, hasBegun: reader.number() != 1,
+            About(version: version, address: address))
     }
 }

@@ -34,17 +34,46 @@ package struct BusBeginning: Equatable, Sendable {
 extension Replica {
     /// Stops before a proposal by which the bus begins with what is not here.
     func requireBeginning(of content: ProposalContent, at place: Int) throws(ReplicaStop) {
-        if hasBegun { return }
         for case .configure(let text) in content.entries.lazy.map(\.command) {
             guard let beginning = BusBeginning(text) else { continue }
+            // States come from a copy; whoever has them has the same chain up to there.
+            let isOfThisChain = beginning.revision == 0 || isKnown(content.evidence.link)
             let isHere =
-                beginning.revision == machine.revision
-                && (beginning.revision == 0
-                    ? machine.epoch.isEmpty
-                    : machine.epoch == beginning.epoch && machine.stateDigest == beginning.digest)
-            guard isHere else { throw .otherBeginning(place: place) }
+                hasBegun
+                || beginning.revision == machine.revision
+                    && (beginning.revision == 0
+                        ? machine.epoch.isEmpty
+                        : machine.epoch == beginning.epoch && machine.stateDigest == beginning.digest)
+            guard isHere, isOfThisChain else { throw .otherBeginning(place: place) }
             return
         }
+    }
+
+    /// The bus is to begin anew, behind a place of the log, with what is here: of the log before nothing is left that goes on
+    /// from what any member has. Its epoch follows from the chain that ends here, so that all who have the same of it choose
+    /// the same.
+    package func beginAnew(behind place: Int) {
+        precondition(hasBegun, "What begins anew has begun before.")
+        hasBegun = false
+        let old = machine.epoch
+        machine.epoch =
+            link.input.next { digest in
+                digest.add(place)
+                digest.add(Array(old.utf8))
+            }.uuid
+        noteEarlier(old)
+        links = ChainLinks([ChainLink(place: place, input: .zero, output: .zero)], most: history.links)
+        // Whose sessions there were nobody knows any more; they end where the bus begins.
+        (members, sessions, lastAsker) = ([:], ReplicaSessions(), nil)
+        // A copy that was read from a snapshot does not have these.
+        for session in machine.sessionsInOrder where session.isEmpty { machine.closeSession(session.id) }
+    }
+
+    /// An epoch is over; what was seen in it is no news.
+    func noteEarlier(_ epoch: String) {
+        if earlierEpochs.contains(epoch) { return }
+        if earlierEpochs.count == ClusterLimits.epochs { earlierEpochs.removeFirst() }
+        earlierEpochs.append(epoch)
     }
 
     /// Whether the bus begins with a proposal.

@@ -24,16 +24,15 @@ extension Replica {
         guard let content else { return effects.void = .malformed }
         let comparison = compare(content.evidence.link)
         effects.evidence = (content.evidence.link, comparison)
-        if comparison == .otherInput, !omitted.contains(.lostLog) {
-            beginEpoch(input, after: content.evidence, by: name.member, &effects)
+        if comparison == .otherInput, hasBegun, !omitted.contains(.lostLog) {
+            beginEpoch(input, after: content, &effects)
             if !omitted.contains(.voidAfterLoss) { return effects.void = .lostLog }
         }
         // Also for what follows from later entries that are no proposals, such as the end of a member.
         machine.rules = content.rules
         // Before the bus has begun, replicas agree on nothing but that.
-        if hasBegun || begins(with: content) {
-            effects.clockAhead = advance(to: content.clock, of: name.member)
-        }
+        guard hasBegun || begins(with: content) else { return }
+        effects.clockAhead = advance(to: content.clock, of: name.member)
         // Members of before have not followed parts: all begin with the first proposal by these rules.
         if content.rules >= ClusterLimits.rulesOfParts { machine.beginFollowingParts() }
         if !omitted.contains(.dueBeforeEntries) { carryOutDue() }
@@ -52,6 +51,12 @@ extension Replica {
 
     // MARK: - The history
 
+    /// Whether what went in up to there is what is known here.
+    func isKnown(_ seen: ChainLink) -> Bool {
+        let comparison = compare(seen)
+        return comparison == .same || comparison == .otherOutput
+    }
+
     private func compare(_ seen: ChainLink) -> AppliedEntry.Comparison {
         switch links.find(seen.place) {
         case .forgotten: .forgotten
@@ -63,12 +68,11 @@ extension Replica {
 
     /// Somebody has seen what this log does not have, and may have told clients: from here on it is another history. What
     /// was seen in an earlier one is no news.
-    private func beginEpoch(
-        _ input: ChainHash, after evidence: Evidence, by member: String, _ effects: inout Effects
-    ) {
-        if earlierEpochs.contains(evidence.epoch) { return }
-        if earlierEpochs.count == ClusterLimits.epochs { earlierEpochs.removeFirst() }
-        earlierEpochs.append(machine.epoch)
+    private func beginEpoch(_ input: ChainHash, after content: ProposalContent, _ effects: inout Effects) {
+        if earlierEpochs.contains(content.evidence.epoch) { return }
+        noteEarlier(machine.epoch)
+        // It may be of a history that this log has lost together with its beginning; others have seen the same.
+        if content.rules >= 2 { noteEarlier(content.evidence.epoch) }
         machine.epoch =
             omitted.contains(.agreedEpoch)
             ? input.next { $0.add(ObjectIdentifier(self).hashValue) }.uuid : input.uuid

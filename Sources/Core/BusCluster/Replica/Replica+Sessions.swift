@@ -47,6 +47,7 @@ extension Replica {
                 )
             }
             sessions.stopWaiting(found.id)
+            closeIfEmpty(held)
             held.session = found.id
         }
         takeName(name, of: principal.identity, for: key)
@@ -65,7 +66,16 @@ extension Replica {
         where other != key && held.identity == identity
             && held.name.map({ UTF8Order.equal($0, name) }) == true
         {
+            closeIfEmpty(held)
             sessions.held[other] = nil
+        }
+    }
+
+    /// Closes a session in which nothing is left, before nobody has it any more: it would keep its name, and whoever asks for
+    /// that would find it in the place of the one in which there is something.
+    private func closeIfEmpty(_ held: ReplicaSessions.Held) {
+        if let number = held.session, machine.session(number)?.isEmpty == true {
+            machine.closeSession(number)
         }
     }
 
@@ -73,8 +83,7 @@ extension Replica {
     func endSession(_ key: SessionKey) {
         defer { sessions.held[key] = nil }
         guard let session = left(in: key) else {
-            // There may be one in which nothing is left.
-            if let number = sessions.held[key]?.session { machine.closeSession(number) }
+            if let held = sessions.held[key] { closeIfEmpty(held) }
             return
         }
         if session.linger > 0, !omitted.contains(.lingering) {

@@ -1,6 +1,7 @@
 import BusCluster
 import BusJSON
 import BusMachine
+import BusProtocol
 
 /// Makes the commits of a shared bus: through the engine, which notifies subscribers and writes its log, once there is one;
 /// before that, while the local copy is read, without anybody who is told.
@@ -41,6 +42,11 @@ package final class SharedCommits: CommitSink {
         guard let engine else { return plain.note(endOf: session) }
         StateMachine.traceEnd(of: session, to: trace)
         engine.log.appendEnd(of: session, machine)
+    }
+
+    /// Every member says so: its operator may be the one who reads it.
+    package func noteRejection(of session: Session, _ error: RequestError) {
+        engine?.reportRejection(of: session, error)
     }
 
     package func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) {

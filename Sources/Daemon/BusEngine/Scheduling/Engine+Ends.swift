@@ -115,13 +115,16 @@ extension Engine {
             return true
         } catch {
             machine.plan.clear()
-            outputs.report(
-                Diagnostic(
-                    kind: .willRejected, level: .warning,
-                    message: "A will was not committed: \(error.message)",
-                    peer: session.principal.peer, store: error.detail("store"),
-                    action: error.detail("action")))
+            reportRejection(of: session, error)
             return false
         }
+    }
+
+    /// A will can't be committed any more.
+    func reportRejection(of session: Session, _ error: RequestError) {
+        outputs.report(
+            Diagnostic(
+                kind: .willRejected, level: .warning, message: "A will was not committed: \(error.message)",
+                peer: session.principal.peer, store: error.detail("store"), action: error.detail("action")))
     }
 }

@@ -63,7 +63,7 @@ extension ClusterCoordinator {
     /// making it takes a moment in which nothing else is done.
     private func part(from offset: Int) -> Result<[UInt8], ClusterRefusal> {
         if offset == 0 {
-            guard member.isFollowing else {
+            guard member.isFollowing, member.replica.hasBegun else {
                 return .failure(ClusterRefusal("This member has no replica itself; ask another one."))
             }
             snapshotServed = (member.replica.snapshot(), member.replica.link.place)

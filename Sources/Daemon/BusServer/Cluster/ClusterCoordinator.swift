@@ -26,8 +26,8 @@ final class ClusterCoordinator {
     private var nextTick = 0
     /// The replica that is lacking.
     private(set) var lack: (least: Int, most: Int?)?
-    /// Those present as the log listed them last.
-    private(set) var listed: [OrderedLogMember]?
+    /// Those present as the log listed them last, or why it did not; nil: it has not answered yet.
+    private(set) var listed: Result<[OrderedLogMember], OrderedLogFailure>?
     /// Whether clients are served.
     var isServing = false
     var snapshots: ReplicaSnapshots?
@@ -74,7 +74,13 @@ final class ClusterCoordinator {
     func hear() {
         let events = log.take()
         if events.isEmpty { return }
-        for case .members(let members) in events { listed = members }
+        for event in events {
+            switch event {
+            case .members(let members): listed = .success(members)
+            case .membersFailed(let failure): listed = .failure(failure)
+            default: break
+            }
+        }
         member.receive(events, now: WallClock.now)
         carryOut()
     }
@@ -153,6 +159,13 @@ final class ClusterCoordinator {
     func begin(with replica: Replica, isFromMember: Bool) {
         lack = nil
         member.begin(with: replica, isFromMember: isFromMember, now: WallClock.now)
+        carryOut()
+    }
+
+    /// Goes on with its own states as one of those with which the bus may begin anew.
+    func beginAnew(with replica: Replica, behind place: Int) {
+        lack = nil
+        member.beginAnew(with: replica, behind: place, now: WallClock.now)
         carryOut()
     }
 
@@ -243,7 +256,9 @@ final class ClusterCoordinator {
         switch stop {
         case .diverged(_, let isOdd):
             if isOdd {
-                remember(.discard, DiscardedCopy(most: nil, reason: "it differs from the others").text)
+                remember(
+                    .discard,
+                    DiscardedCopy(most: nil, isWrong: true, reason: "it differs from the others").text)
             }
             giveUp(StartFailure(.diverged, stop.message))
         case .newerRules: giveUp(StartFailure(.inUse, stop.message))

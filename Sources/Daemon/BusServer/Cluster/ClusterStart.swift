@@ -43,7 +43,7 @@ struct ClusterStart {
                 try file.use { (file) throws(LogFailure) in try self.member(replica, file) }
             }
             let coordinator = ClusterCoordinator(member, shared, file, settings, bell, logger)
-            if copy.isNew { try begin(coordinator) }
+            if copy.isNew { try begin(coordinator, copy) }
             return try located { () throws(LogFailure) in try serve(coordinator, copy, file) }
         } catch {
             shared.close()
@@ -81,7 +81,7 @@ struct ClusterStart {
         /// What the file is to hold is not known before the shared log has been read.
         var isNew = false
         /// Why the file gives way to another, once there is one.
-        var givesWay: String?
+        var givesWay: DiscardedCopy?
     }
 
     private func openCopy(_ file: LogFile) throws(LogFailure) -> Copy {
@@ -98,7 +98,7 @@ struct ClusterStart {
             // What it has of the time before may do.
             return Copy(
                 replica: try discarded.most.flatMap { most throws(LogFailure) in try own(through: most) },
-                isNew: true, givesWay: discarded.reason)
+                isNew: true, givesWay: discarded)
         }
         let replica = try LocalCopy.replica(
             in: path, knowing: configuration.knownTypes, hashSeed: seed, isWhole: false)
@@ -107,7 +107,9 @@ struct ClusterStart {
             return Copy(replica: replica)
         }
         // An earlier start was cut short before it had written all of it.
-        return Copy(replica: replica, isNew: true, givesWay: "what is here is not whole")
+        return Copy(
+            replica: replica, isNew: true,
+            givesWay: DiscardedCopy(most: nil, reason: "what was here is not whole"))
     }
 
     /// The replica as it was at a place at the latest, by what this machine has: its copy, or one that gave way to that; nil
@@ -168,49 +170,45 @@ struct ClusterStart {
     // MARK: - A new copy
 
     /// Waits until the bus has begun and what the log holds is here.
-    private func begin(_ coordinator: ClusterCoordinator) throws(StartFailure) {
+    private func begin(_ coordinator: ClusterCoordinator, _ copy: Copy) throws(StartFailure) {
         let wait = ClusterWait(coordinator, service, bell, isEnding)
         let beginning = ClusterBeginning(coordinator, configuration, types)
-        let source = ReplicaSource(settings: settings, types: configuration.knownTypes, hashSeed: seed)
-        let had = LogFile.aside(of: log.path.value)
-        var told: Set<String> = []
-        var isAsking = false
+        let had = copy.givesWay == nil ? LogFile.aside(of: log.path.value) : log.path.value
+        var search = ReplicaSearch(
+            source: ReplicaSource(settings: settings, types: configuration.knownTypes, hashSeed: seed),
+            logger: logger)
         try wait.until { () throws(StartFailure) in
             if let lack = coordinator.lack {
-                if !isAsking, let most = lack.most,
-                    let own = try located({ () throws(LogFailure) in
-                        try own(through: most)
-                    })
-                {
-                    coordinator.begin(with: own, isFromMember: false)
-                    return false
+                let found = try located { () throws(LogFailure) in
+                    try search.replica(
+                        lack, coordinator, { most throws(LogFailure) in try own(through: most) })
                 }
-                guard isAsking else {
-                    coordinator.askMembers()
-                    isAsking = true
-                    return false
-                }
-                guard let members = coordinator.listed else { return false }
-                isAsking = false
-                let replica = source.replica(from: members, least: lack.least) { [logger] reason in
-                    guard told.insert(reason).inserted else { return }
-                    logger.warning("\(reason)", metadata: LogKind.otherCopy.metadata)
-                }
-                if let replica {
-                    coordinator.begin(with: replica, isFromMember: true)
-                } else if lack.most != nil {
+                switch found {
+                case .own(let replica): coordinator.begin(with: replica, isFromMember: false)
+                case .member(let replica): coordinator.begin(with: replica, isFromMember: true)
+                case .nobody where lack.most != nil:
                     // What the log still has may do from its beginning.
                     coordinator.begin(
                         with: LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed),
                         isFromMember: false)
-                } else {
-                    wait.pause()
+                case .nobody(let mayBeginAnew):
+                    guard mayBeginAnew, copy.givesWay?.isWrong == false,
+                        let last = try located({ () throws(LogFailure) in try own(through: .max) }),
+                        last.hasBegun
+                    else {
+                        wait.pause()
+                        return false
+                    }
+                    coordinator.beginAnew(with: last, behind: lack.least)
+                case nil: break
                 }
                 return false
             }
             let (member, replica) = (coordinator.member, coordinator.member.replica)
-            if let had, member.isCaughtUp, !replica.hasBegun { throw emptyLog(had) }
-            beginning.offerIfDue()
+            if replica.machine.revision == 0 {
+                if let had, member.isCaughtUp, !replica.hasBegun { throw emptyLog(had) }
+                beginning.offerIfDue()
+            }
             // What this member has seen of a log that lost it begins a new epoch, and no client is to see the one before.
             return member.isCaughtUp && replica.hasBegun && member.proof == nil
         }
@@ -221,7 +219,7 @@ struct ClusterStart {
         StartFailure(
             .configuration,
             SourceError(
-                "The shared log of the bus \(settings.bus.value) is empty, and this member has had the bus: it is in \(had). Restore etcd from a backup, or name the right one; or make that file a bus of its own with --restore \(had), and begin the bus with it by --cluster-init; or move it away, to begin an empty bus.",
+                "The shared log of the bus \(settings.bus.value) is empty, and this member has had the bus: it is in \(had). Restore etcd from a backup, or name the right one; or make a bus of its own of a copy of that file with --restore, and begin the bus with it by --cluster-init; or move it away, to begin an empty bus.",
                 at: settings.place
             ).description)
     }
@@ -238,7 +236,7 @@ struct ClusterStart {
         replica.machine.member = settings.member
         let engine = Engine(configuration, replica.machine, isShared: true)
         var last = (revision: engine.revision, bytes: 0)
-        if let reason = copy.givesWay {
+        if let reason = copy.givesWay?.reason {
             let aside = try copyFile.replace(by: engine, replica)
             logger.error(
                 "this member has taken another copy of the bus, because \(reason); what it had is kept as \(aside)",

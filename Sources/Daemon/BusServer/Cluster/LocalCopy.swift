@@ -104,18 +104,22 @@ enum LocalCopy {
 struct DiscardedCopy: Equatable {
     /// The next one may stand at this place at the latest; nil: anywhere.
     let most: Int?
+    /// What it holds is not what others made of the log: no bus may begin with it.
+    let isWrong: Bool
     let reason: String
 
-    init(most: Int?, reason: String) {
+    init(most: Int?, isWrong: Bool = false, reason: String) {
         self.most = most
+        self.isWrong = isWrong
         self.reason = reason
     }
 
-    var text: String { "\(most.map(String.init) ?? "-") \(reason)" }
+    var text: String { "\(isWrong ? "!" : most.map(String.init) ?? "-") \(reason)" }
 
     init?(_ text: String) {
         let parts = text.split(separator: " ", maxSplits: 1)
         guard let first = parts.first else { return nil }
-        self.init(most: Int(first), reason: parts.count > 1 ? String(parts[1]) : "")
+        self.init(
+            most: Int(first), isWrong: first == "!", reason: parts.count > 1 ? String(parts[1]) : "")
     }
 }

@@ -15,12 +15,11 @@ struct ReplicaSource {
     /// How long one member has for each part, and for the first one, which it has to make.
     private static let patience = Duration.seconds(30)
 
-    /// A replica of a member that is present, at a place or behind it; what went wrong with those that were asked goes to
+    /// A replica of one of the other members that are present, at a place or behind it; what went wrong with those that were asked goes to
     /// `tell`.
     func replica(
-        from members: [OrderedLogMember], least: Int, tell: (String) -> Void
+        from others: [OrderedLogMember], least: Int, tell: (String) -> Void
     ) -> Replica? {
-        let others = members.filter { $0.name != settings.member }
         if others.isEmpty {
             tell(
                 "the shared log no longer has what lies before place \(least), and no other member is present to give its snapshot: start one that has the bus, or, for a new bus, use an etcd that was never compacted"

@@ -2,8 +2,8 @@ import Foundation
 import TestEtcd
 import TestSupport
 
-/// What befalls a bus over several machines: members and servers that are killed, stopped and cut off, one or two at a time, so
-/// that most servers are there.
+/// What befalls a bus over several machines: members and servers that are killed, stopped and cut off, and links that
+/// are lost, one to three at a time, so that most servers are there.
 struct ClusterStorm {
     private let cluster: TestCluster
     private let load: ClusterLoad
@@ -22,6 +22,8 @@ struct ClusterStorm {
         self.load = load
         self.longest = longest
         random = SeededGenerator(seed: seed)
+        // A short one does not come through all.
+        round = Int.random(in: 0..<Fault.allCases.count + Self.combinations.count, using: &random)
     }
 
     private enum Fault: String, CaseIterable {
@@ -31,13 +33,17 @@ struct ClusterStorm {
         case memberStalled = "member's answers held back"
         case memberBlind = "member's watch silent"
         case memberDeaf = "member half cut off"
+        case memberMute = "member half cut off the other way"
         case memberSlow = "member far away"
+        case linksLost = "all links lost"
         case serverKilled = "server killed"
         case serverStopped = "server stopped"
     }
 
-    private static let pairs: [(Fault, Fault)] = [
-        (.memberKilled, .serverKilled), (.memberCut, .serverStopped), (.memberStopped, .serverKilled),
+    private static let combinations: [[Fault]] = [
+        [.memberKilled, .serverKilled], [.memberCut, .serverStopped], [.memberStopped, .serverKilled],
+        [.memberDeaf, .linksLost, .serverStopped],
+        [.memberMute, .linksLost, .serverKilled],
     ]
 
     /// Lets things happen for so many seconds; then everything is as it should be.
@@ -48,13 +54,13 @@ struct ClusterStorm {
         while Date() < end {
             let still = stillness
             // Each once before one comes again.
-            let all = Fault.allCases.count + Self.pairs.count
+            let all = Fault.allCases.count + Self.combinations.count
             let choice = round % all
             round += 1
             let faults =
                 choice < Fault.allCases.count
-                ? [Fault.allCases[(choice * 4) % Fault.allCases.count]]
-                : { [$0.0, $0.1] }(Self.pairs[choice - Fault.allCases.count])
+                ? [Fault.allCases[(choice * 5) % Fault.allCases.count]]
+                : Self.combinations[choice - Fault.allCases.count]
             let name = faults.map(\.rawValue).joined(separator: " and ")
             let member = Int.random(in: 0..<cluster.members.count, using: &random)
             let server = Int.random(in: 0..<cluster.etcd.endpoints.count, using: &random)
@@ -93,7 +99,9 @@ struct ClusterStorm {
         case .memberStalled: member.hold(.late)
         case .memberBlind: member.hold(.watches)
         case .memberDeaf: member.hold(.everything)
+        case .memberMute: member.hold(.requests)
         case .memberSlow: member.delay(milliseconds: 40)
+        case .linksLost: for member in cluster.members { member.reset() }
         case .serverKilled: cluster.etcd.kill(server)
         case .serverStopped: cluster.etcd.signal(server, SIGSTOP)
         }
@@ -104,8 +112,9 @@ struct ClusterStorm {
         switch fault {
         case .memberKilled: try member.start()
         case .memberStopped: member.daemon.signal(SIGCONT)
-        case .memberCut, .memberStalled, .memberBlind, .memberDeaf: member.mend()
+        case .memberCut, .memberStalled, .memberBlind, .memberDeaf, .memberMute: member.mend()
         case .memberSlow: member.delay(milliseconds: 0)
+        case .linksLost: break
         case .serverKilled: try cluster.etcd.start(server)
         case .serverStopped: cluster.etcd.signal(server, SIGCONT)
         }

@@ -137,5 +137,6 @@ final class TestMember: Sendable {
     func cut() { for relay in relays { relay.cut() } }
     func mend() { for relay in relays { relay.mend() } }
     func hold(_ held: Relay.Held) { for relay in relays { relay.hold(held) } }
+    func reset() { for relay in relays { relay.reset() } }
     func delay(milliseconds: Int32) { for relay in relays { relay.delay(milliseconds: milliseconds) } }
 }
