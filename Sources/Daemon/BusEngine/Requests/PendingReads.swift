@@ -31,6 +31,7 @@ final class PendingReads {
     func remove(_ read: PendingRead) {
         active.removeAll { $0 === read }
         bytes -= read.heldBytes
+        read.heldBytes = 0
     }
 
     /// A read has found more.
@@ -58,6 +59,9 @@ final class PendingReads {
         }
         return looked
     }
+
+    /// The bytes of all that continue, counted from nothing.
+    var recount: Int { active.reduce(0) { $0 + $1.heldBytes } }
 
     /// All stores are replaced: reads begin again.
     func restart() { for read in active { read.query.restart() } }

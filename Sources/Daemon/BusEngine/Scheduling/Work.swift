@@ -52,6 +52,9 @@ enum Work {
     static let rememberedDrop = 60
     /// A byte of state that is written as JSON.
     static let encodedByte = 2
+    /// An entry of the log that is looked at for subscriptions to actions, and each byte of one that is parsed.
+    static let entry = 100
+    static let entryByte = 12
     /// Definitions that are reloaded from their files.
     static let reload = 3_000_000
 }
