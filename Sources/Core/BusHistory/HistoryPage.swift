@@ -5,8 +5,8 @@ import BusProtocol
 
 /// The commits that a client wants to see.
 struct HistoryFilter {
-    let type: String?
-    let store: String?
+    /// Nil: all.
+    let subject: HistorySubject?
     /// Who looks; nil: one who may see everything.
     let view: Grants?
 
@@ -17,10 +17,12 @@ struct HistoryFilter {
         return wants(seen) ? seen : nil
     }
 
-    /// Whether a commit concerns it: an action addressed to it, to its type or to every type; or stores
-    /// created, dropped or replaced.
+    /// Whether a commit concerns it: an action addressed to it, to its type, or to every type that has the action; or
+    /// stores created, dropped or replaced.
     func wants(_ entry: JSONObject) -> Bool {
-        guard type != nil || store != nil else { return true }
+        guard let subject else { return true }
+        func concerns(_ action: JSON) -> Bool { Self.concerns(action, subject) }
+        func matches(_ address: String) -> Bool { Self.matches(address, subject) }
         if entry["definitions"] != nil || entry["undefined"] != nil { return true }
         for action in entry["actions"]?.array ?? [] where concerns(action) { return true }
         for name in ["created", "states"] {
@@ -35,15 +37,17 @@ struct HistoryFilter {
         return false
     }
 
-    private func concerns(_ action: JSON) -> Bool {
-        if let store = action["store"]?.string { return matches(store) }
+    private static func concerns(_ action: JSON, _ subject: HistorySubject) -> Bool {
+        if let store = action["store"]?.string { return matches(store, subject) }
         guard let named = action["type"]?.string else { return false }
-        return named == "*" || named == type ?? store.map(Self.type)
+        if named != "*" { return named == subject.type }
+        guard let actions = subject.actions, let name = action["action"]?.string else { return true }
+        return actions.contains(name)
     }
 
-    private func matches(_ address: String) -> Bool {
-        if let store { return address == store }
-        return Self.type(of: address) == type
+    private static func matches(_ address: String, _ subject: HistorySubject) -> Bool {
+        if let store = subject.store { return address == store }
+        return type(of: address) == subject.type
     }
 
     private static func type(of address: String) -> String {

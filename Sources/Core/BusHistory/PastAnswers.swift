@@ -14,6 +14,8 @@ package final class PastAnswers<Source: PastSource> {
 
     /// How much of the log one answer for a subscription holds, in bytes.
     private static var entriesAtOnce: Int { 256 << 10 }
+    /// How much of one group: each part of it takes reading all of the group.
+    private static var mostEntriesAtOnce: Int { 2 << 20 }
 
     package init(_ source: Source, _ replayer: Replayer, longestLine: Int) {
         self.source = source
@@ -27,10 +29,9 @@ package final class PastAnswers<Source: PastSource> {
     package func answer(_ query: LogQuery) -> LogAnswer {
         do throws(PastFailure) {
             switch query.subject {
-            case .history(let since, let until, let limit, let type, let store, let view):
+            case .history(let since, let until, let limit, let subject, let view):
                 return try history(
-                    since: since, until: until, limit: limit,
-                    HistoryFilter(type: type, store: store, view: view),
+                    since: since, until: until, limit: limit, HistoryFilter(subject: subject, view: view),
                     room: query.room)
             case .stores(let point, let selection):
                 return try stores(
@@ -132,9 +133,18 @@ package final class PastAnswers<Source: PastSource> {
         var bytes: [UInt8] = []
         var through = after
         try source.forEachGroup(after: after) { (group) throws(PastFailure) in
-            if !bytes.isEmpty { bytes.append(UInt8(ascii: "\n")) }
-            bytes.append(contentsOf: group.entries)
-            through = max(through, group.last)
+            var isFull = false
+            LogLines.forEach(in: group.entries) { line in
+                guard !isFull, let revisions = LogLines.revisions(of: line), revisions.upperBound > through
+                else { return }
+                // The rest of a large group comes with the next answer.
+                isFull = bytes.count >= Self.mostEntriesAtOnce
+                if isFull { return }
+                if !bytes.isEmpty { bytes.append(UInt8(ascii: "\n")) }
+                bytes.append(contentsOf: line)
+                through = revisions.upperBound
+            }
+            if !isFull { through = max(through, group.last) }
             return bytes.count < Self.entriesAtOnce
         }
         return .entries(bytes, through: through)

@@ -50,12 +50,12 @@ extension Engine {
         settle(connection)
         connections.countHeld(connection)
         scheduler.endSlice(start, connection)
-        if connection.heldBytes > DaemonLimits.heldUnderPressure {
+        if connection.heldBytes > connections.pressedShare {
             if memory.isOver {
                 hub.close(
                     connection, .limit,
                     "The bus holds \(memory.limit) bytes, its memory limit; send shorter lines, or later.")
-            } else if connection.user.holdsTooMuch {
+            } else if !shares.isWithinShare(connection) {
                 hub.close(
                     connection, .limit,
                     "Your connections hold more than your share of the bus's memory; send shorter lines, or read what waits."
@@ -259,6 +259,12 @@ extension Engine {
     package func outputProgress(of id: ConnectionID) -> (written: Int, sent: Int) {
         let outbox = connections[id].outbox
         return (outbox.total, outbox.total - outbox.count)
+    }
+
+    /// Whether a reply is among what was not sent yet.
+    package func hasReply(_ id: ConnectionID) -> Bool {
+        guard let connection = connections.find(id) else { return false }
+        return connection.replyEnd > connection.outbox.total - connection.outbox.count
     }
 
     /// Whether there is something to send now.

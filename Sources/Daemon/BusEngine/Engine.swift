@@ -107,7 +107,8 @@ package final class Engine {
         queries = LogQueries(machine, connections, outputs)
         hub = SubscriptionHub(machine, connections, scheduler, clock, log, outputs, queries)
         memory = MemoryMeter(machine, connections, hub, reads)
-        shares = FairShares(machine, connections, hub)
+        shares = FairShares(machine, connections, hub, memory)
+        hub.mayHold = { [unowned shares] in shares.mayHold($0, for: $1) }
         access = AccessControl(machine, clock, connections, lookUp: configuration.lookUp)
         admission = Admission(
             machine, connections, hub, log, memory, access, users, shares, ownUID: configuration.ownUID)

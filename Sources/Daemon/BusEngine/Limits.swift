@@ -74,6 +74,9 @@ package struct DaemonLimits: Sendable, Equatable {
     /// Patterns with wildcards that begin with the same characters, of all subscriptions: each is tested for every
     /// new store whose name begins so.
     package static let alikePatterns = 1024
+    /// Different subscriptions to one store, or to all stores of a type, of all users: a commit there looks at each, which
+    /// takes some tens of nanoseconds though nobody is notified.
+    package static let alikeShapes = 8192
     /// Pointers in one `select`: bounds the work that one commit causes per subscriber group.
     package static let pointers = 64
     /// The longest pointer, in bytes, and it has no more segments than a line may nest (`depth`): what is made of a
@@ -115,8 +118,10 @@ package struct DaemonLimits: Sendable, Equatable {
     /// From this cost on, the cost of a commit is remembered with its action.
     static let notableCommit = 50_000
 
-    /// While memory is over its limit, a connection with more unfinished input than this is closed.
-    package static let heldUnderPressure = 64 << 10
+    /// While memory is over its limit, or a user has more than its share of what waits, a connection with more unfinished input
+    /// than its part of the memory is closed, and one with as much output takes no more: this much at most, and at least.
+    package static let mostUnderPressure = 64 << 10
+    package static let leastUnderPressure = 4 << 10
 
     /// How much of a client's name, of the reason for a kick, and how many patterns of a client's subscriptions are told.
     static let clientName = 128

@@ -22,6 +22,8 @@ struct WritingOrderTests {
         /// Users have a thousand connections each.
         func userNumber(of id: Int) -> Int { areOneUser ? 0 : id / 1000 }
         func comesLater(_ id: Int) -> Bool { heavy.contains(id) }
+        var replies: Set<Int> = []
+        func hasReply(_ id: Int) -> Bool { replies.contains(id) }
         var hasRoom: Bool { room > 0 }
 
         func write(_ id: Int, afterOthers: Bool) {
@@ -89,6 +91,27 @@ struct WritingOrderTests {
         sockets.ready = [2002]
         #expect(sockets.turn(order) == [1002, 3, 2002, 4, 5])
         #expect(order.isEmpty)
+    }
+
+    /// A reply does not wait until thousands of subscribers of its user are written to, nor do they wait for many replies.
+    @Test func repliesDoNotWaitForSubscribers() {
+        let (order, sockets) = (WritingOrder(), Sockets())
+        sockets.areOneUser = true
+        for round in 0..<50 {
+            // Each of the subscribers is due again in each turn, and few are reached.
+            sockets.ready = Array(0..<10_000)
+            sockets.replies = [10_000 + round]
+            sockets.ready.append(10_000 + round)
+            #expect(sockets.turn(order, room: 8).prefix(2).contains(10_000 + round))
+        }
+        // Each of them is due once, however often that was said.
+        sockets.ready = Array(0..<10_000)
+        let left = sockets.turn(order)
+        #expect(left.count == 10_000)
+        #expect(Set(left).count == 10_000)
+        sockets.replies = Set(20_000..<20_100)
+        sockets.ready = Array(20_000..<20_100) + [1, 2]
+        #expect(sockets.turn(order).prefix(4).contains(1))
     }
 
     /// Closing a connection carries out its will: who hears of that is written to in the same turn, or in the next at the

@@ -94,20 +94,18 @@ final class Arena {
         engine.awaitTurn(attacker.connection)
     }
 
-    /// How often somebody was told later, together with what came next.
-    func coalesced() throws -> Int {
+    func statistics() throws -> JSON {
         bus.send(#"{"op":"stats"}"#, from: innocent)
         while engine.hasWork { _ = engine.serveNext() }
-        let reply = try bus.lines(of: innocent).last { $0["stats"] != nil }
-        return try #require(reply?["stats"]?["totals"]?["coalesced"]?.int)
+        return try #require(try bus.lines(of: innocent).last { $0["stats"] != nil }?["stats"])
     }
+
+    /// How often somebody was told later, together with what came next.
+    func coalesced() throws -> Int { try #require(statistics()["totals"]?["coalesced"]?.int) }
 
     /// All the work done for a user.
     func work(of uid: Int) throws -> Int {
-        bus.send(#"{"op":"stats"}"#, from: innocent)
-        while engine.hasWork { _ = engine.serveNext() }
-        let reply = try bus.lines(of: innocent).last { $0["stats"] != nil }
-        let user = reply?["stats"]?["users"]?.array?.first { $0["uid"] == .int(uid) }
+        let user = try statistics()["users"]?.array?.first { $0["uid"] == .int(uid) }
         return try #require(user?["work"]?.int)
     }
 

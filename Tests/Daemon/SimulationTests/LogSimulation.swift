@@ -42,6 +42,8 @@ final class LogSimulation {
             try step()
             bus.settle()
             try look()
+            let miscounts = bus.engine.miscounts
+            guard miscounts.isEmpty else { throw Violation("Memory is miscounted: \(miscounts)") }
         }
         try finish()
     }

@@ -51,6 +51,7 @@ final class Simulation {
             }
             engine.takeReady { _ in }
             try follow()
+            try recount()
             if turn % 20 == 0 { try compareStates() }
         }
         try drain()
@@ -129,8 +130,15 @@ final class Simulation {
         }
     }
 
+    /// What is counted in memory was added and taken off alike.
+    private func recount() throws {
+        let miscounts = engine.miscounts
+        guard miscounts.isEmpty else { throw Violation("Memory is miscounted: \(miscounts)") }
+    }
+
     private func serve() throws {
         _ = engine.serveNext()
+        try recount()
         try follow()
     }
 

@@ -23,6 +23,38 @@ package enum LogLines {
         }
     }
 
+    /// The line that begins at an offset, without its newline.
+    @inline(__always)
+    package static func line(in entries: UnsafeRawBufferPointer, at start: Int) -> UnsafeRawBufferPointer {
+        let newline = memchr(entries.baseAddress! + start, 10, entries.count - start)
+        let end = newline.map { UnsafeRawPointer($0) - entries.baseAddress! } ?? entries.count
+        return UnsafeRawBufferPointer(rebasing: entries[start..<end])
+    }
+
+    /// The revisions of an entry as it is written, found without parsing it; nil for a note.
+    package static func revisions(of line: UnsafeRawBufferPointer) -> ClosedRange<Int>? {
+        var rest = line[...]
+        guard let first = number(after: "{\"revision\":", in: &rest) else { return nil }
+        let times = number(after: ",\"times\":", in: &rest) ?? 1
+        guard 1...highest ~= first, 1...highest ~= times else { return nil }
+        return first...(first + times - 1)
+    }
+
+    /// The number behind these words, with which the rest begins; both are taken off it.
+    private static func number(after words: StaticString, in rest: inout Slice<UnsafeRawBufferPointer>)
+        -> Int?
+    {
+        let start = UnsafeBufferPointer(start: words.utf8Start, count: words.utf8CodeUnitCount)
+        guard rest.starts(with: start) else { return nil }
+        var after = rest.dropFirst(start.count)
+        // No number is longer.
+        let digits = after.prefix(18).prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard !digits.isEmpty else { return nil }
+        after = after.dropFirst(digits.count)
+        rest = after
+        return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+    }
+
     /// The first and the last revision of an entry; nil for a note.
     package static func revisions(of entry: JSONObject) -> (first: Int, last: Int)? {
         guard let first = entry["revision"]?.int, case let times = entry["times"]?.int ?? 1,

@@ -5,7 +5,7 @@ import BusLogic
 package struct LogQuery: Sendable {
     package enum Subject: Sendable {
         /// Commits after `since` up to `until`, those that concern a type or a store, as far as `view` shows them; nil: all.
-        case history(since: PastPoint?, until: Int, limit: Int, type: String?, store: String?, view: Grants?)
+        case history(since: PastPoint?, until: Int, limit: Int, HistorySubject?, view: Grants?)
         /// The answer that a `get` would have had at that point.
         case stores(PastPoint, StoreSelection)
         /// The definitions at that point: of one type, or of all.
@@ -40,6 +40,19 @@ package struct LogQuery: Sendable {
         self.peer = peer
         self.needed = needed
         self.room = room
+    }
+}
+
+/// The type or the store whose history somebody asks for.
+package struct HistorySubject: Sendable {
+    package let type: String
+    /// Its address; nil: the whole type.
+    package let store: String?
+    /// The actions of the type, to which a dispatch to every type may have been one; nil where it is not known.
+    package let actions: [String]?
+
+    package init(type: String, store: String?, actions: [String]?) {
+        (self.type, self.store, self.actions) = (type, store, actions)
     }
 }
 

@@ -14,7 +14,7 @@ public final class TypeEntry {
     @exclusivity(unchecked) public private(set) var definitions = 0
     /// The index of each action, by name.
     @exclusivity(unchecked) private var actions = NameTable([])
-    @exclusivity(unchecked) private var actionNames: [String] = []
+    @exclusivity(unchecked) package private(set) var actionNames: [String] = []
     /// What each action accepts, where its schema says all; kept here so that the type is not asked each time.
     @exclusivity(unchecked) private var schemas: [PayloadSchema?] = []
 

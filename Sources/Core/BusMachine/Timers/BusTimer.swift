@@ -30,7 +30,7 @@ package final class BusTimer {
     /// Distinguishes timers that are due at the same time: the one set first fires first.
     package internal(set) var order = 0
     /// What it counts as in the memory of the bus.
-    let size: Int
+    package let size: Int
 
     // Where it stands: in the table, in the heap, and in the list of its owner's.
     var slot: Int32 = -1

@@ -166,11 +166,14 @@ final class Admission {
 
     func require(_ filter: SubscriptionFilter, _ connection: Connection) throws(RequestError) {
         if memory.isOver { throw overMemory }
+        // What it begins with may be long.
+        if !filter.actions { try shares.requireOutput(DaemonLimits.usualContent, for: connection) }
         if filter.actions { try requireActionSubscription(connection) }
         try shares.requireSubscription(connection.user)
         if hub.hasGroup(filter) { return }
         try shares.requireShape(connection.user)
         try requirePattern(filter.pattern, connection.user)
+        try requireAlike(filter, connection.user)
     }
 
     /// Action events can't be merged, so each subscription to them costs every dispatch.
@@ -182,6 +185,16 @@ final class Admission {
                 "A connection has at most \(DaemonLimits.actionSubscriptions) subscriptions to actions; use a pattern, or unsubscribe."
             )
         }
+    }
+
+    private func requireAlike(_ filter: SubscriptionFilter, _ user: User) throws(RequestError) {
+        guard hub.groupsAlike(filter, of: user).all < DaemonLimits.alikeShapes else {
+            throw RequestError(
+                .limit,
+                "There are \(DaemonLimits.alikeShapes) different subscriptions to these stores already; subscribe as one of them does."
+            )
+        }
+        try shares.requireShape(user, alike: filter)
     }
 
     private func requirePattern(_ pattern: AddressPattern, _ user: User) throws(RequestError) {

@@ -53,6 +53,9 @@ extension Engine {
     /// A connection's socket accepts bytes again, whether or not any have been sent yet.
     package func noteRoom(_ id: ConnectionID) { connections[id].stuckSince = nil }
 
+    /// Whether it has not said so since it was full.
+    package func isFull(_ id: ConnectionID) -> Bool { connections[id].stuckSince != nil }
+
     /// Whether a connection's output is to be discarded, because it was closed for not reading.
     package func isDiscarding(_ id: ConnectionID) -> Bool { connections[id].isDiscarding }
 }

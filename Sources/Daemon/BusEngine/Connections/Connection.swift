@@ -55,6 +55,8 @@ final class Connection {
     @exclusivity(unchecked) var outbox = Outbox()
     /// A reply that must wait until the changes before it are written.
     @exclusivity(unchecked) var heldReply: [UInt8]?
+    /// Where the last reply ends, in all output that there ever was.
+    @exclusivity(unchecked) var replyEnd = 0
     /// The run that its only subscription shares with others of a multicast group, and how far its outbox
     /// has the bytes written there.
     @exclusivity(unchecked) var sharedRun: Unmanaged<SharedRun>?
@@ -65,8 +67,9 @@ final class Connection {
     @exclusivity(unchecked) var nextSubscription = 1
     /// How many of the subscriptions lag behind.
     @exclusivity(unchecked) var lagging = 0
-    /// How many of its subscriptions still receive past actions.
+    /// How many of its subscriptions still receive past actions, and the entries at hand.
     @exclusivity(unchecked) var behind = 0
+    @exclusivity(unchecked) var past: PastEntries?
     /// Until when its subscriptions take no live changes, in milliseconds since 1970: there are too many like
     /// them to notify each at once.
     @exclusivity(unchecked) var restsUntil = 0
@@ -78,6 +81,8 @@ final class Connection {
     /// What its will and its unfinished lines count as in the memory of the daemon.
     @exclusivity(unchecked) var willBytes = 0
     @exclusivity(unchecked) var heldBytes = 0
+    /// What is collected for its subscriptions that catch up, and not written yet.
+    @exclusivity(unchecked) var partBytes = 0
 
     /// It waits for its outbox to drain before it is read again.
     @exclusivity(unchecked) var isBlocked = false

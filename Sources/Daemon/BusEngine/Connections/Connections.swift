@@ -24,6 +24,9 @@ final class Connections {
     @exclusivity(unchecked) private var lentRuns: [ByteWriter] = []
     @exclusivity(unchecked) private var lentBytes = 0
     @exclusivity(unchecked) private var lentRunsSeenAt = 0
+    /// What is collected for subscriptions that catch up and not written yet, and replies that wait for it.
+    @exclusivity(unchecked) private var partBytes = 0
+    @exclusivity(unchecked) private var replyBytes = 0
     /// What wills and unfinished lines count as.
     @exclusivity(unchecked) private(set) var willBytes = 0
     @exclusivity(unchecked) private(set) var heldBytes = 0
@@ -99,6 +102,7 @@ final class Connections {
         connection.lines.clear()
         connection.outbox = Outbox()
         countHeld(connection)
+        hold(reply: nil, of: connection)
         all[connection.id] = nil
         connection.user.connections -= 1
         count -= 1
@@ -123,8 +127,8 @@ final class Connections {
 
     // MARK: Memory
 
-    /// The output that waits for readers: what several share counts once.
-    var outputBytes: Int { outboxBytes - sharedBytes + lentBytes }
+    /// The output that waits for readers, or to be written for them: what several share counts once.
+    var outputBytes: Int { outboxBytes - sharedBytes + lentBytes + partBytes + replyBytes }
 
     /// All that connections make the daemon hold.
     var memory: Int { outputBytes + count * Self.each + willBytes + heldBytes }
@@ -138,7 +142,16 @@ final class Connections {
     /// How much may wait for one connection: less while all of them together hold much, or those of its user.
     @inline(__always)
     func outboxLimit(of connection: Connection) -> Int {
-        isOutputOverShare || connection.user.holdsTooMuch ? min(limits.outbox, 64 << 10) : limits.outbox
+        isOutputOverShare || connection.user.holdsTooMuch
+            ? min(limits.outbox, pressedShare) : limits.outbox
+    }
+
+    /// What may wait for one connection, and of its input, while much waits for all: as much as all may have at once, but
+    /// enough for a client that reads.
+    var pressedShare: Int {
+        min(
+            DaemonLimits.mostUnderPressure,
+            max(DaemonLimits.leastUnderPressure, limits.memory / 4 / max(count, 1)))
     }
 
     /// Updates the sum of what connections have sent and is not executed yet.
@@ -147,6 +160,21 @@ final class Connections {
         if held == connection.heldBytes { return }
         heldBytes += held - connection.heldBytes
         connection.heldBytes = held
+    }
+
+    /// What is collected for a connection counts as its output. Counted as nothing again and again, it is still taken off
+    /// only once.
+    func count(_ part: some CountedOutput, as bytes: Int, of connection: Connection) {
+        let growth = bytes - part.countedBytes
+        part.countedBytes = bytes
+        connection.partBytes += growth
+        partBytes += growth
+    }
+
+    /// A reply waits until the changes before it are written, or no longer does.
+    func hold(reply: [UInt8]?, of connection: Connection) {
+        replyBytes += (reply?.count ?? 0) - (connection.heldReply?.count ?? 0)
+        connection.heldReply = reply
     }
 
     /// A request is kept to be executed later, or no longer is (a negative count).
@@ -184,17 +212,22 @@ final class Connections {
     /// Writes a reply. It waits while earlier changes have not been written.
     @inline(__always)
     func reply(to connection: Connection, _ body: (ByteWriter) -> Void) {
-        if connection.lagging == 0 { return write(to: connection, body) }
+        if connection.lagging == 0 {
+            write(to: connection, body)
+            connection.replyEnd = connection.outbox.total
+            return
+        }
         let writer = ByteWriter()
         body(writer)
-        connection.heldReply = Array(writer.bytes)
+        hold(reply: Array(writer.bytes), of: connection)
     }
 
     /// Writes the reply that waited.
     func releaseReply(to connection: Connection) {
         guard let reply = connection.heldReply else { return }
-        connection.heldReply = nil
+        hold(reply: nil, of: connection)
         write(to: connection) { writer in reply.withUnsafeBytes { writer.append($0) } }
+        connection.replyEnd = connection.outbox.total
     }
 
     /// Writes a goodbye; what was written before is still sent, and nothing after it.
@@ -316,5 +349,35 @@ final class Connections {
         sharedBytes -= shared - connection.outbox.sharedCount
         outboxBytes -= held.count
         return held
+    }
+
+    // MARK: Recounting
+
+    /// Figures that are kept as they change, beside what they come to when they are counted from nothing.
+    var recount: [MemoryCount] {
+        var (outbox, shared, parts, replies, held, wills) = (0, 0, 0, 0, 0, 0)
+        for case let connection? in all {
+            // What the shared run holds for it by now is counted already.
+            let pending = connection.sharedRun?._withUnsafeGuaranteedRef {
+                $0.bytes.count - connection.sharedStart
+            }
+            outbox += connection.outbox.count + (pending ?? 0)
+            shared += connection.outbox.sharedCount + (pending ?? 0)
+            parts += connection.partBytes
+            replies += connection.heldReply?.count ?? 0
+            held += connection.lines.heldBytes + (connection.deferredLine?.count ?? 0)
+            wills += connection.willBytes
+        }
+        return [
+            MemoryCount("outboxes", outboxBytes, outbox), MemoryCount("shared output", sharedBytes, shared),
+            MemoryCount("lent runs", lentBytes, lentRuns.reduce(0) { $0 + $1.reserved }),
+            MemoryCount("collected parts", partBytes, parts),
+            MemoryCount("waiting replies", replyBytes, replies),
+            MemoryCount("held input", heldBytes, held),
+            MemoryCount("wills", willBytes, users.all.reduce(0) { $0 + $1.willBytes }),
+            // Those of connections that are gone count until they are applied.
+            MemoryCount("wills of open connections", min(wills, willBytes), wills),
+            MemoryCount("connections", count, all.count { $0 != nil }),
+        ]
     }
 }

@@ -122,7 +122,7 @@ extension Engine {
                 $0.append(UnsafeRawBufferPointer(rebasing: record.data[..<output]))
             }
         }
-        if reply != nil { connection.heldReply = Array(record.data[output..<inputStart]) }
+        if reply != nil { connections.hold(reply: Array(record.data[output..<inputStart]), of: connection) }
         connection.lines.takeOver(
             UnsafeRawBufferPointer(rebasing: record.data[inputStart...]), isSkipping: record.flag("skipping"))
         connections.countHeld(connection)

@@ -80,7 +80,7 @@ extension Engine {
     /// Retracts the reply that waited for changes before it, or for the log.
     private func retractReply(of connection: Connection, _ retraction: inout Retraction) {
         if let reply = connection.heldReply {
-            connection.heldReply = nil
+            connections.hold(reply: nil, of: connection)
             let message = (try? JSON(parsing: reply, depthLimit: Self.depthOfOutput))?.object
             if let sub = message?["sub"]?.int { retraction.made.insert(sub) }
             retraction.lines.append((.max, refusal(message?["id"])))

@@ -201,19 +201,17 @@ final class LogGate {
 
     // MARK: Entries in memory
 
-    /// Visits the entries after a revision, batch by batch, with the last revision of each, until `body` returns false.
-    /// Returns false, without a visit, if they begin before what is in memory; else whether all were visited.
-    func forEachBatch(
-        after revision: Int, _ body: (UnsafeRawBufferPointer, _ last: Int) -> Bool
+    /// Passes the entries of the batch in which the commit after a revision is, the revision before its first commit, and its
+    /// last one. Returns false, without a call, if that commit is no longer in memory.
+    func withEntries(
+        after revision: Int, _ body: (UnsafeRawBufferPointer, _ before: Int, _ last: Int) -> Void
     ) -> Bool {
-        let batches = written + (inFlight.map { [$0] } ?? []) + [open]
-        guard let first = batches.first(where: { $0.last > revision }), first.before <= revision else {
-            return false
-        }
-        open.close()
-        for batch in batches where batch.last > revision {
-            if !body(batch.entries.bytes, batch.last) { return false }
-        }
+        let batch =
+            written.first { $0.last > revision }
+            ?? inFlight.flatMap { $0.last > revision ? $0 : nil } ?? open
+        guard batch.before <= revision, batch.last > revision else { return false }
+        if batch === open { open.close() }
+        body(batch.entries.bytes, batch.before, batch.last)
         return true
     }
 }

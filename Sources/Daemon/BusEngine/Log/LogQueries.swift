@@ -90,7 +90,8 @@ final class PendingQuery {
     enum Purpose {
         case reply
         case revert(store: String, to: Int, expected: Int?)
-        case actions(Subscription)
+        /// The entries after a revision, for its subscriptions to actions.
+        case actions(after: Int)
         case reload
     }
 }

@@ -15,25 +15,28 @@ extension Engine {
             throw .invalid(
                 "limit", "A reply tells at most \(DaemonLimits.history) commits; ask for more with `since`.")
         }
-        var (type, store): (String?, String?)
+        var subject: HistorySubject?
         if request.present.contains(.type) {
             guard Names.isTypeName(request.type) else { _ = try machine.requireType(request.type); return }
-            type = String(decoding: request.type, as: UTF8.self)
+            subject = historySubject(String(decoding: request.type, as: UTF8.self))
         }
         if request.present.contains(.store) {
             _ = try machine.requireAddress(request.store)
+            guard subject == nil else { throw .invalid("type", "Give one of `type` and `store`, not both.") }
             try require(.history, ofStoreIn: connection.grants, "read the history of")
-            store = String(decoding: request.store, as: UTF8.self)
-        }
-        guard type == nil || store == nil else {
-            throw .invalid("type", "Give one of `type` and `store`, not both.")
+            let store = String(decoding: request.store, as: UTF8.self)
+            subject = historySubject(String(store.prefix { $0 != "/" }), store)
         }
         // Commits made while the answer is looked up are not part of it.
         let last = min(until ?? machine.revision, machine.revision)
         let view = connection.grants.flatMap { $0.knowsEverything ? nil : $0 }
         ask(
-            .history(since: since, until: last, limit: limit, type: type, store: store, view: view),
-            connection)
+            .history(since: since, until: last, limit: limit, subject, view: view), connection)
+    }
+
+    private func historySubject(_ type: String, _ store: String? = nil) -> HistorySubject {
+        let known = machine.types.first { UTF8Order.equal($0.name, type) }
+        return HistorySubject(type: type, store: store, actions: known?.actionNames)
     }
 
     /// Where the commits begin that a request wants to see; nil for the oldest that are kept.
@@ -135,7 +138,7 @@ extension Engine {
             finish(pending.id, connection) { () throws(RequestError) in
                 try self.revert(store, to: to, expected, answer, for: connection)
             }
-        case .actions(let subscription): hub.deliverPast(answer, to: subscription)
+        case .actions(let after): hub.takePast(answer, after: after, for: connection)
         case .reload: break
         }
         connections.markReady(connection)
@@ -163,6 +166,11 @@ extension Engine {
         id.withUnsafeBytes { id in
             switch answer {
             case .members(let members):
+                do throws(RequestError) {
+                    try shares.requireOutput(members.count, for: connection)
+                } catch {
+                    return refuse(error, for: connection, id: id)
+                }
                 self.answer(connection, id: id) { writer in members.withUnsafeBytes { writer.append($0) } }
             case .refused(let code, let message, let details):
                 refuse(Self.error(code, message, details), for: connection, id: id)

@@ -10,7 +10,7 @@ extension Engine {
         let grants = connection.grants
         if request.namesOnlyAStore, grants?.readsEverything ?? true,
             let found = machine.location(of: request.store),
-            answerState(at: found, connection)
+            try answerState(at: found, connection)
         {
             return
         }
@@ -37,9 +37,13 @@ extension Engine {
     }
 
     /// Answers with the whole state of one store; false where that may be too long for a line.
-    private func answerState(at found: StateMachine.Location, _ connection: Connection) -> Bool {
+    private func answerState(
+        at found: StateMachine.Location, _ connection: Connection
+    ) throws(RequestError) -> Bool {
+        try shares.requireOutput(
+            Int(machine.stores.pointer(found.store).pointee.size), for: connection)
         // The machine holds its types, and nothing here changes them.
-        Unmanaged.passUnretained(machine.types[Int(found.type)])._withUnsafeGuaranteedRef {
+        return Unmanaged.passUnretained(machine.types[Int(found.type)])._withUnsafeGuaranteedRef {
             answerState(of: found.store, $0, connection)
         }
     }

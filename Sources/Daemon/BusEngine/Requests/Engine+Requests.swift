@@ -93,6 +93,7 @@ extension Engine {
                 "The reply would be longer than a line of \(longest) bytes; ask for less with limit, select or store."
             )
         }
+        try shares.requireOutput(scratch.count, for: connection)
         let bytes = scratch.bytes
         connections.reply(to: connection) { writer in
             writer.reserve(bytes.count + id.count + 32)

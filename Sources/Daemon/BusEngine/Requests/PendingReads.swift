@@ -29,6 +29,7 @@ final class PendingReads {
     func remove(_ read: PendingRead) {
         active.removeAll { $0 === read }
         bytes -= read.heldBytes
+        read.heldBytes = 0
     }
 
     /// A read has found more.
@@ -51,6 +52,9 @@ final class PendingReads {
         for read in active { for index in stores { work += read.query.forget(index) } }
         return work
     }
+
+    /// The bytes of all that continue, counted from nothing.
+    var recount: Int { active.reduce(0) { $0 + $1.heldBytes } }
 
     /// All stores are replaced: reads begin again.
     func restart() { for read in active { read.query.restart() } }

@@ -65,6 +65,9 @@ enum Work {
     static let statistics = 60_000
     static let statisticsOfUser = 3000
     static let statisticsOfAction = 400
+    /// An entry of the log that is looked at for subscriptions to actions, and each byte of one that is parsed.
+    static let entry = 100
+    static let entryByte = 12
     /// Definitions that are reloaded from their files.
     static let reload = 3_000_000
 }

@@ -16,6 +16,10 @@ final class Publication {
     let contents = Stack<GroupContent>()
     /// `"cause":{…}`, made when the first subscriber wants it.
     @exclusivity(unchecked) var cause: ByteWriter?
+    /// The commit that it is the cause of.
+    @exclusivity(unchecked) var causeRevision = 0
+    /// Somebody who wants it is notified later.
+    @exclusivity(unchecked) var isCauseAwaited = false
     /// The actions as events behind `"sub":N`, written once for all that want them, one behind
     /// the other, and where each ends.
     let actions = ByteWriter(capacity: 256)
@@ -67,7 +71,7 @@ final class GroupContent {
 }
 
 /// Encoded items, each behind a comma, and where they have to be cut to fit into lines.
-final class ItemList {
+final class ItemList: CountedOutput {
     let bytes = ByteWriter(capacity: 256)
     /// What it counts as in the memory of the bus, while it is kept.
     @exclusivity(unchecked) var countedBytes = 0

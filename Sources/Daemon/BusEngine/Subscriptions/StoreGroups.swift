@@ -6,6 +6,13 @@ final class StoreGroups {
     /// The number of memberships: pairs of a group and a store.
     @exclusivity(unchecked) private(set) var count = 0
 
+    /// The number of memberships, counted from nothing.
+    var recount: Int {
+        pages.reduce(0) { sum, page in
+            (0..<(page == nil ? 0 : Self.pageSize)).reduce(sum) { $0 + page![$1].count }
+        }
+    }
+
     deinit { removeAll() }
 
     func removeAll() {

@@ -22,8 +22,6 @@ final class SubscriberGroup {
     let wantsWholeTypes: Bool
     /// The stores that match, where the pattern names some of a type only.
     @exclusivity(unchecked) private(set) var members: Set<Int32> = []
-    /// How many of them each type has.
-    @exclusivity(unchecked) private(set) var membersByType: [Int32: Int] = [:]
 
     /// Each knows its place. Those that take live changes come first, in no order; the others lag behind.
     @exclusivity(unchecked) private(set) var subscribers: ContiguousArray<Subscription> = []
@@ -81,22 +79,17 @@ final class SubscriberGroup {
     func see(_ parts: Selection?, of store: Int32) { partsSeen[store] = parts }
 
     /// True if the store was none of its members before.
-    func join(_ store: Int32, ofType type: Int32) -> Bool {
-        guard members.insert(store).inserted else { return false }
-        membersByType[type, default: 0] += 1
-        return true
-    }
+    func join(_ store: Int32) -> Bool { members.insert(store).inserted }
 
-    func leave(_ store: Int32, ofType type: Int32) {
+    func leave(_ store: Int32) {
         // The sweep holds an index into the set.
         if isDeserted { return }
-        if members.remove(store) != nil { membersByType[type]! -= 1 }
+        members.remove(store)
         if key.view != nil { partsSeen[store] = nil }
     }
 
     func removeAll() {
         members = []
-        membersByType = [:]
         partsSeen = [:]
     }
 

@@ -60,6 +60,8 @@ struct CatchUp {
     var reset: Bool
     /// Must be delivered even when it holds nothing.
     var evenIfEmpty: Bool
+    /// It began with this commit, and for it alone; nil: with what came before, or with several.
+    var commit: Int?
     /// A part of the event has been written.
     var isOpen = false
     /// Drops after this revision have to be delivered.

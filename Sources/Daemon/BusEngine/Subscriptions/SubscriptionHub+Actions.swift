@@ -69,12 +69,8 @@ extension SubscriptionHub {
                     && group.key.pattern.name.matches(record.pointee.name)
                 { insert(group, step) }
             } else {
-                for group in partialActionGroups where group.membersByType[step.type.index] ?? 0 > 0 {
-                    insert(group, step)
-                }
-                // Groups that are still searching for their stores may have one of this type.
-                for group in searchingActionGroups
-                where step.type.count > 0 && group.key.pattern.type.matches(step.type.name) {
+                // It is about every store of the type that there may be, as the log does not know which there were.
+                for group in partialActionGroups where group.key.pattern.type.matches(step.type.name) {
                     insert(group, step)
                 }
             }
@@ -100,7 +96,7 @@ extension SubscriptionHub {
         } time: {
             machine.appendTime(to: $0)
         }
-        publication.cause = writer
+        (publication.cause, publication.causeRevision) = (writer, machine.revision)
         return writer
     }
 }

@@ -23,7 +23,9 @@ extension SubscriptionHub {
     }
 
     func endLagging(_ subscription: Subscription) {
-        if let part = subscription.catchUp?.part { catchUpBytes -= part.countedBytes }
+        if let part = subscription.catchUp?.part {
+            connections.count(part, as: 0, of: subscription.connection)
+        }
         subscription.catchUp = nil
         // A multicast group that was formed without it would deliver none of the next events to it.
         endMulticast(of: subscription.group)
@@ -36,6 +38,10 @@ extension SubscriptionHub {
     func catchUp(_ connection: Connection) {
         if connection.lagging == 0 { return }
         let rests = clock.now < connection.restsUntil
+        if rests, connection.subscriptions.contains(where: hasMissed) {
+            // The others rest with it: the events of one revision go by the numbers of the subscriptions.
+            return rest(connection)
+        }
         for subscription in connection.subscriptions where subscription.isLagging {
             while subscription.isLagging {
                 if rests, subscription.catchUp!.isResting { break }
@@ -46,6 +52,11 @@ extension SubscriptionHub {
                 if clock.isSliceUsedUp {
                     connection.isPaused = true
                     return
+                }
+                guard mayHold(DaemonLimits.usualContent, connection) else {
+                    connection.restsUntil = max(
+                        connection.restsUntil, clock.now + DaemonLimits.reliefInterval)
+                    return rest(connection)
                 }
                 deliverPart(to: subscription)
             }
@@ -68,6 +79,12 @@ extension SubscriptionHub {
         falls += 1
         connection.restsUntil = max(
             connection.restsUntil, clock.now + falls / DaemonLimits.fallsPerMillisecond)
+    }
+
+    /// Whether something may have changed for a subscription while it rests.
+    private func hasMissed(_ subscription: Subscription) -> Bool {
+        guard let catchUp = subscription.catchUp else { return false }
+        return catchUp.isResting && catchUp.floor < machine.sequence
     }
 
     private func rest(_ connection: Connection) {
@@ -103,7 +120,7 @@ extension SubscriptionHub {
         let part = catchUp.part ?? ItemList()
         if !part.isEmpty, catchUp.dropsSeen < machine.dropLog.count {
             // One of the stores in it may have been dropped since: its drop must not be on the same line.
-            count(nil, of: &catchUp)
+            keep(nil, in: &catchUp, of: subscription.connection)
             write(subscription, &catchUp, part, dropped: ItemList(), more: true)
             subscription.catchUp = catchUp
             return
@@ -113,7 +130,7 @@ extension SubscriptionHub {
             subscription.group.seesParts
             ? gatherSeen(into: part, for: subscription, &catchUp)
             : gather(into: part, for: subscription.group, &catchUp)
-        count(progress == .hasMore ? part : nil, of: &catchUp)
+        keep(progress == .hasMore ? part : nil, in: &catchUp, of: subscription.connection)
         switch progress {
         case .hasMore:
             subscription.catchUp = catchUp
@@ -146,11 +163,10 @@ extension SubscriptionHub {
         }
     }
 
-    /// Counts the part that is kept for the next slice.
-    private func count(_ part: ItemList?, of catchUp: inout CatchUp) {
-        catchUpBytes -= catchUp.part?.countedBytes ?? 0
-        part?.countedBytes = part?.bytes.reserved ?? 0
-        catchUpBytes += part?.countedBytes ?? 0
+    /// The part that is kept for the next slice counts, one that was kept before no longer does.
+    private func keep(_ part: ItemList?, in catchUp: inout CatchUp, of connection: Connection) {
+        if let kept = catchUp.part, kept !== part { connections.count(kept, as: 0, of: connection) }
+        if let part { connections.count(part, as: part.bytes.reserved, of: connection) }
         catchUp.part = part
     }
 
@@ -251,7 +267,9 @@ extension SubscriptionHub {
         let start = list.bytes.count
         appendState(of: store, machine.stores.pointer(store), type, for: group, to: list)
         clock.work += (list.bytes.count - start) * Work.encodedByte
-        if list.bytes.count > partLimit, start > 0 {
+        let limit =
+            connections.isOutputOverShare ? min(partLimit, DaemonLimits.usualContent) : partLimit
+        if list.bytes.count > limit, start > 0 {
             list.cutBack(to: start)
             return false
         }
@@ -312,10 +330,16 @@ extension SubscriptionHub {
         let from = catchUp.reset ? 0 : subscription.from
         let isFirst = !catchUp.isOpen
         let isReset = catchUp.reset
+        let isWhole = states != nil || dropped != nil || !isFirst
+        let isOneCommit =
+            catchUp.commit == machine.revision || machine.revision - subscription.from == 1
+        let cause = isOneCommit && !more && !isReset ? lateCause(for: subscription) : nil
+        // Where the cause is not known any more, it is as if there were several.
+        let isCoalesced = !isOneCommit || subscription.group.key.cause && cause == nil
         connections.write(to: subscription.connection) { writer in
             appendHead(subscription.number, from: isFirst ? from : nil, to: writer)
             if isFirst && isReset { writer.appendReset() }
-            if !isReset, !more, states != nil || dropped != nil || !isFirst {
+            if !isReset, !more, isWhole, isCoalesced {
                 writer.append(coalesced: machine.revision - subscription.from)
             }
             let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -325,10 +349,19 @@ extension SubscriptionHub {
                 writer.append(.changes, nothing)
             }
             if let dropped { writer.append(.dropped, dropped) }
+            if let cause, isWhole, (states?.count ?? 0) + (dropped?.count ?? 0) + cause.count <= partLimit {
+                writer.append(cause.bytes)
+            }
             writer.appendEndOfChange(more: more)
         }
         catchUp.isOpen = true
         totals.events += 1
         subscription.connection.delivered += 1
+    }
+
+    /// The cause of the last commit, where somebody was late for it.
+    private func lateCause(for subscription: Subscription) -> ByteWriter? {
+        subscription.group.key.cause && publication.causeRevision == machine.revision
+            ? publication.cause : nil
     }
 }

@@ -167,7 +167,7 @@ extension SubscriptionHub {
     @inline(__always)
     private func isReading(_ subscription: Subscription, _ connection: Connection) -> Bool {
         // While one subscription of a connection lags, all do: else a later commit would overtake an earlier one.
-        connection.lagging == 0 && !connection.isClosing
+        connection.lagging == 0 && connection.behind == 0 && !connection.isClosing
             && connection.outbox.count < connections.outboxLimit(of: connection)
             && !subscription.isLagging
     }
@@ -224,6 +224,8 @@ extension SubscriptionHub {
         let connection = subscription.connection
         // A subscriber that still receives the past gets this commit from the log.
         guard !connection.isClosing, subscription.deliveredThrough == nil else { return }
+        // While another one of the connection does, this one must not overtake it.
+        if connection.behind > 0, log.isOn { return fallBackToLog(subscription) }
         if connection.outbox.count >= connections.outboxLimit(of: connection) || isPublicationLong {
             if log.isOn { return fallBackToLog(subscription) }
             if connection.outbox.count >= connections.outboxLimit(of: connection), !mayHoldMore(connection) {

@@ -108,7 +108,7 @@ extension SubscriptionHub {
             guard group.key.shows(name, ofType: type) else { return }
             if !group.key.actions { group.see(group.key.selection(of: name, ofType: type), of: index) }
         }
-        guard group.join(index, ofType: machine.stores.pointer(index).pointee.type) else { return }
+        guard group.join(index) else { return }
         clock.work += Work.membership
         groupsByStore.add(group, to: index)
     }
@@ -132,9 +132,8 @@ extension SubscriptionHub {
 
     /// A store is dropped, after its drop has been encoded: it leaves its groups.
     func leaveGroups(_ index: Int32) {
-        let type = machine.stores.pointer(index).pointee.type
         let left = groupsByStore.removeAll(from: index)
-        for group in left { group.leave(index, ofType: type) }
+        for group in left { group.leave(index) }
         clock.work += left.count * Work.membership
     }
 

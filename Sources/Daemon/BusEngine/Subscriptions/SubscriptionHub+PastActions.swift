@@ -2,65 +2,76 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Subscriptions to actions that begin in the past: the log's entries are delivered, a part at a time while the outbox
-/// has room, then what is still in memory, then live ones.
+/// Subscriptions to actions that begin in the past, or fell behind: they are notified of the log's entries, then of what is
+/// still in memory, then live.
+///
+/// All subscriptions of one connection that are behind go through the entries together, so the revisions of its events
+/// ascend. They do so as long as the slice lasts and the outbox has room.
 extension SubscriptionHub {
     /// Begins to deliver the actions after a revision.
     func beginPast(_ subscription: Subscription, after revision: Int) {
+        let connection = subscription.connection
+        // It may begin before those that are behind already.
+        forgetEntries(of: connection)
         subscription.deliveredThrough = revision
-        subscription.connection.behind += 1
-        continuePast(of: subscription.connection)
+        connection.behind += 1
+        continuePast(of: connection)
     }
 
-    /// Queries the next part, or finishes with what is in memory. False while there is more to deliver.
+    /// Delivers what is at hand, and asks the log for more. False while there is more to deliver.
     @discardableResult
     func continuePast(of connection: Connection) -> Bool {
+        var hasAdvanced = false
         while connection.behind > 0, connection.query == nil {
-            guard let subscription = connection.subscriptions.first(where: { $0.deliveredThrough != nil })
-            else {
+            let behind = connection.subscriptions.filter { $0.deliveredThrough != nil }
+            guard let after = behind.lazy.compactMap(\.deliveredThrough).min() else {
                 connection.behind = 0
                 break
             }
-            if connection.outbox.count <= connections.outboxLimit(of: connection) / 2,
-                deliverFromMemory(subscription)
-            {
-                continue
+            if after >= machine.revision {
+                for subscription in behind { endPast(subscription) }
+                break
             }
-            // It may have filled up just now.
             if connection.outbox.count > connections.outboxLimit(of: connection) / 2 {
                 connection.isBlocked = true
+                // While memory is short, what can be read again is not kept.
+                if connections.isOutputOverShare { forgetEntries(of: connection) }
                 return false
             }
-            queries.ask(
-                .entries(after: subscription.deliveredThrough!), for: .actions(subscription), id: [],
-                connection)
+            if hasAdvanced, clock.isSliceUsedUp {
+                connection.isPaused = true
+                return false
+            }
+            hasAdvanced = true
+            if !deliverEntries(after: after, to: behind, of: connection) {
+                queries.ask(.entries(after: after), for: .actions(after: after), id: [], connection)
+            }
         }
         return connection.behind == 0
     }
 
-    /// A part of the past has come.
-    func deliverPast(_ answer: LogAnswer, to subscription: Subscription) {
-        guard let after = subscription.deliveredThrough else { return }
+    /// What follows a revision in the log has come; it is delivered in the connection's turn.
+    func takePast(_ answer: LogAnswer, after asked: Int, for connection: Connection) {
+        let behind = connection.subscriptions.filter { $0.deliveredThrough != nil }
         switch answer {
-        case .entries(let entries, let through):
-            guard through > after else {
-                // The log lacks entries it should have: they can't be read any more.
+        case .entries(let entries, let through) where through > asked:
+            forgetEntries(of: connection)
+            if behind.isEmpty { return }
+            let past = PastEntries(.answer(entries, through: through))
+            connections.count(past, as: entries.count, of: connection)
+            connection.past = past
+        case .gap(let oldest):
+            for subscription in behind where subscription.deliveredThrough! < oldest {
+                writeGap(to: subscription, at: oldest)
+                subscription.deliveredThrough = oldest
+            }
+        case .entries, .refused, .members, .state:
+            // The log can't be read, or lacks entries that it should have: a gap event says that something is missing.
+            for subscription in behind {
                 writeGap(to: subscription, at: machine.revision)
                 endPast(subscription)
-                break
             }
-            subscription.deliveredThrough = entries.withUnsafeBytes {
-                deliver($0, through: through, to: subscription)
-            }
-        case .gap(let oldest):
-            writeGap(to: subscription, at: oldest)
-            subscription.deliveredThrough = max(after, oldest)
-        case .refused, .members, .state:
-            // The log can't be read: a gap event says that something is missing.
-            writeGap(to: subscription, at: machine.revision)
-            endPast(subscription)
         }
-        continuePast(of: subscription.connection)
     }
 
     func writeGap(to subscription: Subscription, at revision: Int) {
@@ -73,44 +84,84 @@ extension SubscriptionHub {
         guard subscription.deliveredThrough != nil else { return }
         subscription.deliveredThrough = nil
         subscription.connection.behind -= 1
+        if subscription.connection.behind == 0 { forgetEntries(of: subscription.connection) }
     }
 
-    /// Delivers what is still in memory; false when that begins too late, or there is no room for all of it.
-    private func deliverFromMemory(_ subscription: Subscription) -> Bool {
-        let after = subscription.deliveredThrough!
-        if after < machine.revision {
-            let isDone = log.forEachBatch(after: after) { entries, last in
-                let delivered = deliver(entries, through: last, to: subscription)
-                subscription.deliveredThrough = delivered
-                return delivered >= last
-            }
-            guard isDone else { return false }
+    /// The entries at hand are not those that come next, or are no longer needed.
+    func forgetEntries(of connection: Connection) {
+        guard let past = connection.past else { return }
+        connections.count(past, as: 0, of: connection)
+        connection.past = nil
+    }
+
+    // MARK: Entries
+
+    /// Delivers some of the entries after a revision; false where the log has to be asked for them.
+    private func deliverEntries(
+        after revision: Int, to behind: [Subscription], of connection: Connection
+    ) -> Bool {
+        if case .answer(let bytes, let through) = connection.past?.source {
+            bytes.withUnsafeBytes { deliver($0, through: through, to: behind, of: connection) }
+            return true
         }
-        endPast(subscription)
-        return true
+        return log.withEntries(after: revision) { entries, before, last in
+            if case .batch(before) = connection.past?.source {
+            } else {
+                connection.past = PastEntries(.batch(after: before))
+            }
+            deliver(entries, through: last, to: behind, of: connection)
+        }
     }
 
-    /// Delivers entries while there is room for them, and returns the revision up to which that was done.
+    /// Delivers entries while there is room and time, but at least one.
     private func deliver(
-        _ entries: UnsafeRawBufferPointer, through end: Int, to subscription: Subscription
-    ) -> Int {
-        let connection = subscription.connection
-        var delivered = subscription.deliveredThrough!
-        var isFull = false
-        LogLines.forEach(in: entries) { line in
-            guard !isFull, let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object,
-                let actions = entry["actions"]?.array, !actions.isEmpty,
-                let (first, last) = LogLines.revisions(of: entry), last > delivered
-            else { return }
-            // What is not shown of a batch is not there.
-            let shown = actions.compactMap(\.object).filter { shows($0, to: subscription.group) }
-            let wanted = shown.enumerated().compactMap { index, action in
-                wants(subscription.group, action) ? (index: index, action: action) : nil
+        _ entries: UnsafeRawBufferPointer, through end: Int, to behind: [Subscription],
+        of connection: Connection
+    ) {
+        guard let past = connection.past else { return }
+        while past.offset < entries.count {
+            let line = LogLines.line(in: entries, at: past.offset)
+            clock.work += Work.entry
+            if let revisions = LogLines.revisions(of: line),
+                behind.contains(where: { $0.deliveredThrough! < revisions.upperBound }),
+                !deliver(line, of: revisions, to: behind, on: connection)
+            {
+                return
             }
-            if wanted.isEmpty { return }
-            for revision in max(first, delivered + 1)...last {
-                isFull = connection.outbox.count >= connections.outboxLimit(of: connection)
-                if isFull { return }
+            past.offset += line.count + 1
+            if clock.isSliceUsedUp, past.offset < entries.count { return }
+        }
+        for subscription in behind { pass(end, subscription) }
+        // More may be added to a batch, and follows there.
+        if case .answer = past.source { forgetEntries(of: connection) }
+    }
+
+    private func pass(_ revision: Int, _ subscription: Subscription) {
+        subscription.deliveredThrough = max(subscription.deliveredThrough!, revision)
+    }
+
+    /// Delivers the commits of one entry, each to all that want it; false if that ends before the last of them.
+    private func deliver(
+        _ line: UnsafeRawBufferPointer, of revisions: ClosedRange<Int>, to behind: [Subscription],
+        on connection: Connection
+    ) -> Bool {
+        clock.work += line.count * Work.entryByte
+        let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object ?? [:]
+        let actions = (entry["actions"]?.array ?? []).compactMap(\.object)
+        let wanted = behind.map { subscription in
+            // What is not shown of a batch is not there.
+            actions.filter { shows($0, to: subscription.group) }.enumerated()
+                .filter { wants(subscription.group, $0.element) }
+        }
+        if wanted.allSatisfy(\.isEmpty) {
+            for subscription in behind { pass(revisions.upperBound, subscription) }
+            return true
+        }
+        let first = behind.reduce(revisions.upperBound) { min($0, $1.deliveredThrough! + 1) }
+        for revision in max(first, revisions.lowerBound)...revisions.upperBound {
+            if connection.outbox.count >= connections.outboxLimit(of: connection) { return false }
+            for (subscription, wanted) in zip(behind, wanted) where subscription.deliveredThrough! < revision
+            {
                 for (index, action) in wanted {
                     connections.write(to: connection) {
                         $0.append(
@@ -119,11 +170,13 @@ extension SubscriptionHub {
                     }
                     totals.events += 1
                     connection.delivered += 1
+                    clock.work += Work.delivery
                 }
-                delivered = revision
+                subscription.deliveredThrough = revision
             }
+            if clock.isSliceUsedUp, revision < revisions.upperBound { return false }
         }
-        return isFull ? delivered : max(delivered, end)
+        return true
     }
 
     private func shows(_ action: JSONObject, to group: SubscriberGroup) -> Bool {
@@ -143,12 +196,8 @@ extension SubscriptionHub {
             return group.key.pattern.type.matches(type) && group.key.pattern.name.matches(name)
         }
         guard let type = action["type"]?.string else { return false }
-        for entry in machine.types where group.key.pattern.type.matches(entry.name) {
-            guard type == "*" || UTF8Order.equal(type, entry.name) else { continue }
-            if type == "*", !entry.hasAction(named: action["action"]?.string ?? "") { continue }
-            // Which stores existed is not known here: one that has been dropped since may have matched.
-            return true
-        }
-        return false
+        if type != "*" { return group.key.pattern.type.matches(type) }
+        let name = action["action"]?.string ?? ""
+        return machine.types.contains { group.key.pattern.type.matches($0.name) && $0.hasAction(named: name) }
     }
 }

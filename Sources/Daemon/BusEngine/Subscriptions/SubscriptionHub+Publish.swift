@@ -13,6 +13,7 @@ extension SubscriptionHub {
         publication.liveUntil = clock.work &+ DaemonLimits.liveWork &+ Work.commitStore &* reached
         publication.bytes = 0
         if publication.cause != nil { publication.cause = nil }
+        publication.isCauseAwaited = false
         if let details {
             for index in details.dropped { machine.skipWrite(to: index) }
             publishWrites(isAlone: false)
@@ -27,6 +28,7 @@ extension SubscriptionHub {
         bookmarkDueGroups()
         if !publication.ordered.isEmpty { deliverInOrder(by: principal, actions: actions) }
         if tells { forgetContents() }
+        if publication.isCauseAwaited { _ = cause(by: principal, actions: actions) }
         clock.deliveredWork &+= clock.work &- start
     }
 
@@ -91,8 +93,9 @@ extension SubscriptionHub {
 
     /// Publishes what a commit does beside its actions.
     private func publish(_ details: CommitDetails) {
-        for (index, state) in details.replaced where machine.commitReplacement(of: index, by: state) {
-            publishState(of: index)
+        for (index, state) in details.replaced {
+            let before = machine.stores.pointer(index).pointee.state
+            if machine.commitReplacement(of: index, by: state) { publishState(of: index, replacing: before) }
         }
         for index in details.created {
             machine.commitCreation(of: index)
@@ -104,11 +107,17 @@ extension SubscriptionHub {
         }
     }
 
-    /// A store is created or replaced: its state is delivered.
-    private func publishState(of index: Int32) {
+    /// A store is created, or replaced: its state is delivered to those for whom it is another one than before.
+    private func publishState(of index: Int32, replacing before: JSONObject? = nil) {
         let record = machine.stores.pointer(index)
         let type = machine.types[Int(record.pointee.type)]
-        for group in groups(of: index, type) { encodeState(of: index, record, type, for: group) }
+        for group in groups(of: index, type) {
+            if let before, group.hasSelection, let selection = group.selection(of: index) {
+                clock.work += Work.selection
+                if selection.project(before) == selection.project(record.pointee.state) { continue }
+            }
+            encodeState(of: index, record, type, for: group)
+        }
     }
 
     /// A store is dropped.
@@ -197,14 +206,15 @@ extension SubscriptionHub {
     func fallBehind(_ subscription: Subscription) {
         clock.work &+= Work.fall
         totals.coalesced += 1
+        if subscription.group.key.cause { publication.isCauseAwaited = true }
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
             scheduler.bill(Work.fall, to: connection)
             if isPublicationLong { noteFall(of: connection) }
-            beginLagging(
-                subscription,
-                CatchUp(
-                    reset: false, evenIfEmpty: false, dropsAfter: machine.revision - 1,
-                    floor: machine.sequenceBefore, ceiling: machine.sequence))
+            var catchUp = CatchUp(
+                reset: false, evenIfEmpty: false, dropsAfter: machine.revision - 1,
+                floor: machine.sequenceBefore, ceiling: machine.sequence)
+            catchUp.commit = machine.revision
+            beginLagging(subscription, catchUp)
             // Delivering a commit costs at most what making it did, about.
             if !connection.isQueued {
                 scheduler.enqueue(

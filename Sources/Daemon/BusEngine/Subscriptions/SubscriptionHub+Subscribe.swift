@@ -76,7 +76,7 @@ extension SubscriptionHub {
         if connection.searches.isEmpty, subscription.isLagging, !connection.isClosing {
             deliverPart(to: subscription)
         }
-        if connection.searches.isEmpty { catchUp(connection) }
+        if connection.searches.isEmpty, connection.behind == 0 { catchUp(connection) }
     }
 
     /// A group that has not found all its stores can't deliver their changes: its subscribers lag behind until it has.
@@ -212,6 +212,7 @@ extension SubscriptionHub {
         let delivered = min(
             subscription.deliveredThrough ?? machine.revision, (unheard ?? .max) - 1, machine.revision)
         subscription.deliveredThrough = max(0, delivered)
+        forgetEntries(of: subscription.connection)
         subscription.connection.isBlocked = true
     }
 

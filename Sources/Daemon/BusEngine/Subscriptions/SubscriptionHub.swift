@@ -20,6 +20,8 @@ final class SubscriptionHub {
     let log: LogGate
     let outputs: Outputs
     let queries: LogQueries
+    /// Whether this many more bytes may wait for a connection.
+    @exclusivity(unchecked) var mayHold: (Int, Connection) -> Bool = { _, _ in true }
 
     /// The revision and the one before, as digits: each is written several times per commit.
     @exclusivity(unchecked) private(set) var revisionDigits = KeptDecimal(0)
@@ -64,8 +66,6 @@ final class SubscriptionHub {
     @exclusivity(unchecked) var bookmarkDeadline: Int?
     /// How many changed stores are recorded for groups with a selection.
     @exclusivity(unchecked) var selectedChangeCount = 0
-    /// What is collected for subscriptions that catch up, and not written yet.
-    @exclusivity(unchecked) var catchUpBytes = 0
     /// Subscriptions that fell behind lately because there were too many to notify; earlier ones count less.
     @exclusivity(unchecked) var falls = 0
     @exclusivity(unchecked) var fallsDecayedAt = 0
@@ -113,10 +113,41 @@ final class SubscriptionHub {
         globGroups.countAlike(pattern, of: user)
     }
 
+    /// How many groups want the store, or all stores of a type, that a filter names, and how many of them a user made.
+    func groupsAlike(_ filter: SubscriptionFilter, of user: User) -> (all: Int, own: Int) {
+        var alike: [SubscriberGroup] = []
+        if let address = filter.pattern.literalAddress {
+            alike = exactGroups[address] ?? []
+        } else if filter.pattern.name.isAny {
+            for type in machine.types where filter.pattern.type.matches(type.name) {
+                let groups = groupsByType[Int(type.index)]
+                if groups.count > alike.count { alike = groups }
+            }
+        }
+        return (alike.count, alike.count { $0.maker === user })
+    }
+
     /// All that subscriptions make the daemon hold.
     var memory: Int {
         subscriptionCount * 128 + groupBytes + groupsByStore.count * DaemonLimits.membershipBytes
-            + catchUpBytes
+    }
+
+    /// Figures that are kept as they change, beside what they come to when they are counted from nothing.
+    var recount: [MemoryCount] {
+        var (subscriptions, parts) = (0, 0)
+        for case let connection? in connections.all {
+            subscriptions += connection.subscriptions.count
+            for subscription in connection.subscriptions {
+                parts += subscription.catchUp?.part?.countedBytes ?? 0
+            }
+            parts += connection.past?.countedBytes ?? 0
+        }
+        return [
+            MemoryCount("subscriptions", subscriptionCount, subscriptions),
+            MemoryCount("parts", connections.all.reduce(0) { $0 + ($1?.partBytes ?? 0) }, parts),
+            MemoryCount("groups", groupBytes, groups.values.reduce(0) { $0 + $1.key.memory }),
+            MemoryCount("memberships", groupsByStore.count, groupsByStore.recount),
+        ]
     }
 
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970.

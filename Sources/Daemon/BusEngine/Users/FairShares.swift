@@ -9,11 +9,15 @@ final class FairShares {
     private let machine: StateMachine
     private let connections: Connections
     private let hub: SubscriptionHub
+    private let memory: MemoryMeter
 
-    init(_ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub) {
+    init(
+        _ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub, _ memory: MemoryMeter
+    ) {
         self.machine = machine
         self.connections = connections
         self.hub = hub
+        self.memory = memory
     }
 
     private var limits: DaemonLimits { connections.limits }
@@ -65,6 +69,14 @@ final class FairShares {
             fixed: limits.user.shapes, advice: "subscribe to the same stores in the same way, or end some")
     }
 
+    /// A new one for a store, or for a type, that has others: a commit there looks at each.
+    func requireShape(_ user: User, alike filter: SubscriptionFilter) throws(RequestError) {
+        let (all, own) = hub.groupsAlike(filter, of: user)
+        try require(
+            user, "different subscriptions to these stores", own, of: DaemonLimits.alikeShapes, taken: all,
+            fixed: nil, advice: "subscribe as others do")
+    }
+
     /// A pattern that begins like others.
     func requirePattern(_ user: User, alike pattern: AddressPattern) throws(RequestError) {
         let (all, own) = hub.patternsAlike(pattern, of: user)
@@ -111,37 +123,83 @@ final class FairShares {
 
     // MARK: Memory of what waits
 
-    /// What unread output and unfinished lines may take in all, before one who has more than a share of it may hold little.
-    private var waitingLimit: Int { limits.memory / DaemonLimits.waitingPart }
+    /// What waits: unread output, and unfinished lines.
+    private var waiting: Int { connections.outputBytes + connections.heldBytes }
+
+    /// What may wait in all. Where states take much there is less of it, so that others can still commit; some there always
+    /// is.
+    private var waitingLimit: Int {
+        let beside = memory.inUse - waiting
+        let limit = limits.memory
+        return max(
+            limit / DaemonLimits.leastWaitingPart,
+            min(limit / DaemonLimits.waitingPart, limit - limit / DaemonLimits.leastWaitingPart - beside))
+    }
+
+    /// What of that a user may have: a line at least, however much there is of others.
+    private func waitingShare(of user: User) -> Int {
+        let left = waitingLimit - (waiting - user.waitingBytes)
+        let share =
+            user.isOperator
+            ? left
+            : Self.share(
+                of: waitingLimit, taken: waiting, own: user.waitingBytes, fixed: limits.user.outboxes)
+        return max(share, min(limits.line, limits.user.outboxes ?? .max))
+    }
+
+    /// Throws if this many more bytes may not wait for a connection: its user has not read what it was sent, and pays for that
+    /// before others do.
+    func requireOutput(_ bytes: Int, for connection: Connection) throws(RequestError) {
+        if mayHold(bytes, for: connection) { return }
+        throw RequestError(
+            .limit,
+            "Your connections have not read \(connection.user.waitingBytes) bytes, and your share of the bus's memory is not more than that; read what waits, then ask again."
+        )
+    }
+
+    /// Whether this many more bytes may wait for a connection. Output counts when it is made.
+    func mayHold(_ bytes: Int, for connection: Connection) -> Bool {
+        bytes <= DaemonLimits.smallOutput || isWithinShare(connection, and: bytes)
+    }
+
+    /// Whether the connections of a user have no more waiting than their share, with this many more bytes. Who has how much is
+    /// found out now, where there is much at all.
+    func isWithinShare(_ connection: Connection, and bytes: Int = 0) -> Bool {
+        let total = waiting + bytes
+        if total <= limits.memory / DaemonLimits.carefreePart { return true }
+        let user = connection.user
+        if user.holdsTooMuch { return false }
+        if total <= waitingLimit / 4 { return true }
+        user.waitingBytes = 0
+        sumUp(user)
+        user.holdsTooMuch = user.waitingBytes + bytes > waitingShare(of: user)
+        return !user.holdsTooMuch
+    }
 
     /// A connection is about to be closed because its user holds too much, or memory is short.
     func noteEnd(of connection: Connection) {
         let user = connection.user
         user.waitingBytes -= connection.outbox.count - connection.outbox.sharedCount
-        judge(user, total: connections.outputBytes + connections.heldBytes)
+        judge(user)
     }
 
-    private func judge(_ user: User, total: Int) {
-        let share = Self.share(
-            of: waitingLimit, taken: total, own: user.waitingBytes, fixed: limits.user.outboxes)
-        user.holdsTooMuch = !user.isOperator && user.waitingBytes > share
-    }
+    private func judge(_ user: User) { user.holdsTooMuch = user.waitingBytes > waitingShare(of: user) }
 
     /// Finds out which users hold more than their share of what waits to be read or finished.
     func measure(_ users: Users) {
-        let total = connections.outputBytes + connections.heldBytes
         for user in users.all { user.waitingBytes = 0 }
-        if total > waitingLimit / 4 { sumUp() }
-        for user in users.all { judge(user, total: total) }
+        if waiting > waitingLimit / 4 { sumUp() }
+        for user in users.all { judge(user) }
     }
 
     /// What several connections share counts once for each user, as the longest part of it.
-    private func sumUp() {
+    private func sumUp(_ one: User? = nil) {
         var shared: [ObjectIdentifier: Int] = [:]
-        for case let connection? in connections.all {
+        for case let connection? in connections.all where one == nil || connection.user === one {
             let user = connection.user
             user.waitingBytes +=
                 connection.outbox.count - connection.outbox.sharedCount + connection.heldBytes
+                + connection.partBytes + (connection.heldReply?.count ?? 0)
             let part = connection.outbox.sharedCount
             let known = shared[ObjectIdentifier(user), default: 0]
             if part > known {
@@ -174,4 +232,9 @@ extension DaemonLimits {
     /// Of the memory, one part in so many is for wills, and one in so many for unread output and unfinished lines.
     package static let willPart = 2
     package static let waitingPart = 2
+    /// Where states take most of the memory, this part of it is left for what waits, and as much for commits of others.
+    static let leastWaitingPart = 8
+    /// While less waits than this part of the memory, or for output this small, nothing is summed up by user.
+    static let carefreePart = 32
+    static let smallOutput = 4 << 10
 }

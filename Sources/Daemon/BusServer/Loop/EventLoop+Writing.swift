@@ -62,7 +62,14 @@ extension EventLoop: SocketWriter {
             || engine.waitingOutput(of: id) > LoopLimits.heavyOutput
     }
 
+    func hasReply(_ id: ConnectionID) -> Bool { engine.hasReply(id) }
+
     func write(_ id: ConnectionID, afterOthers: Bool) {
+        if let connection = connections[id], connection.output != .lost, engine.isFull(id) {
+            // Its socket says when it takes more: trying is a system call in vain.
+            flushed += LoopLimits.costOfLooking
+            return settle(id, connection)
+        }
         flushed += LoopLimits.costOfWriting + write(id)
         if afterOthers, MonotonicClock.nanoseconds() > flushEnd {
             flushed = max(flushed, LoopLimits.flushedPerTurn)

@@ -305,7 +305,9 @@ final class EventLoop {
     }
 
     /// Checks a connection at the end of the turn.
-    func look(at id: ConnectionID) { order.add(id, of: engine.userNumber(of: id)) }
+    func look(at id: ConnectionID) {
+        order.add(id, of: engine.userNumber(of: id), hasReply: engine.hasReply(id))
+    }
 
     /// After a turn: waits for the events that the engine wants of this connection now, or closes it.
     func settle(_ id: ConnectionID, _ changed: Connection) {

@@ -23,6 +23,8 @@ enum LoopLimits {
     static let flushNanoseconds = 250_000
     /// …where each system call counts as this many bytes…
     static let costOfWriting = 2 << 10
+    /// …a look at one whose socket is full as this many…
+    static let costOfLooking = 128
     /// …and closing a connection as this many more.
     static let costOfClosing = 12 << 10
     /// With more output than this, in bytes, a connection comes after those with less.

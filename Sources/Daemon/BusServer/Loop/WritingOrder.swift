@@ -8,6 +8,8 @@ package protocol SocketWriter: AnyObject {
     func userNumber(of id: ConnectionID) -> Int
     /// Whether other connections are written to before this one.
     func comesLater(_ id: ConnectionID) -> Bool
+    /// Whether a reply is among what is to be written to it.
+    func hasReply(_ id: ConnectionID) -> Bool
     /// Whether the turn has room for more.
     var hasRoom: Bool { get }
     /// Writes to a connection, which may make something ready for others. `afterOthers`: others came before it.
@@ -16,30 +18,45 @@ package protocol SocketWriter: AnyObject {
 
 /// The order in which connections are written to at the end of a turn.
 ///
-/// Connections with little output come first: of each user one after the other, and of one user's in the order of arrival.
-/// Those that come after others wait in a queue of their own. A connection that is not reached in one turn keeps its place
-/// for the next.
+/// Connections with little output come first: of each user one after the other. Of one user's, one with a reply and one
+/// without take turns, each in the order of arrival: a reply does not wait for thousands of subscribers. Those that
+/// come after others wait in a queue of their own. A connection that is not reached in one turn keeps its place for the
+/// next.
 package final class WritingOrder {
     /// By the number of their user, and the users of whom there are some, each once.
-    @exclusivity(unchecked) private var first: [Line] = []
+    @exclusivity(unchecked) private var first: [Lines] = []
     @exclusivity(unchecked) private var users = Line()
     @exclusivity(unchecked) private var later = Line()
     /// The connections in the second queue, by number: each is there at most once.
     @exclusivity(unchecked) private var isPutOff: [Bool] = []
+    /// The connections in the first, with a reply and without: each is there at most once in either.
+    @exclusivity(unchecked) private var hasReplyPlace: [Bool] = []
+    @exclusivity(unchecked) private var hasEventPlace: [Bool] = []
 
     package init() {}
 
     package var isEmpty: Bool { users.isEmpty && later.isEmpty }
 
     /// Output is to be written to a connection, or it is to be checked.
-    package func add(_ id: ConnectionID, of user: Int) {
-        while first.count <= user { first.append(Line()) }
+    package func add(_ id: ConnectionID, of user: Int, hasReply: Bool = false) {
+        while hasEventPlace.count <= id {
+            hasEventPlace.append(false)
+            hasReplyPlace.append(false)
+        }
+        if hasReplyPlace[id] || !hasReply && hasEventPlace[id] { return }
+        while first.count <= user { first.append(Lines()) }
         if first[user].isEmpty { users.append(user) }
-        first[user].append(id)
+        if hasReply {
+            hasReplyPlace[id] = true
+            first[user].replies.append(id)
+        } else {
+            hasEventPlace[id] = true
+            first[user].events.append(id)
+        }
     }
 
     private func addReady(_ writer: some SocketWriter) {
-        writer.takeReady { add($0, of: writer.userNumber(of: $0)) }
+        writer.takeReady { add($0, of: writer.userNumber(of: $0), hasReply: writer.hasReply($0)) }
     }
 
     /// Writes to all connections that are due, as far as the turn has room; the others, and those that become ready at
@@ -70,7 +87,8 @@ package final class WritingOrder {
 
     private func takeWaiting(_ writer: some SocketWriter) -> ConnectionID? {
         while let user = users.takeFirst() {
-            let id = first[user].takeFirst()!
+            let (id, isReply) = first[user].takeFirst()
+            if isReply { hasReplyPlace[id] = false } else { hasEventPlace[id] = false }
             if !first[user].isEmpty { users.append(user) }
             guard writer.comesLater(id) else { return id }
             putOff(id)
@@ -89,6 +107,21 @@ package final class WritingOrder {
         if isPutOff[id] { return }
         isPutOff[id] = true
         later.append(id)
+    }
+
+    /// One user's connections.
+    private struct Lines {
+        var replies = Line()
+        var events = Line()
+        private var wasReply = false
+
+        var isEmpty: Bool { replies.isEmpty && events.isEmpty }
+
+        /// The next one of some; they take turns.
+        mutating func takeFirst() -> (id: Int, isReply: Bool) {
+            wasReply = events.isEmpty || !wasReply && !replies.isEmpty
+            return (wasReply ? replies.takeFirst()! : events.takeFirst()!, wasReply)
+        }
     }
 
     /// A queue of numbers: first come, first served.
