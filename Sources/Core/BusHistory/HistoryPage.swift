@@ -65,6 +65,11 @@ final class HistoryPage {
     /// Everything up to this revision has been looked at.
     private(set) var last: Int
     private(set) var isFull = false
+    /// Where to go on in the group in which the time was over, known by its first revision.
+    private var resumption: (group: Int, offset: Int)?
+
+    /// Lines between two looks whether there is time.
+    private static let linesPerLook = 16
 
     init(after: Int, until: Int, limit: Int, room: Int) {
         last = after
@@ -73,25 +78,41 @@ final class HistoryPage {
         self.room = room
     }
 
-    func add(_ group: PastGroup, _ filter: HistoryFilter) throws(PastFailure) {
-        try LogLines.forEach(in: group.entries) { (line) throws(PastFailure) in
-            if isFull || last >= until { return }
-            guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
-                throw PastFailure(.damaged, "The log's entry after revision \(last) is not a JSON object.")
+    /// Adds what is wanted of a group; false if there was no time for all of it. Then it is to be added again.
+    func add(
+        _ group: PastGroup, _ filter: HistoryFilter, hasTime: () -> Bool
+    ) throws(PastFailure) -> Bool {
+        var lines = LogLines.Cursor(group.entries)
+        if let resumption, resumption.group == group.first { lines.offset = resumption.offset }
+        resumption = nil
+        var count = 0
+        while !isFull, last < until, let line = lines.next() {
+            try add(line, filter)
+            count += 1
+            if count % Self.linesPerLook == 0, !hasTime() {
+                resumption = (group.first, lines.offset)
+                return false
             }
-            if entry["revision"] == nil { return }
-            guard let (first, through) = LogLines.revisions(of: entry) else {
-                throw PastFailure(
-                    .damaged, "The log's entry after revision \(last) has no fitting revision.")
-            }
-            let end = min(through, until)
-            if end <= last { return }
-            if let shown = filter.shown(entry) {
-                let text = Self.text(of: shown)
-                while last < end, !isFull { try add(max(first, last + 1), text) }
-            } else {
-                last = end
-            }
+        }
+        return true
+    }
+
+    private func add(_ line: UnsafeRawBufferPointer, _ filter: HistoryFilter) throws(PastFailure) {
+        guard let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object else {
+            throw PastFailure(.damaged, "The log's entry after revision \(last) is not a JSON object.")
+        }
+        if entry["revision"] == nil { return }
+        guard let (first, through) = LogLines.revisions(of: entry) else {
+            throw PastFailure(
+                .damaged, "The log's entry after revision \(last) has no fitting revision.")
+        }
+        let end = min(through, until)
+        if end <= last { return }
+        if let shown = filter.shown(entry) {
+            let text = Self.text(of: shown)
+            while last < end, !isFull { try add(max(first, last + 1), text) }
+        } else {
+            last = end
         }
     }
 

@@ -3,6 +3,15 @@ import BusLogic
 import BusMachine
 import BusProtocol
 
+/// How far a query has come that takes several slices.
+package final class PastProgress {
+    fileprivate var page: HistoryPage?
+    /// The revision that the history begins after, where that was found for a time.
+    fileprivate var found: Int?
+
+    package init() {}
+}
+
 /// Answers queries to the log. It keeps the last machine of the past that it made, because a client that reads one
 /// revision mostly reads the next.
 package final class PastAnswers<Source: PastSource> {
@@ -26,13 +35,26 @@ package final class PastAnswers<Source: PastSource> {
     /// Releases the machine that was kept: it takes as much memory as the bus did then.
     package func forget() { kept = nil }
 
+    /// Answers a query, however long that takes.
     package func answer(_ query: LogQuery) -> LogAnswer {
+        guard let answer = answer(query, PastProgress(), hasTime: { true }) else {
+            preconditionFailure("An answer that has all the time it takes is one.")
+        }
+        return answer
+    }
+
+    /// Goes on with a query for as long as there is time; nil while there is more to do. Pages of the history are made in
+    /// slices; states of the past are made at once.
+    ///
+    /// - Parameter hasTime: It is asked now and then, after something was done.
+    package func answer(_ query: LogQuery, _ progress: PastProgress, hasTime: () -> Bool) -> LogAnswer? {
         do throws(PastFailure) {
             switch query.subject {
             case .history(let since, let until, let limit, let subject, let view):
                 return try history(
-                    since: since, until: until, limit: limit, HistoryFilter(subject: subject, view: view),
-                    room: query.room)
+                    since: since, until: until, limit: limit,
+                    HistoryFilter(subject: subject, view: view),
+                    room: query.room, progress, hasTime: hasTime)
             case .stores(let point, let selection):
                 return try stores(
                     selection, at: try revision(of: point, within: query.needed), room: query.room)
@@ -72,25 +94,34 @@ package final class PastAnswers<Source: PastSource> {
     // MARK: - Commits
 
     private func history(
-        since point: PastPoint?, until: Int, limit: Int, _ filter: HistoryFilter, room: Int
-    ) throws(PastFailure) -> LogAnswer {
+        since point: PastPoint?, until: Int, limit: Int, _ filter: HistoryFilter, room: Int,
+        _ progress: PastProgress, hasTime: () -> Bool
+    ) throws(PastFailure) -> LogAnswer? {
         let oldest = try oldest()
-        var since: Int?
-        if let point { since = try revision(of: point, within: until) }
-        if let since, since < oldest {
-            throw PastFailure(
-                .gone, "The log goes back to revision \(oldest) only; ask for what came after it.")
+        let page: HistoryPage
+        if let begun = progress.page {
+            page = begun
+        } else {
+            var since: Int?
+            if let point { since = try revision(of: point, within: until) }
+            if let since, since < oldest {
+                throw PastFailure(
+                    .gone, "The log goes back to revision \(oldest) only; ask for what came after it.")
+            }
+            page = HistoryPage(after: since ?? oldest, until: until, limit: limit, room: room - 128)
+            progress.page = page
+            if case .time = point { progress.found = since }
         }
-        let page = HistoryPage(after: since ?? oldest, until: until, limit: limit, room: room - 128)
-        if page.last < until {
+        var isDone = true
+        if page.last < until, !page.isFull {
             try source.forEachGroup(after: page.last) { (group) throws(PastFailure) in
-                try page.add(group, filter)
-                return !page.isFull && group.last < until
+                isDone = try page.add(group, filter, hasTime: hasTime)
+                if !isDone || page.isFull || group.last >= until { return false }
+                isDone = hasTime()
+                return isDone
             }
         }
-        var found: Int?
-        if case .time = point { found = since }
-        return .members(page.members(oldest: oldest, since: found))
+        return isDone ? .members(page.members(oldest: oldest, since: progress.found)) : nil
     }
 
     /// The revision that a point of the history is, or was then.

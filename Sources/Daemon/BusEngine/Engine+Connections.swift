@@ -22,6 +22,7 @@ extension Engine {
         if case .unix(let uid, let pid, let unit) = peer {
             access.identify(connection, as: machine.principal(uid: uid, pid: pid, unit: unit))
         }
+        scheduler.chargeConnecting(of: connection.user)
         return connection.id
     }
 
@@ -34,6 +35,7 @@ extension Engine {
         scheduler.noteActivity(of: connection)
         let start = scheduler.beginSlice()
         let executed = bytesExecuted
+        let logged = log.mark
         if mustWait(connection) {
             // The connection began to lag since its owner last looked.
             if !connection.isPaused { connection.isBlocked = true }
@@ -48,6 +50,7 @@ extension Engine {
             if bytesExecuted == executed { clock.work &+= Work.piece }
         }
         settle(connection)
+        noteLogged(connection, since: logged)
         connections.countHeld(connection)
         scheduler.endSlice(start, connection)
         if connection.heldBytes > connections.pressedShare {
@@ -88,14 +91,22 @@ extension Engine {
         let connection = connections[id]
         if connection.isClosing { return .closing }
         // A connection that is not read because the log is full has to be called when the log has room again.
-        if log.isFull { log.wait(connection) }
+        if log.mustWait(connection) { log.wait(connection) }
         return mustWait(connection) || connection.inputEnded ? .blocked : .reading
     }
 
     /// Whether a connection has to drain its outbox, or wait for its turn, before more is read from it.
     func mustWait(_ connection: Connection) -> Bool {
-        connection.isBlocked || connection.isPaused || connection.lagging > 0 || log.isFull
+        connection.isBlocked || connection.isPaused || connection.lagging > 0 || log.mustWait(connection)
             || connection.outbox.count >= connections.outboxLimit(of: connection)
+    }
+
+    /// A slice has ended: what it committed counts against the connection's share of what waits for the disk. If that is
+    /// filled, the connection waits.
+    @inline(__always)
+    func noteLogged(_ connection: Connection, since mark: BatchMark) {
+        log.charge(connection, since: mark)
+        if log.mustWait(connection) { log.wait(connection) }
     }
 
     /// Whether there are lines that wait for their turn.
@@ -206,7 +217,7 @@ extension Engine {
         if connection.query != nil || connection.outbox.count > connections.outboxLimit(of: connection) / 2 {
             return false
         }
-        if log.isFull {
+        if log.mustWait(connection) {
             log.wait(connection)
             return false
         }
@@ -298,7 +309,7 @@ extension Engine {
                 return false
             }
             return connection.outbox.isEmpty && connection.lagging == 0 && !connection.inputEnded
-                && !log.isFull
+                && !log.mustWait(connection)
         }
     }
 }

@@ -8,7 +8,8 @@ final class Checkpoints {
     var due: Int32 = 2048
     /// Pages that pass between two attempts, when a reader keeps the first from finishing.
     private var step: Int32 { due / 4 }
-    /// Pages from which on a checkpoint waits for readers.
+    /// Pages from which on the writer moves what a checkpointer has left, or, without one, a checkpoint waits for readers; with
+    /// one, it waits from twice as many on.
     private var urgent: Int32 { 4 * due }
     /// Pages at which nothing more is written unless a checkpoint succeeds: 512 MiB.
     private var most: Int32 { 64 * due }
@@ -17,6 +18,10 @@ final class Checkpoints {
     /// Pages in the write-ahead log, as SQLite reports them after each commit.
     private let pages: UnsafeMutablePointer<Int32>
     private var tried: Int32 = 0
+    /// Moves pages on another thread; nil where the writer moves all.
+    var checkpointer: Checkpointer?
+    /// The pages that the writer moves between two groups: a few milliseconds' worth.
+    private static let few: Int32 = 256
 
     init(_ database: Database) {
         self.database = database
@@ -37,22 +42,47 @@ final class Checkpoints {
     }
 
     /// Whether the next `runIfDue` has something to do, about.
-    var isDue: Bool { pages.pointee >= due }
+    var isDue: Bool {
+        let count = pages.pointee
+        guard let checkpointer else { return count >= due }
+        return count >= urgent && (count - checkpointer.moved <= Self.few || count >= 2 * urgent)
+    }
+
+    /// Whether the checkpointer has something to do.
+    var isWanted: Bool {
+        guard let checkpointer else { return false }
+        let count = pages.pointee
+        if count < checkpointer.moved { checkpointer.begin() }
+        return count >= due && count - checkpointer.moved >= min(step, Self.few)
+    }
 
     /// A failure here costs nothing yet, since all is in the write-ahead log; it is thrown
     /// when that has grown too long.
     func runIfDue() throws(LogFailure) {
         let count = pages.pointee
         if count < tried { tried = 0 }
-        guard count >= due, count - tried >= step || tried == 0 else { return }
+        guard isDue, count - tried >= min(step, Self.few) || tried == 0 else { return }
+        let code: Int32
+        if let checkpointer {
+            let isLate = count >= 2 * urgent
+            let run = { self.run(isLate ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE) }
+            // It is behind: it would never come to the end.
+            guard let result = isLate ? checkpointer.whenIdle(run) : checkpointer.ifIdle(run) else { return }
+            code = result
+        } else {
+            guard count - tried >= step || tried == 0 else { return }
+            code = run(count >= urgent ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE)
+        }
         tried = count
-        let code = run(count >= urgent ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE)
         if code != SQLITE_OK, count >= most { throw database.failure(code) }
     }
 
     /// At the beginning and the end of a run: moves as much as readers allow. Returns whether that was all.
     @discardableResult
-    func runAll() -> Bool { run(SQLITE_CHECKPOINT_TRUNCATE) == SQLITE_OK }
+    func runAll() -> Bool {
+        let run = { self.run(SQLITE_CHECKPOINT_TRUNCATE) == SQLITE_OK }
+        return checkpointer?.whenIdle(run) ?? run()
+    }
 
     private func run(_ mode: Int32) -> Int32 {
         // Longer than a reader of ours holds anything, and short enough that the stall goes unnoticed.

@@ -8,9 +8,17 @@ struct FileIdentity: Hashable {
 
     /// Nil when there is none.
     init?(of path: UnsafePointer<CChar>) {
-        var (device, inode): (UInt64, UInt64) = (0, 0)
-        guard linux_identify_file(path, &device, &inode) == 0 else { return nil }
-        (self.device, self.inode) = (device, inode)
+        guard let (identity, _) = Self.look(at: path) else { return nil }
+        self = identity
+    }
+
+    private init(_ device: UInt64, _ inode: UInt64) { (self.device, self.inode) = (device, inode) }
+
+    /// Which file has the name, and how long it is.
+    static func look(at path: UnsafePointer<CChar>) -> (FileIdentity, size: Int)? {
+        var (device, inode, size): (UInt64, UInt64, UInt64) = (0, 0, 0)
+        guard linux_identify_file(path, &device, &inode, &size) == 0 else { return nil }
+        return (FileIdentity(device, inode), Int(clamping: size))
     }
 
     init?(descriptor: Int32) {

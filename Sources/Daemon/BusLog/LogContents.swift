@@ -13,8 +13,9 @@ final class LogContents {
     /// Once it has turned out to be there.
     private var shared: SharedCopyContents?
 
-    /// Bytes of entries that are copied at once, unless one group alone has more.
-    private static let batch = 1 << 20
+    /// Bytes of entries that are copied at once, unless one group alone has more: whoever wants one commit need not wait for
+    /// many.
+    private static let batch = 64 << 10
     /// More than any number in a log can be; with those below it sums can't overflow.
     private static let most = 1 << 56
 
@@ -97,6 +98,25 @@ final class LogContents {
             if comes { after = middle } else { before = middle + 1 }
         }
         return after
+    }
+
+    /// The number behind the groups from a number on that together have no more entries than so many bytes: behind one at
+    /// least, and not after `last`.
+    func end(from number: Int, within bytes: Int, notAfter last: Int) throws(LogFailure) -> Int {
+        rows.bind(1, number)
+        defer { rows.reset() }
+        var start: Int?
+        var end = number + 1
+        while end < last, try rows.next() {
+            guard let start else {
+                start = rows.integer(4)
+                continue
+            }
+            // It begins where the one before ends.
+            guard rows.integer(4) - start <= bytes else { break }
+            end = max(end, min(last, rows.integer(0)))
+        }
+        return end
     }
 
     /// The last revision of the newest group that was written at or before a time; 0 if there is none. Groups that are

@@ -5,6 +5,9 @@ extension LogFile {
     /// the past replays at most a tenth or so of the history.
     private static let between = 16
 
+    /// Bytes that one step removes at most, but for one row: what removes a long row reads all of it.
+    static let bytesAtOnce = 256 << 10
+
     /// Takes a step towards the retention.
     ///
     /// - Parameters:
@@ -21,26 +24,30 @@ extension LogFile {
             try write(
                 "DELETE FROM snapshots WHERE revision IN (\(leaving.map { "\($0.revision)" }.joined(separator: ", ")))"
             )
-            orphans += leaving.map { ($0.revision, $0.parts) }
+            orphans += leaving.map { ($0.revision, $0.parts, max(1, $0.bytes / max(1, $0.parts))) }
         }
         var budget = budget
-        while budget > 0, let orphan = orphans.last {
-            let rest = max(0, orphan.parts - budget)
+        var bytes = Self.bytesAtOnce
+        while budget > 0, bytes > 0, let orphan = orphans.last {
+            let count = min(budget, max(1, bytes / orphan.partBytes))
+            let rest = max(0, orphan.parts - count)
             try write("DELETE FROM snapshot_parts WHERE revision = \(orphan.revision) AND part >= \(rest)")
             budget -= orphan.parts - rest
+            bytes -= (orphan.parts - rest) * orphan.partBytes
             if rest == 0 { orphans.removeLast() } else { orphans[orphans.count - 1].parts = rest }
         }
-        guard budget > 0 else { return true }
-        return try trimGroups(budget)
+        guard budget > 0, bytes > 0 else { return true }
+        return try trimGroups(budget, bytes)
     }
 
-    private func trimGroups(_ budget: Int) throws(LogFailure) -> Bool {
+    private func trimGroups(_ budget: Int, _ bytes: Int) throws(LogFailure) -> Bool {
         guard oldestRevision > 0, let numbers = try contents.numbers() else { return false }
         let end = try contents.number(after: oldestRevision)
         // The newest group is kept, so that the next one's number follows it.
         let last = min(end, numbers.upperBound)
         guard last > numbers.lowerBound else { return false }
-        let step = numbers.lowerBound + min(last - numbers.lowerBound, budget)
+        let most = numbers.lowerBound + min(last - numbers.lowerBound, budget)
+        let step = try contents.end(from: numbers.lowerBound, within: bytes, notAfter: most)
         try write("DELETE FROM groups WHERE number < \(step)")
         return step < last
     }
@@ -57,8 +64,7 @@ extension LogFile {
             var oldest = newest
             for snapshot in snapshots.reversed() {
                 let holds =
-                    lastRevision - snapshot.revision <= retention.commits
-                    && now - snapshot.time <= retention.age
+                    now - snapshot.time <= retention.age
                     && written - snapshot.start + bytes <= retention.bytes
                 if holds {
                     oldest = snapshot
@@ -73,7 +79,7 @@ extension LogFile {
 
     /// Whether everything ever written is within the limits.
     private func originHolds(_ retention: Retention, _ now: Int, _ bytes: Int) throws(LogFailure) -> Bool {
-        guard lastRevision <= retention.commits, written + bytes <= retention.bytes else { return false }
+        guard written + bytes <= retention.bytes else { return false }
         return try now - database.integer("SELECT time FROM groups ORDER BY number LIMIT 1") <= retention.age
     }
 
@@ -102,18 +108,18 @@ extension LogFile {
     }
 }
 
-/// How much history is kept: as much as stays within all three limits. The newest snapshot and what comes after it are
+/// How much history is kept: as much as stays within both limits. The newest snapshot and what comes after it are
 /// kept in any case.
+///
+/// Their number is no limit: commits that differ in nothing cost their sender and the log nothing, so anybody who may dispatch
+/// would have a million of them take the place of all history in a second.
 package struct Retention: Sendable {
-    /// Most commits between the oldest snapshot and now.
-    package var commits: Int
     /// The greatest age of the oldest snapshot, in milliseconds.
     package var age: Int
     /// Most bytes of entries and snapshots.
     package var bytes: Int
 
-    package init(commits: Int, age: Int, bytes: Int) {
-        self.commits = commits
+    package init(age: Int, bytes: Int) {
         self.age = age
         self.bytes = bytes
     }

@@ -48,13 +48,15 @@ package final class LogFile {
     private(set) var written: Int
     /// The snapshot that is being written.
     var pending: PendingSnapshot?
-    /// Snapshots that no longer count, and how many of their parts are left to remove.
-    var orphans: [(revision: Int, parts: Int)] = []
+    /// Snapshots that no longer count, how many of their parts are left to remove, and about how long these are.
+    var orphans: [(revision: Int, parts: Int, partBytes: Int)] = []
     private var isSyncChosen = false
     /// The copy of the shared log that it holds; nil for a local bus.
     var copy: SharedCopy?
+    /// The path without symbolic links; nil in another storage.
+    private let place: String?
     /// The write-ahead log by its name; nil in another storage.
-    private let ahead: WriteAheadName?
+    private let ahead: WriteAheadLog?
     /// Last, so that the connection is closed before another owner can get the lock.
     var lock: LogLock?
 
@@ -70,7 +72,8 @@ package final class LogFile {
         mode = sync
         self.bootID = bootID
         lock = opening.lock
-        ahead = opening.place.map(WriteAheadName.init)
+        place = opening.place
+        ahead = opening.place.map { WriteAheadLog(of: $0, opening.database) }
         database = opening.database
         notices = opening.notices
         epoch = try Meta.text("epoch", in: database)
@@ -124,6 +127,18 @@ package final class LogFile {
     /// Whether the next group waits for pages to be moved from the write-ahead log into the file, which takes long.
     package var isCheckpointDue: Bool { checkpoints.isDue }
 
+    /// What moves pages on another thread from now on, whenever `wantsCheckpoint`; nil in another storage. It must not run any
+    /// more when the file is closed.
+    package func makeCheckpointer() throws(LogFailure) -> Checkpointer? {
+        guard let place else { return nil }
+        let checkpointer = try Checkpointer(place)
+        checkpoints.checkpointer = checkpointer
+        return checkpointer
+    }
+
+    /// Whether the checkpointer has something to do.
+    package var wantsCheckpoint: Bool { checkpoints.isWanted }
+
     /// The group that comes next.
     func nextGroup(_ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int) -> Group {
         precondition(first == lastRevision + 1 && last >= lastRevision, "A group follows the one before.")
@@ -144,8 +159,7 @@ package final class LogFile {
             overwriteFailed(error)
             throw error
         }
-        // No client may be notified of commits in a file without a name.
-        if let ahead, !ahead.isSame { throw saveWriteAheadLog(ahead) }
+        try requireWriteAheadLog()
         isSynced = mode == .always
         guard let group else { return }
         number += 1
@@ -159,10 +173,32 @@ package final class LogFile {
         lock?.reached(revision)
     }
 
+    /// No client may be notified of commits in a write-ahead log that no start finds, or that lacks some.
+    private func requireWriteAheadLog() throws(LogFailure) {
+        guard let ahead else { return }
+        switch ahead.look() {
+        case .whole: break
+        case .taken: throw saveWriteAheadLog(ahead)
+        case .cut: throw leaveCutWriteAheadLog(ahead)
+        }
+    }
+
+    /// Somebody has cut the write-ahead log, and what SQLite writes behind the cut leaves a hole. Nothing of it may be moved
+    /// into the file, which ends at the last checkpoint and is whole.
+    private func leaveCutWriteAheadLog(_ ahead: WriteAheadLog) -> LogFailure {
+        ahead.leave()
+        let failure = LogFailure(
+            .lost, path: path,
+            "The write-ahead log of \(path) was cut while in use, and acknowledged commits with it; restart the daemon, which "
+                + "continues with what is left and says so to its clients.")
+        end = failure
+        return failure
+    }
+
     /// The write-ahead log's name is gone, or another file's, but it is still open here: its contents are moved
     /// into the file, so that the next start finds all that was acknowledged. The file that replaced it must not
     /// be read as its continuation.
-    private func saveWriteAheadLog(_ ahead: WriteAheadName) -> LogFailure {
+    private func saveWriteAheadLog(_ ahead: WriteAheadLog) -> LogFailure {
         let isSaved = checkpoints.runAll()
         if isSaved { ahead.remove() }
         let failure = LogFailure(
@@ -211,7 +247,7 @@ package final class LogFile {
         try Meta.set([("clean", "1")], in: database)
         end = LogFailure(.lost, path: path, "The log \(path) was closed; open it again.")
         let isWhole = checkpoints.runAll()
-        if isWhole, let ahead, !ahead.isSame { ahead.remove() }
+        if isWhole, let ahead, case .taken = ahead.look() { ahead.remove() }
     }
 
     /// Pages of 4 KiB in the write-ahead log after which they are moved into the file. Tests set fewer, so that
@@ -231,6 +267,8 @@ package final class LogFile {
                 .lost, path: path,
                 "The log \(path) was moved or deleted while in use; put it back, or restart the daemon.")
         }
+        // What is written next would fill the gap with a hole, which has the length that there should be.
+        if let ahead, case .cut = ahead.look() { throw leaveCutWriteAheadLog(ahead) }
     }
 
     /// Whether each transaction is on disk when it returns. If not, order and consistency still hold.
@@ -249,7 +287,7 @@ package final class LogFile {
             overwriteFailed(error)
             throw error
         }
-        if let ahead, !ahead.isSame { throw saveWriteAheadLog(ahead) }
+        try requireWriteAheadLog()
         isSynced = true
     }
 
@@ -273,23 +311,4 @@ package enum SyncMode: String, Sendable {
     case interval
     /// When the kernel writes it. A crash of the machine loses what was not written yet, never the file's consistency.
     case never
-}
-
-/// The name of a log's write-ahead log. SQLite holds the file open and never checks whether it still has its name; this
-/// must be checked after each group, or commits go where no start finds them. It costs a system call, 0.6 µs.
-struct WriteAheadName {
-    private let path: [CChar]
-    private let identity: FileIdentity?
-
-    /// - Parameter log: A path without symbolic links; the log is open.
-    init(of log: String) {
-        path = Array("\(log)-wal".utf8CString)
-        identity = FileIdentity(of: path)
-    }
-
-    /// Whether the name still belongs to the same file.
-    var isSame: Bool { identity != nil && FileIdentity(of: path) == identity }
-
-    /// Removes the file that has the name now.
-    func remove() { unlink(path) }
 }

@@ -73,9 +73,10 @@ extension BusServer {
         }
         loop.meter = meter
         loop.asksForUnits = service.isHeard
-        loop.reload = { [unowned self, unowned loop] in reload($0, loop) }
+        loop.reload = { [unowned self] in reload($0) }
         loop.beginTurn()
         self.loop = loop
+        files = Worker(named: "fluxbus-files")
         measure(loop)
         // Outputs of the start itself, also if it fails.
         loop.performOutputs()

@@ -24,12 +24,16 @@ package final class BusServer: @unchecked Sendable {
 
     // All of these belong to the queue.
     var loop: EventLoop?
+    /// Reads the files of reloads; made at the start, because its thread must not take signals.
+    var files: Worker?
     var readiness: (any DispatchSourceRead)?
     var clientLog: ClientLog?
     /// A stop was requested, also before the start was finished.
     var isToStop = false
     /// The next stop is half of a restart.
     var isRestarting = false
+    /// The reloads that are not done yet, the first of which is being read; nil: one for the daemon itself.
+    var reloads: [ReloadRequest?] = []
     /// Why the server ended by itself.
     package internal(set) var failure: StartFailure?
 
@@ -166,5 +170,6 @@ package final class BusServer: @unchecked Sendable {
         readiness?.cancel()
         readiness = nil
         self.loop = nil
+        files = nil
     }
 }

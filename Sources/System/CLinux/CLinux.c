@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -64,6 +65,16 @@ ssize_t linux_send_pieces(int fd, const struct iovec *pieces, size_t count) {
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+int linux_hold_path(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
+
+int linux_change_held_group(int fd, gid_t group) { return fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH); }
+
+int linux_change_held_mode(int fd, mode_t mode) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return chmod(path, mode);
+}
+
 socklen_t linux_unix_address(const char *path, struct sockaddr_un *address) {
     size_t length = strlen(path);
     if (length > linux_unix_path_limit) return 0;
@@ -92,9 +103,10 @@ int linux_try_lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
 
 void linux_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
-int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode) {
+int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode, uint64_t *size) {
     struct statx status;
-    if (statx(AT_FDCWD, path, 0, STATX_INO, &status) != 0) return -1;
+    if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_SIZE, &status) != 0) return -1;
+    *size = status.stx_size;
     *device = makedev(status.stx_dev_major, status.stx_dev_minor);
     *inode = status.stx_ino;
     return 0;

@@ -4,6 +4,7 @@
 #define FLUXBUS_CSQLITE_H
 
 #include <sqlite3.h>
+#include <stdint.h>
 
 /* Makes a connection safe for a file that somebody may have prepared or damaged: no triggers of its own run. */
 static inline int sqlite_distrust_schema(sqlite3 *database) {
@@ -19,6 +20,38 @@ static inline int sqlite_sync_wal(sqlite3 *database) {
     if (code != SQLITE_OK) return code;
     if (!file || !file->pMethods) return SQLITE_OK;
     return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+}
+
+/* Frames of the write-ahead log that count, as all processes agree, and the size of the pages in them; 0 where that is not known. */
+static inline int sqlite_count_frames(sqlite3 *database, uint32_t *frames, uint32_t *page) {
+    sqlite3_file *file = (sqlite3_file *)0;
+    void volatile *index = (void volatile *)0;
+    *frames = 0;
+    *page = 0;
+    int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (!file || !file->pMethods || file->pMethods->iVersion < 2 || !file->pMethods->xShmMap) return SQLITE_OK;
+    code = file->pMethods->xShmMap(file, 0, 32768, 0, &index);
+    if (code != SQLITE_OK || !index) return code;
+    /* The header of the index, as the description of the file format has it. */
+    uint16_t size = *(uint16_t volatile *)((char volatile *)index + 14);
+    *page = size == 1 ? 65536 : size;
+    *frames = *(uint32_t volatile *)((char volatile *)index + 16);
+    return SQLITE_OK;
+}
+
+/* Reads from the beginning of the write-ahead log. */
+static inline int sqlite_read_wal(sqlite3 *database, void *bytes, int count) {
+    sqlite3_file *file = (sqlite3_file *)0;
+    int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (!file || !file->pMethods) return SQLITE_IOERR_READ;
+    return file->pMethods->xRead(file, bytes, count, 0);
+}
+
+/* The connection leaves the write-ahead log as it is when it is closed. */
+static inline int sqlite_leave_wal(sqlite3 *database) {
+    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
 /* Whether the file is no longer where it was opened: moved, replaced or deleted. */

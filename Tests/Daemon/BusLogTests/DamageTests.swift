@@ -224,7 +224,7 @@ import Testing
             try Result { try Self.check(directory, file, groups, change) }.mapError {
                 $0 as? LogFailure ?? .init(.io, path: "", "\($0)")
             }.get()
-            _ = try file.trim(Retention(commits: 1, age: 1, bytes: 1), now: 1, budget: .max)
+            _ = try file.trim(Retention(age: 1, bytes: 1), now: 1, budget: .max)
         } catch {
             #expect(error.kind == .damaged, "\(change): \(error)")
         }

@@ -61,7 +61,7 @@ struct History {
     private var sure = 0
     private var boot = 0
     private var hasBegun = false
-    private var retention = Retention(commits: .max, age: .max, bytes: .max)
+    private var retention = Retention(age: .max, bytes: .max)
 
     init(seed: Int, mode: SyncMode) {
         self.seed = seed
@@ -107,7 +107,7 @@ struct History {
                 sure = groups.count
             case 2:
                 let newest = file.lastRevision
-                retention.commits = Int.random(in: 0...max(1, newest), using: &generator)
+                retention.bytes = Int.random(in: 0...max(1, 5000 * newest), using: &generator)
                 while try file.trim(retention, now: 0, budget: 5) {}
             case 3:
                 try file.probe()

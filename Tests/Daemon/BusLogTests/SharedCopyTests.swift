@@ -16,7 +16,7 @@ import Testing
             try file.append("{}", first: 1, last: 1, time: 1)
             let text = Array("{\"two\":2}".utf8)
             try text.withUnsafeBytes { try file.append($0, first: 2, last: 2, time: 1, shared: nil) }
-            while try file.trim(Retention(commits: 0, age: 0, bytes: 0), now: 1, budget: 10) {}
+            while try file.trim(Retention(age: 0, bytes: 0), now: 1, budget: 10) {}
             #expect(file.sharedPlace() == 0)
             for fact in CopyFact.allCases { #expect(try file.recall(fact) == nil) }
         }
@@ -193,7 +193,7 @@ import Testing
             try file.append(Batch(place, "\(place)"))
             if place % 10 == 5 {
                 try file.replica(place)
-                while try file.trim(Retention(commits: 0, age: 0, bytes: 0), now: 0, budget: 7) {}
+                while try file.trim(Retention(age: 0, bytes: 0), now: 0, budget: 7) {}
             }
             let reader = try directory.reader()
             let kept = Array(stride(from: 5, through: place, by: 10).reversed().prefix(2))

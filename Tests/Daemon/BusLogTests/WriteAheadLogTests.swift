@@ -188,6 +188,54 @@ import Testing
         #expect(try directory.reader().groups().prefix(40).map(\.first) == Array(1...40))
     }
 
+    /// Cut to nothing, as by a rotation of files that copies and cuts, or in the middle: what is written behind the cut would
+    /// be acknowledged and found by no start.
+    @Test(arguments: [0, 20, 4152, 40_000])
+    func writeAheadLogThatIsCutIsNoticed(_ size: Int) throws {
+        let directory = Scratch()
+        do {
+            let file = try directory.open()
+            try file.begin(epoch: "e")
+            for revision in 1...20 { try Self.append(revision, to: file) }
+            truncate(directory.path + "-wal", off_t(size))
+            let failure = #expect(throws: LogFailure.self) { try Self.append(21, to: file) }
+            #expect(failure?.kind == .lost)
+            #expect(failure?.message.contains("was cut while in use") == true)
+            #expect(throws: LogFailure.self) { try Self.append(21, to: file) }
+            #expect(throws: LogFailure.self) { try file.close() }
+        }
+        let next = try directory.open()
+        #expect(next.lastRevision < 20)
+        #expect(next.mayHaveLost)
+        #expect(try directory.query("PRAGMA integrity_check") == "ok\n")
+    }
+
+    /// Cut between the check and the write that follows: it is long enough again, and has a hole at its front.
+    @Test func holeInTheWriteAheadLogIsNoticed() throws {
+        let directory = Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        for revision in 1...20 { try Self.append(revision, to: file) }
+        let size = Scratch.read(directory.path + "-wal").count
+        truncate(directory.path + "-wal", 0)
+        truncate(directory.path + "-wal", off_t(size))
+        #expect(throws: LogFailure.self) { try Self.append(21, to: file) }
+    }
+
+    /// Another program may move all of it into the file, and cut it then: nothing is lost.
+    @Test func writeAheadLogThatWasMovedIntoTheFileWhileInUseIsWhole() throws {
+        let directory = Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        for round in 0..<3 {
+            for revision in 1...20 { try Self.append(20 * round + revision, to: file) }
+            try directory.query("PRAGMA wal_checkpoint(TRUNCATE)")
+        }
+        try Self.append(61, to: file)
+        try file.close()
+        #expect(try directory.reader().groups().count == 61)
+    }
+
     /// A run that commits nothing more after that ends in order all the same.
     @Test func writeAheadLogThatIsReplacedIsNotReadByTheNextStart() throws {
         let directory = Scratch()

@@ -66,6 +66,28 @@ struct ListeningTests {
         stop(server)
     }
 
+    /// Who may write into the directory puts a link in the socket's place between two steps of the start.
+    @Test func modeAndGroupAreThoseOfTheSocketWhateverHasItsName() throws {
+        let path = "\(directory.path)/s"
+        let server = try start(path, mode: "0600")
+        let victim = try directory.write("victim", "secret")
+        chmod(victim, 0o600)
+        let held = try HeldSocketFile(path)
+        rename(path, path + "-moved")
+        symlink(victim, path)
+        try held.change(group: getegid())
+        try held.change(mode: 0o666)
+        #expect(mode(victim) == 0o600)
+        #expect(mode(path + "-moved") == 0o666)
+        // Nor is anything held that is no socket of its own.
+        for other in [path, victim] {
+            let error = #expect(throws: SystemError.self) { try HeldSocketFile(other) }
+            #expect(error?.code == ENOTSOCK)
+        }
+        stop(server)
+        #expect(mode(victim) == 0o600)
+    }
+
     @Test func anUnknownGroupIsRefused() throws {
         let failure = try #require(startFailure("\(directory.path)/s", group: "no-such-group"))
         #expect(failure.code == .configuration)

@@ -29,7 +29,6 @@ struct LogConfigurationTests {
                 """))
         #expect(settings.path.value == "\(directory.path)/bus.sqlite")
         #expect(settings.sync == .interval)
-        #expect(settings.retain.commits == 1000)
         #expect(settings.retain.age == 12 * 3_600_000)
         #expect(settings.retain.bytes == 64 << 20)
     }
@@ -40,22 +39,20 @@ struct LogConfigurationTests {
         let usual = try #require(try settings("log: { path: /var/lib/fluxbus/bus.sqlite, sync: , retain: }"))
         #expect(usual.path.value == "/var/lib/fluxbus/bus.sqlite")
         #expect(usual.sync == .always)
-        #expect(usual.retain.commits == 1_000_000)
         #expect(usual.retain.age == 30 * 86_400_000)
         #expect(usual.retain.bytes == 1 << 30)
         let some = try #require(try settings("log: { path: x, retain: { age: 90s, commits: } }"))
         #expect(some.retain.age == 90_000)
-        #expect(some.retain.commits == 1_000_000)
     }
 
     @Test func flagsOverrideVariablesWhichOverrideTheFile() throws {
-        let file = "log: { path: file.sqlite, sync: never, retain: { commits: 7 } }"
+        let file = "log: { path: file.sqlite, sync: never, retain: { bytes: 7 } }"
         let variables = ["FLUXBUS_LOG": "/variable.sqlite", "FLUXBUS_SYNC": "interval"]
         let fromVariables = try #require(try settings(file, environment: variables))
         #expect(fromVariables.path.value == "/variable.sqlite")
         #expect(fromVariables.sync == .interval)
         // What they say nothing of stays.
-        #expect(fromVariables.retain.commits == 7)
+        #expect(fromVariables.retain.bytes == 7)
         let fromFlags = try #require(
             try settings(
                 file, flags: ConfigurationOverrides(log: "/flag.sqlite", sync: "always"),

@@ -189,6 +189,26 @@ import Testing
         #expect(try bus.stop(next) == 0)
     }
 
+    /// Cut while the daemon runs: it acknowledges nothing more that no start would find.
+    @Test(arguments: [0, 10_000])
+    func aWriteAheadLogThatIsCutEndsTheDaemon(_ size: Int) throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        let epoch = try client.epoch()
+        for _ in 0..<20 { #expect(try increment(5, client).acknowledged == 5) }
+        #expect(truncate("\(bus.log)-wal", size) == 0)
+        try client.send(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
+        #expect(try client.rest().allSatisfy { !$0.contains(#""ok":true"#) })
+        let outcome = try daemon.wait()
+        #expect(outcome.status == 74)
+        #expect(outcome.errors.contains("was cut while in use"), "\(outcome.errors)")
+        let next = try bus.start()
+        #expect(next.waitFor("a new epoch begins"))
+        #expect(try bus.client().epoch() != epoch)
+        #expect(try bus.verify().status == 0)
+        #expect(try bus.stop(next) == 0)
+    }
+
     /// After a kill, with all that could bear witness to it or with nothing.
     @Test(arguments: [["-wal"], ["-wal", "-shm"], ["-wal", "-shm", "-lock"]])
     func aWriteAheadLogThatIsMissingAfterAKillBeginsANewEpoch(_ missing: [String]) throws {

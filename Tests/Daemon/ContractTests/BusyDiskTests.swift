@@ -42,17 +42,80 @@ import Testing
         #expect(try other.all().compactMap { $0["revision"]?.int } == [2, 3, 4])
     }
 
-    /// Equal commits take no room in the log, and silent ones none in an outbox; a slow disk lets only so many of them wait.
+    /// Equal commits take no room in the log, and silent ones none in an outbox; a slow disk lets only so many of them wait,
+    /// half of them of one connection.
     @Test(.timeLimit(.minutes(1))) func onlySoManyCommitsWaitForTheDisk() throws {
         let bus = try MemoryBus.logging("counter/a")
-        let client = bus.connect()
+        let clients = [bus.connect(), bus.connect(), bus.connect()]
         bus.disk = .isBusy
         let line = #"{"op":"dispatch","store":"counter/a","action":"increment","ack":false}"#
         let lines = Array(repeating: line, count: 1000).joined(separator: "\n")
-        for _ in 0..<300 { client.send(lines) }
-        #expect((250_000..<270_000).contains(bus.engine.revision), "\(bus.engine.revision)")
+        for _ in 0..<100 { clients[0].send(lines) }
+        #expect((32_000..<36_000).contains(bus.engine.revision), "\(bus.engine.revision)")
+        for client in clients[1...] { for _ in 0..<100 { client.send(lines) } }
+        #expect((64_000..<70_000).contains(bus.engine.revision), "\(bus.engine.revision)")
         bus.disk = .works
-        #expect(try client.ask(Line.sync).last?["revision"]?.int == 300_001)
+        #expect(try clients[0].ask(Line.sync).last?["revision"]?.int == 300_001)
+    }
+
+    /// A flood of different commits fills a part of the batch that is written next, and then it waits; others do not, be it
+    /// another connection of its user, or another user. So what is in a batch, and how long it takes, has a bound.
+    @Test(.timeLimit(.minutes(1))) func floodWaitsForTheDiskAndOthersDoNot() throws {
+        let bus = try MemoryBus.logging("counter/a", "value/a")
+        let innocents = [bus.connect(uid: 1000), bus.connect(uid: 2000)]
+        let flood = bus.connect(uid: 1000)
+        bus.disk = .isBusy
+        for part in 0..<40 { flood.send(Self.texts(100, from: 100 * part)) }
+        let text = 250
+        #expect(bus.engine.revision < 2 + (256 << 10) / text + 600, "\(bus.engine.revision)")
+        for innocent in innocents {
+            let before = bus.engine.revision
+            for count in 1...10 {
+                innocent.send(Line.increment)
+                #expect(bus.engine.revision == before + count)
+            }
+        }
+        // Each batch takes as much as the disk does, and no more; in the end everything is there, in order.
+        var batches: [Int] = []
+        while bus.engine.durableRevision < bus.engine.revision {
+            let before = bus.engine.durableRevision
+            bus.finishWrite()
+            batches.append(bus.engine.durableRevision - before)
+        }
+        #expect(batches.allSatisfy { $0 < (256 << 10) / text + 600 }, "\(batches)")
+        #expect(bus.engine.revision == 2 + 4000 + 20)
+        for innocent in innocents { #expect(try innocent.all().count == 10) }
+        #expect(try flood.all().count == 4000)
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    /// Users have equal parts of it, however many connections they have: fifty floods of one take no more than two do.
+    @Test(.timeLimit(.minutes(1))) func usersShareWhatWaitsForTheDisk() throws {
+        let bus = try MemoryBus.logging("counter/a", "value/a")
+        let floods = (0..<20).map { _ in bus.connect(uid: 1000) }
+        let (other, newcomer) = (bus.connect(uid: 2000), bus.connect(uid: 3000))
+        bus.disk = .isBusy
+        for part in 0..<2 { for flood in floods { flood.send(Self.texts(100, from: 100 * part)) } }
+        let text = 250
+        let first = bus.engine.revision
+        #expect(first < 2 + (512 << 10) / text + 1000, "\(first)")
+        for part in 0..<10 { other.send(Self.texts(100, from: 100 * part)) }
+        // It is one of two now.
+        #expect(bus.engine.revision - first >= 300)
+        #expect(bus.engine.revision - first < (128 << 10) / text + 600)
+        let before = bus.engine.revision
+        newcomer.send(Line.increment)
+        #expect(bus.engine.revision == before + 1)
+        bus.disk = .works
+        #expect(bus.engine.revision == 2 + 20 * 200 + 1000 + 1)
+        #expect(try newcomer.all().count == 1)
+    }
+
+    private static func texts(_ count: Int, from first: Int) -> String {
+        let padding = String(repeating: "x", count: 190)
+        return (first..<first + count).map {
+            #"{"op":"dispatch","store":"value/a","action":"set","payload":{"value":"\#(padding)\#($0)"}}"#
+        }.joined(separator: "\n")
     }
 
     /// The engine does not stand still: what is committed meanwhile goes to disk as one group.

@@ -1,4 +1,7 @@
+import BusEngine
+import BusHistory
 import BusJSON
+import BusMachine
 import TestSupport
 import Testing
 
@@ -268,5 +271,48 @@ import Testing
         #expect(reply["states"] == ["lamp/desk": ["on": false]])
         #expect(try client.code(of: #"{"op":"get","type":"Lamp","revision":\#(then)}"#) == "invalid_request")
         #expect(try client.code(of: #"{"op":"get","type":"lump","revision":\#(then)}"#) == "unknown_type")
+    }
+
+    /// A page is made in slices, between which others have theirs, and is the same however often it was put off.
+    @Test(arguments: [nil, "value", "none"]) func pageInSlicesIsTheSame(_ type: String?) throws {
+        let bus = try MemoryBus.logging("counter/a", "value/a")
+        let client = bus.connect()
+        bus.disk = .isBusy
+        for number in 0..<200 {
+            // Groups of many commits, of equal ones, and of notes only.
+            client.send(#"{"op":"dispatch","store":"value/a","action":"set","payload":{"value":\#(number)}}"#)
+            for _ in 0..<number % 3 { client.send(Line.increment) }
+            if number % 50 == 0 { bus.finishWrite() }
+            client.send(#"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#)
+            if number % 70 == 0 { bus.finishWrite() }
+        }
+        bus.disk = .works
+        let log = try #require(bus.written)
+        let answers = PastAnswers(log, try bus.replay(), longestLine: 1 << 20)
+        for (limit, since) in [(1000, 0), (7, 100), (300, 3)] {
+            let query = LogQuery(
+                connection: 1, number: 1,
+                subject: .history(
+                    since: .revision(since), until: bus.engine.revision, limit: limit, type: type, store: nil,
+                    view: nil), peer: .unix(uid: 1, pid: 1), needed: 0, room: 1 << 20)
+            guard case .members(let whole) = answers.answer(query) else {
+                Issue.record("The page was refused.")
+                return
+            }
+            let progress = PastProgress()
+            var slices = 0
+            var answer: LogAnswer?
+            while answer == nil, slices < 1000 {
+                answer = answers.answer(query, progress, hasTime: { false })
+                slices += 1
+            }
+            guard case .members(let sliced) = answer else {
+                Issue.record("The page was refused.")
+                return
+            }
+            #expect(String(decoding: sliced, as: UTF8.self) == String(decoding: whole, as: UTF8.self))
+            // Sixteen lines or one group in each.
+            if limit == 1000 { #expect(slices >= 200 / 16, "\(slices)") }
+        }
     }
 }

@@ -215,7 +215,7 @@ struct BusLife {
             #expect(!disk.hasPower, "seed \(seed): \(failure)")
             throw LogFailure(.io, path: "log", failure.message)
         }
-        let retention = Retention(commits: 100, age: .max, bytes: .max)
+        let retention = Retention(age: .max, bytes: 4096)
         while try bus.file.trim(retention, now: now, budget: 8) {}
     }
 }

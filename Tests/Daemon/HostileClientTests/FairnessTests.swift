@@ -151,6 +151,52 @@ import Testing
         }
     }
 
+    /// A client that has just come, as the command line does for each request, waits no longer than one that stays: not for all
+    /// others to have had as much as the first request of a newcomer might take.
+    @Test(arguments: [2000, 3000]) func newcomerDoesNotWaitForManySmallRequests(_ uid: Int) throws {
+        let bus = try SlowBus()
+        let standing = (0..<300).map { _ in bus.engine.connect(.unix(uid: 2000, pid: 1)) }
+        let ping = #"{"op":"ping"}"#
+        func offer() { for one in standing { bus.engine.awaitTurn(one) } }
+        func serve() -> ConnectionID? {
+            guard let id = bus.engine.serveNext() else { return nil }
+            bus.send(ping, from: id)
+            bus.take(from: id)
+            bus.engine.awaitTurn(id)
+            return id
+        }
+        offer()
+        for _ in 0..<3000 { _ = serve() }
+        for _ in 0..<20 {
+            bus.turn()
+            let newcomer = bus.engine.connect(.unix(uid: uid, pid: 2))
+            bus.engine.awaitTurn(newcomer)
+            var served = 0
+            while served < 5000, serve() != newcomer { served += 1 }
+            // Each of the others has its turn twice at most.
+            #expect(served <= 600, "\(served)")
+            bus.engine.disconnect(newcomer)
+        }
+    }
+
+    /// A stream of short-lived connections is one to those who stay.
+    @Test func newcomersShareOneTurn() throws {
+        let bus = try SlowBus()
+        let standing = bus.engine.connect(.unix(uid: 2000, pid: 1))
+        let ping = #"{"op":"ping"}"#
+        bus.send(ping, from: standing)
+        let newcomers = (0..<300).map { _ in bus.engine.connect(.unix(uid: 2000, pid: 2)) }
+        for one in newcomers { bus.engine.awaitTurn(one) }
+        bus.engine.awaitTurn(standing)
+        var turns: [ConnectionID] = []
+        while turns.count < 20, let id = bus.engine.serveNext() {
+            bus.send(ping, from: id)
+            turns.append(id)
+            if id == standing { bus.engine.awaitTurn(standing) }
+        }
+        #expect((8...12).contains(turns.count { $0 == standing }), "\(turns)")
+    }
+
     /// Tens of thousands of subscriptions to one store are told less often, and do not cost every commit that they are there.
     @Test func tooManySubscribersAreToldLessOften() throws {
         let arena = try Arena()

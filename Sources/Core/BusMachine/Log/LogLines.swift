@@ -13,13 +13,26 @@ package enum LogLines {
     package static func forEach<Failure: Error>(
         in entries: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
-        guard let base = entries.baseAddress else { return }
-        var start = 0
-        while start < entries.count {
-            let newline = memchr(base + start, 10, entries.count - start)
+        var lines = Cursor(entries)
+        while let line = lines.next() { try body(line) }
+    }
+
+    /// One line after the other, from any of them on.
+    package struct Cursor {
+        private let entries: UnsafeRawBufferPointer
+        /// Where the next line begins.
+        package var offset = 0
+
+        package init(_ entries: UnsafeRawBufferPointer) { self.entries = entries }
+
+        /// The next line, without its newline; nil behind the last one.
+        @inline(__always)
+        package mutating func next() -> UnsafeRawBufferPointer? {
+            guard let base = entries.baseAddress, offset < entries.count else { return nil }
+            let newline = memchr(base + offset, 10, entries.count - offset)
             let end = newline.map { UnsafeRawPointer($0) - base } ?? entries.count
-            try body(UnsafeRawBufferPointer(rebasing: entries[start..<end]))
-            start = end + 1
+            defer { offset = end + 1 }
+            return UnsafeRawBufferPointer(rebasing: entries[offset..<end])
         }
     }
 

@@ -107,6 +107,8 @@ final class Connection {
     @exclusivity(unchecked) var isHeld = false
     /// It waits for room in the open batch.
     @exclusivity(unchecked) var waitsForLog = false
+    /// What it has in there.
+    @exclusivity(unchecked) var batchShare = BatchShare()
     /// How much of its output waits for the batch that is being written, counted from its beginning.
     @exclusivity(unchecked) var sealed = 0
     /// Its query to the log or the daemon that is not answered yet; it is not read meanwhile.
@@ -123,6 +125,8 @@ final class Connection {
     /// Its socket has input, to be read when it is its turn.
     @exclusivity(unchecked) var awaitsInput = false
     @exclusivity(unchecked) var share: Share
+    /// It has not been served yet.
+    @exclusivity(unchecked) var isNew = true
     /// It is being served in its turn.
     @exclusivity(unchecked) var isInTurn = false
     /// A read of many stores that takes more than one slice; it is not read meanwhile.
@@ -146,9 +150,7 @@ final class Connection {
         self.peer = peer
         self.user = user
         lines = LineBuffer(longest: limits.line, deepest: limits.depth)
-        // A new connection comes after older ones that have asked for little: else a stream of short-lived
-        // connections would always come first.
-        share = Share(expecting: limits.sliceWork)
+        share = Share(expecting: 0)
     }
 }
 

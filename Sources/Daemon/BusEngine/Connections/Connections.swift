@@ -116,7 +116,7 @@ final class Connections {
         user.connections += 1
         connection.user = user
         // Its place was one on another clock.
-        connection.share = Share(expecting: limits.sliceWork)
+        connection.share = Share(expecting: connection.share.expected)
     }
 
     /// A number may be used again.

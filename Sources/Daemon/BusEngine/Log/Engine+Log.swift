@@ -7,15 +7,19 @@ extension Engine {
 
     /// The next batch to write, if there is one and none is being written. Report the result with `confirmBatch`, or
     /// `suspendCommits` and `rewind`. Call it after `takeReady`.
-    package func sealBatch() -> SealedBatch? { log.seal() }
+    ///
+    /// Connections that waited for room in the next batch are queued for their turn.
+    package func sealBatch() -> SealedBatch? {
+        guard let batch = log.seal() else { return nil }
+        for connection in log.takeWaiting() {
+            connections.markReady(connection)
+            scheduler.enqueue(connection)
+        }
+        return batch
+    }
 
     /// The batch that was sealed is on disk.
-    package func confirmBatch() {
-        for connection in log.confirm() {
-            connections.markReady(connection)
-            proceed(connection)
-        }
-    }
+    package func confirmBatch() { log.confirm() }
 
     /// The batch that was sealed could not be written: until `resumeCommits`, requests that would commit are
     /// refused with `reason`; everything else continues. `rewind` must follow: before it, nothing is sent that was

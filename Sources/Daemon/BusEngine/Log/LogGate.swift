@@ -16,15 +16,31 @@ final class LogGate {
     @exclusivity(unchecked) private var written: [CommitBatch] = []
     /// The last revision that is on disk.
     @exclusivity(unchecked) private(set) var durableRevision = 0
+    /// Counts batches: what somebody has in an earlier one than the open one no longer counts.
+    @exclusivity(unchecked) private var number = 1
+    /// How many users have something in the open batch.
+    @exclusivity(unchecked) private var usersInBatch = 0
     /// Connections that are not read because too much waits for the disk.
     @exclusivity(unchecked) private var waiting: [Connection] = []
     /// Why nothing can be committed now; nil while everything can.
     @exclusivity(unchecked) private(set) var unavailableReason: String?
 
-    /// How much the open batch may hold while another is being written; then nothing more is read.
+    /// How much the open batch may hold while another is being written; then nothing more is read. Only lines that can't be
+    /// divided come near it.
     private static let openLimit = 32 << 20
-    /// How many commits it may hold: equal ones take no room in the log, but each may take some elsewhere.
-    private static let openCommits = 1 << 18
+    /// How much of it one user may fill before its connections wait for the next, where no other user has anything in it: a
+    /// disk takes this in a few milliseconds, and it is enough to keep one busy.
+    private static let userBytes = 512 << 10
+    /// How many commits: equal ones take no room in the log, but each may take some elsewhere. As many as are made while a
+    /// slow disk syncs.
+    private static let userCommits = 1 << 16
+    /// A user may always have this much in it, however many users there are.
+    private static let leastBytes = 16 << 10
+    private static let leastCommits = 1 << 10
+    /// One connection may fill one part in so many of what its user may: the user's others find room in the open batch.
+    private static let connectionPart = 2
+    /// How many written batches are kept for subscriptions that catch up, and how much they may hold.
+    private static let writtenKept = (count: 8, bytes: 4 << 20)
 
     init(_ connections: Connections) { self.connections = connections }
 
@@ -43,8 +59,45 @@ final class LogGate {
 
     /// Whether too much waits for the disk to accept more.
     @inline(__always)
-    var isFull: Bool {
-        isOn && (open.size > Self.openLimit || open.last - open.before >= Self.openCommits)
+    var isFull: Bool { isOn && open.size > Self.openLimit }
+
+    /// Whether a connection has to wait for the next batch: it, or its user, has filled its share of the open one.
+    @inline(__always)
+    func mustWait(_ connection: Connection) -> Bool {
+        isOn && (isFull || connection.batchShare.filled == number || isShareFilled(of: connection.user))
+    }
+
+    @inline(__always)
+    func isShareFilled(of user: User) -> Bool { user.batchShare.filled == number }
+
+    // MARK: Shares
+
+    /// How much was added to the open batch so far.
+    @inline(__always)
+    var mark: BatchMark { BatchMark(bytes: open.size, revision: open.last) }
+
+    /// Counts what was added since a mark for a connection, and for its user.
+    @inline(__always)
+    func charge(_ connection: Connection, since mark: BatchMark) {
+        // A will that is left is no commit, and stands in the log.
+        guard isOn, open.last != mark.revision || open.size != mark.bytes else { return }
+        let (bytes, commits) = charge(connection.user, since: mark)
+        connection.batchShare.add(
+            mark.added(self.mark), to: number,
+            of: (bytes / Self.connectionPart, commits / Self.connectionPart))
+    }
+
+    /// Counts it for a user. Returns how many bytes and commits one may have in the open batch.
+    @discardableResult
+    func charge(_ user: User, since mark: BatchMark) -> (bytes: Int, commits: Int) {
+        if user.batchShare.batch != number { usersInBatch += 1 }
+        let users = max(1, usersInBatch)
+        let most = (
+            bytes: max(Self.leastBytes, Self.userBytes / users),
+            commits: max(Self.leastCommits, Self.userCommits / users)
+        )
+        user.batchShare.add(mark.added(self.mark), to: number, of: most)
+        return most
     }
 
     // MARK: Commits
@@ -110,13 +163,19 @@ final class LogGate {
         inFlight = batch
         open = spareBatch() ?? CommitBatch()
         open.begin(after: batch.last)
+        beginShares()
         return SealedBatch(
             entries: batch.entries, first: batch.before + 1, last: batch.last, time: batch.time,
             shared: batch.shared)
     }
 
-    /// The batch that was sealed is on disk. Returns the connections that waited for room and may continue.
-    func confirm() -> [Connection] {
+    private func beginShares() {
+        number += 1
+        usersInBatch = 0
+    }
+
+    /// The batch that was sealed is on disk.
+    func confirm() {
         guard let batch = inFlight else { preconditionFailure("No batch is being written.") }
         inFlight = nil
         durableRevision = batch.last
@@ -127,20 +186,27 @@ final class LogGate {
         batch.connections.removeAll(keepingCapacity: true)
         written.append(batch)
         if open.isEmpty { releaseOpen() }
-        return waiting.isEmpty || isFull ? [] : takeWaiting().filter(connections.holds)
     }
 
-    private func takeWaiting() -> [Connection] {
+    /// Takes the connections that waited for room in a batch, after a new one was opened.
+    func takeWaiting() -> [Connection] {
+        if waiting.isEmpty { return [] }
         for connection in waiting { connection.waitsForLog = false }
         defer { waiting = [] }
-        return waiting
+        return waiting.filter(connections.holds)
     }
 
     /// The oldest of the written batches, for reuse; some are kept for subscriptions that catch up.
     private func spareBatch() -> CommitBatch? {
-        let size = written.reduce(0) { $0 + $1.size }
-        guard written.count > 8 || size > Self.openLimit / 8, !written.isEmpty else { return nil }
-        return written.removeFirst()
+        var size = written.reduce(0) { $0 + $1.size }
+        var spare: CommitBatch?
+        while let oldest = written.first,
+            written.count > Self.writtenKept.count || size > Self.writtenKept.bytes
+        {
+            size -= oldest.size
+            spare = written.removeFirst()
+        }
+        return spare
     }
 
     /// Nothing was committed while the disk was busy, so output written meanwhile needs no further batch.
@@ -163,6 +229,7 @@ final class LogGate {
         inFlight = nil
         open.begin(after: revision)
         open.connections = []
+        beginShares()
         _ = takeWaiting()
         durableRevision = revision
         return ended
@@ -176,10 +243,10 @@ final class LogGate {
 
     // MARK: Waiting
 
-    /// Blocks a connection; it is not read before there is room again.
+    /// Blocks a connection; it is not read before there is room for it again.
     func wait(_ connection: Connection) {
         connection.isBlocked = true
-        if isFull, !connection.waitsForLog {
+        if !connection.waitsForLog, mustWait(connection) {
             connection.waitsForLog = true
             waiting.append(connection)
         }

@@ -216,11 +216,6 @@ extension Engine {
             while let query = connection.query {
                 // Past actions not delivered yet are delivered by the next daemon.
                 if case .actions = query.purpose { break }
-                // A reload is about to be done.
-                if case .reload = query.purpose {
-                    isAny = true
-                    break
-                }
                 connection.query = nil
                 isAny = true
                 query.id.withUnsafeBytes {

@@ -56,10 +56,10 @@ extension Engine {
         guard let errand = scheduler.takeFirst() else { return nil }
         switch errand {
         case .serve(let connection): return serveQueued(connection)
-        case .serveLost(let user):
-            let connection = scheduler.takeLost(of: user)
+        case .serveNext(let turn, let user):
+            let connection = scheduler.takeNext(of: turn)
             let toRead = connection.flatMap { serveQueued($0) }
-            scheduler.queueLost(of: user)
+            scheduler.queueNext(of: turn, user)
             return toRead
         case .end(let connection): end(connection)
         case .timers: fireTimers()
@@ -98,11 +98,13 @@ extension Engine {
     /// Lets a connection continue with what it has, for one slice.
     func serve(_ connection: Connection) {
         let start = scheduler.beginSlice()
+        let logged = log.mark
         connection.isPaused = false
         if !connection.isBlocked, !connection.isClosing {
             connection.lines.resume { self.execute($0, for: connection) }
         }
         settle(connection)
+        noteLogged(connection, since: logged)
         connections.countHeld(connection)
         scheduler.endSlice(start, connection)
         if !connection.isPaused { connections.markReady(connection) }

@@ -63,29 +63,35 @@ final class Scheduler {
     func enqueue(_ connection: Connection, expecting work: Int? = nil) {
         if connection.isQueued { return }
         connection.isQueued = true
-        guard connection.isLost else {
+        guard let turn = sharedTurn(of: connection, expecting: work) else {
             return queue.add(.serve(connection), of: connection.user, &connection.share, expecting: work)
         }
         // One after the other, so that not all of them hold what they have sent.
         if connection.heldBytes > 0 {
-            connection.user.lost.putBack(connection)
+            turn.line.putBack(connection)
         } else {
-            connection.user.lost.append(connection)
+            turn.line.append(connection)
         }
-        queueLost(of: connection.user)
+        queueNext(of: turn, connection.user)
     }
 
-    /// Connections of a user whose peers are gone have one share together: however many connect, send something and leave,
-    /// they weigh as much as one that stays.
-    func takeLost(of user: User) -> Connection? {
-        user.isLostQueued = false
-        return user.lost.takeFirst()
+    /// The turn that a connection shares with others of its user; nil for one with a turn of its own, which also a newcomer has
+    /// that asks for much.
+    @inline(__always)
+    private func sharedTurn(of connection: Connection, expecting work: Int?) -> SharedTurn? {
+        if connection.isLost { return connection.user.lost }
+        return connection.isNew && work == nil ? connection.user.newcomers : nil
     }
 
-    func queueLost(of user: User) {
-        if user.isLostQueued || user.lost.isEmpty { return }
-        user.isLostQueued = true
-        queue.add(.serveLost(user), of: user, &user.lostShare)
+    func takeNext(of turn: SharedTurn) -> Connection? {
+        turn.isQueued = false
+        return turn.line.takeFirst()
+    }
+
+    func queueNext(of turn: SharedTurn, _ user: User) {
+        if turn.isQueued || turn.line.isEmpty { return }
+        turn.isQueued = true
+        queue.add(.serveNext(turn, of: user), of: user, &turn.share)
     }
 
     /// Queues the sweep of groups without subscribers.
@@ -134,10 +140,16 @@ final class Scheduler {
         let done = clock.work &- start &- clock.deliveredWork
         clock.deliveredWork = 0
         if connection.isLost {
-            connection.user.lostShare.charge(done)
+            connection.user.lost.share.charge(done)
         } else {
             if !connection.isInTurn { queue.serveAtOnce(connection) }
-            connection.share.charge(done)
+            if connection.isNew {
+                connection.isNew = false
+                connection.user.newcomers.share.charge(done)
+                connection.share = Share(expecting: done)
+            } else {
+                connection.share.charge(done)
+            }
         }
         connection.user.charge(done)
         connection.isInTurn = false
@@ -148,6 +160,12 @@ final class Scheduler {
     func endEnd(_ start: Int, _ connection: Connection) {
         connection.user.charge(clock.work &- start &- clock.deliveredWork)
         (clock.sliceEnd, clock.deliveredWork) = (0, 0)
+    }
+
+    /// A client of a user was accepted, which its user pays for: one that connects without end comes after others.
+    func chargeConnecting(of user: User) {
+        clock.work &+= Work.connection
+        user.charge(Work.connection)
     }
 
     /// Work was done for a connection outside of its turn.
@@ -239,7 +257,7 @@ final class Scheduler {
     private func owner(of errand: Errand) -> User {
         switch errand {
         case .serve(let connection), .end(let connection): connection.user
-        case .serveLost(let user): user
+        case .serveNext(_, let user): user
         case .sweep, .timers: users.daemon
         }
     }
@@ -266,7 +284,7 @@ final class Scheduler {
         case .timers:
             hasTimersQueued = false
             enqueueTimers()
-        case .sweep, .serveLost: break
+        case .sweep, .serveNext: break
         }
     }
 }

@@ -30,12 +30,21 @@ struct WaitingLine {
     }
 }
 
+/// Connections of one user that share one turn, and wait for it in a line: those that have only just come, and those whose peers
+/// are gone. So however many come and go, they weigh as much as one that stays, and one that comes for a single request does
+/// not wait for all that stay to have had as much.
+final class SharedTurn {
+    @exclusivity(unchecked) var line = WaitingLine()
+    @exclusivity(unchecked) var isQueued = false
+    @exclusivity(unchecked) var share = Share(expecting: 0)
+}
+
 /// An element that waits for its turn.
 enum Errand {
     /// A connection that has lines to be executed, events to be delivered, or a read that continues.
     case serve(Connection)
-    /// The next of a user's connections whose peers are gone, and that have sent something before.
-    case serveLost(User)
+    /// The next of a user's connections that share a turn.
+    case serveNext(SharedTurn, of: User)
     /// A connection that is gone: its will, and the drops of its stores.
     case end(Connection)
     /// Subscriber groups without subscribers leave their stores.

@@ -5,6 +5,8 @@
 enum Work {
     /// A request, beside its bytes: reading, look-up and reply.
     static let request = 200
+    /// A client that is accepted: its socket, its user, its unit.
+    static let connection = 20_000
     /// A request that is refused: its message says what to do, which takes a look at what there is.
     static let refusal = 4000
     /// A byte read.

@@ -17,12 +17,18 @@ extension Engine {
     }
 
     /// On a shared bus the log says what fires when. Nothing fires while nothing can be committed: it is due as soon as that is possible again.
-    private var mayFire: Bool { log.unavailableReason == nil && !log.isFull && !shared.isOn }
+    private var mayFire: Bool {
+        log.unavailableReason == nil && !log.isFull && !log.isShareFilled(of: users.daemon) && !shared.isOn
+    }
 
     /// It is the turn of the timers: fires what is due, for one slice.
     func fireTimers() {
         let start = scheduler.beginSlice()
-        defer { scheduler.endTimers(start) }
+        let logged = log.mark
+        defer {
+            if log.isOn { log.charge(users.daemon, since: logged) }
+            scheduler.endTimers(start)
+        }
         while mayFire, !clock.isSliceUsedUp, machine.nextDue <= clock.now {
             let steps = machine.timers.steps
             let timer = machine.firstDue()

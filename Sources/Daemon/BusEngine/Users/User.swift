@@ -21,6 +21,9 @@ final class User {
     /// That is more than its share: its connections may hold little until it is less.
     @exclusivity(unchecked) var holdsTooMuch = false
 
+    /// What its connections have in the open batch of commits.
+    @exclusivity(unchecked) var batchShare = BatchShare()
+
     // Its time.
     /// How far it has come on the clock of all users.
     @exclusivity(unchecked) var share = Share(expecting: 0)
@@ -28,10 +31,9 @@ final class User {
     @exclusivity(unchecked) var errands = FairQueue<Errand>()
     /// Counts its places in the queue of users: only the newest is good.
     @exclusivity(unchecked) var place = 0
-    /// Its connections whose peers are gone, that wait for their turn, and their common share.
-    @exclusivity(unchecked) var lost = WaitingLine()
-    @exclusivity(unchecked) var isLostQueued = false
-    @exclusivity(unchecked) var lostShare = Share(expecting: 0)
+    /// Its connections that have not been served yet, and those whose peers are gone.
+    let newcomers = SharedTurn()
+    let lost = SharedTurn()
     /// When one of its long requests was let through the gate last, counted in those let through.
     @exclusivity(unchecked) var passedGate = 0
     /// All the work done for it.

@@ -1,13 +1,12 @@
 import BusCluster
 import BusLog
 import BusLogic
-import Dispatch
 import Logging
 import Synchronization
 
 /// Takes snapshots of the replica beside the bus, from the copy itself: so starts need not read the log from its beginning.
 final class ReplicaSnapshots: Sendable {
-    private let queue = DispatchQueue(label: "fluxbus.replicas", qos: .utility)
+    private let worker = Worker(named: "fluxbus-snap", niceness: 5)
     private let writer: LogWriter
     private let path: String
     private let types: [any StateType]
@@ -16,7 +15,7 @@ final class ReplicaSnapshots: Sendable {
     private let logger: Logger
     private let isTaking = Atomic(false)
 
-    private static let partSize = 1 << 20
+    private static let partSize = 256 << 10
     private static let rowsAtOnce = 64
     /// One is due after so many bytes of entries: reading them again takes a second or two.
     static let bytesBetween = 32 << 20
@@ -38,7 +37,7 @@ final class ReplicaSnapshots: Sendable {
     /// Takes one of a place that is in the copy; false while another one is taken.
     func take(at place: Int) -> Bool {
         if isTaking.exchange(true, ordering: .relaxed) { return false }
-        queue.async { [self] in
+        worker.async { [self] in
             defer { isTaking.store(false, ordering: .relaxed) }
             if ending.hasBegun { return }
             do throws(LogFailure) {
@@ -83,5 +82,5 @@ final class ReplicaSnapshots: Sendable {
         }
     }
 
-    func drain() { queue.sync {} }
+    func drain() { worker.drain() }
 }

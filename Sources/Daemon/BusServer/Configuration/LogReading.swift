@@ -56,7 +56,8 @@ struct LogReading {
                     throw member.value.failure("\(name) must be at least 1; leave it out for the default.")
                 }
                 switch member.key {
-                case "commits": retention.commits = number
+                // Files from before may have it; it has no effect, because a flood of commits would wipe the history.
+                case "commits": break
                 case "bytes": retention.bytes = number
                 default: retention.age = number
                 }
@@ -123,10 +124,10 @@ package struct LogSettings: Sendable {
     /// What must be on disk before any output is sent.
     package var sync = SyncMode.always
     /// How much of the past is kept.
-    package var retain = Retention(commits: 1_000_000, age: 30 * 86_400_000, bytes: 1 << 30)
+    package var retain = Retention(age: 30 * 86_400_000, bytes: 1 << 30)
 
     package init(path: Located<String>) { self.path = path }
 
     /// All of it, to see whether it has changed.
-    var text: String { "\(path.value) \(sync) \(retain.commits) \(retain.age) \(retain.bytes)" }
+    var text: String { "\(path.value) \(sync) \(retain.age) \(retain.bytes)" }
 }

@@ -14,7 +14,7 @@ final class LockAwaited: @unchecked Sendable {
     /// Owns the descriptor until `isHeld` has returned true.
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
-        startThread(named: "fluxbus-lock") { [self] in waitForIt() }
+        startNecessaryThread(named: "fluxbus-lock") { [self] in waitForIt() }
     }
 
     private func waitForIt() {

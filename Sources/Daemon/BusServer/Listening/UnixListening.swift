@@ -53,20 +53,44 @@ struct UnixListening {
 
     /// Listens on a socket of the previous daemon, with the mode and group that are configured now.
     func reopen(_ descriptor: Int32) throws(StartFailure) -> Listener {
-        guard let file = SocketFile(path: path) else {
+        guard SocketFile(path: path) != nil else {
             // The file has been removed: no client could connect.
             SystemCall.close(descriptor)
             return try open()
         }
-        if let groupID = try lookUpGroup(), lchown(path, uid_t.max, groupID) != 0 {
+        let held = try hold()
+        try open(held, to: try lookUpGroup())
+        return Listener(descriptor, address: "unix:\(path)", file: held.file(at: path))
+    }
+
+    private func hold() throws(StartFailure) -> HeldSocketFile {
+        do throws(SystemError) {
+            return try HeldSocketFile(path)
+        } catch {
             throw failure(
-                .configuration,
-                "the socket can't be given to the group \(group ?? ""): \(SystemError("lchown").reason).")
+                .system,
+                "the socket's file was replaced: \(error.reason); remove what is there, and see who may write to \(directory)."
+            )
         }
-        guard chmod(path, mode_t(mode)) == 0 else {
-            throw failure(.system, "\(SystemError("chmod").reason).")
+    }
+
+    /// Gives the file the group and the mode that are configured.
+    private func open(_ held: HeldSocketFile, to groupID: gid_t?) throws(StartFailure) {
+        if let groupID {
+            do throws(SystemError) {
+                try held.change(group: groupID)
+            } catch {
+                throw failure(
+                    .configuration,
+                    "the socket can't be given to the group \(group ?? ""): \(error.reason); "
+                        + "start the daemon as a member of it, or as root.")
+            }
         }
-        return Listener(descriptor, address: "unix:\(path)", file: file)
+        do throws(SystemError) {
+            try held.change(mode: mode)
+        } catch {
+            throw failure(.system, "\(error.description).")
+        }
     }
 
     func open() throws(StartFailure) -> Listener {
@@ -81,12 +105,12 @@ struct UnixListening {
         let descriptor = linux_stream_socket(AF_UNIX, 1)
         guard descriptor >= 0 else { throw failure(.system, "\(SystemError("socket").reason).") }
         do throws(StartFailure) {
-            try bind(descriptor, address, length, groupID)
+            let file = try bind(descriptor, address, length, groupID)
+            return Listener(descriptor, address: "unix:\(path)", file: file)
         } catch {
             SystemCall.close(descriptor)
             throw error
         }
-        return Listener(descriptor, address: "unix:\(path)", file: SocketFile(path: path))
     }
 
     private func lookUpGroup() throws(StartFailure) -> gid_t? {
@@ -148,7 +172,7 @@ struct UnixListening {
 
     private func bind(
         _ descriptor: Int32, _ address: sockaddr_un, _ length: socklen_t, _ groupID: gid_t?
-    ) throws(StartFailure) {
+    ) throws(StartFailure) -> SocketFile {
         var address = address
         // The file gets the mode of the socket: no access, until owner, group and mode are as configured.
         guard fchmod(descriptor, 0) == 0 else { throw failure(.system, "\(SystemError("fchmod").reason).") }
@@ -159,19 +183,20 @@ struct UnixListening {
             let error = SystemError("bind")
             throw failure(error.code == EADDRINUSE ? .inUse : .system, "\(error.reason).")
         }
-        if let groupID, lchown(path, uid_t.max, groupID) != 0 {
-            let error = SystemError("lchown")
-            unlink(path)
-            throw failure(
-                .configuration,
-                "the socket can't be given to the group \(group ?? ""): \(error.reason); "
-                    + "start the daemon as a member of it, or as root.")
-        }
-        guard listen(descriptor, SOMAXCONN) == 0, chmod(path, mode_t(mode)) == 0 else {
+        let held = try hold()
+        let file = held.file(at: path)
+        guard listen(descriptor, SOMAXCONN) == 0 else {
             let error = SystemError("listen")
-            unlink(path)
+            file.removeIfOurs()
             throw failure(.system, "\(error.reason).")
         }
+        do throws(StartFailure) {
+            try open(held, to: groupID)
+        } catch {
+            file.removeIfOurs()
+            throw error
+        }
+        return file
     }
 
     private func failure(_ code: StartFailure.Code, _ message: String) -> StartFailure {
@@ -189,6 +214,10 @@ struct SocketFile {
     init?(path: String) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
+        self.init(path: path, status)
+    }
+
+    init(path: String, _ status: stat) {
         self.path = path
         device = status.st_dev
         inode = status.st_ino

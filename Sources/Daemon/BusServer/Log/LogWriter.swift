@@ -12,7 +12,10 @@ final class LogWriter: @unchecked Sendable {
     let file: LogFile
     private let mode: SyncMode
     private let mailbox: LogMailbox
-    private let fileLock = ThreadLock()
+    /// Nil where the file's storage has none: then pages are moved between batches.
+    private let checkpoints: CheckpointThread?
+    /// A batch waits for one piece of a snapshot or of trimming at most, and such a piece for one batch.
+    private let fileLock = FairLock()
 
     private let lock = ThreadLock()
     private var waiting: SealedBatch?
@@ -33,7 +36,9 @@ final class LogWriter: @unchecked Sendable {
         self.file = file
         self.mode = mode
         self.mailbox = mailbox
-        startThread(named: "fluxbus-log") { [self] in work() }
+        // Without it everything works, and is held up now and then.
+        checkpoints = (try? file.makeCheckpointer()).map { CheckpointThread($0) }
+        startNecessaryThread(named: "fluxbus-log") { [self] in work() }
     }
 
     // MARK: - From the bus queue
@@ -65,7 +70,10 @@ final class LogWriter: @unchecked Sendable {
     /// Runs `body` with the file, before it returns.
     func withFile<Value>(_ body: (LogFile) throws(LogFailure) -> Value) throws(LogFailure) -> Value {
         fileLock.acquire()
-        defer { fileLock.release() }
+        defer {
+            noteCheckpoint()
+            fileLock.release()
+        }
         return try body(file)
     }
 
@@ -77,6 +85,7 @@ final class LogWriter: @unchecked Sendable {
             lock.signal()
             while !hasEnded { lock.wait() }
         }
+        checkpoints?.end()
         try withFile { (file) throws(LogFailure) in try file.close() }
     }
 
@@ -174,12 +183,17 @@ final class LogWriter: @unchecked Sendable {
                 isUnsynced = true
                 changeBeat()
             }
+            noteCheckpoint()
             return .written(took: MonotonicClock.nanoseconds() - began)
         } catch {
             isInTrouble = true
             changeBeat()
             return .notWritten(error)
         }
+    }
+
+    private func noteCheckpoint() {
+        if file.wantsCheckpoint { checkpoints?.want() }
     }
 
     /// The thread sleeps without end, or for a beat.

@@ -3,7 +3,7 @@ import BusHistory
 import BusLog
 import BusMachine
 
-/// Queries about the past, answered one at a time, in the order of fairness: users first, and then connections.
+/// Queries about the past, answered in slices, in the order of fairness: users first, and then connections.
 ///
 /// They are answered by a thread that comes after others for the processor, so that whoever scans the history does not hold
 /// up the bus. It ends when nothing has been asked for a while, and with it what it keeps.
@@ -11,12 +11,9 @@ import BusMachine
 /// `@unchecked Sendable`: `answers` is accessed by the thread only, everything else under `lock`.
 final class PastQueue: @unchecked Sendable {
     private let lock = ThreadLock()
-    private var waiting: [LogQuery] = []
-    /// How much time users, and the connections in the queue, have had, in nanoseconds.
-    private var usedByUser: [Int: Int] = [:]
-    private var used: [ConnectionID: Int] = [:]
-    /// The query that is being answered, and whether its connection still waits.
-    private var current: LogQuery?
+    private var turns = PastTurns()
+    /// The connection whose query is being answered, and whether it still waits.
+    private var current: ConnectionID?
     private var isCurrentWanted = true
     private var isRunning = false
     private var isEnding = false
@@ -32,8 +29,8 @@ final class PastQueue: @unchecked Sendable {
     private static let memory = 10_000
     /// How much nicer than others its thread is: beside one that is busy it has a tenth of a processor.
     private static let niceness: Int32 = 10
-    /// Times of so many connections and users are kept for those that come again soon.
-    private static let timesKept = 4096
+    /// How long a query is worked on before it is another's turn, in nanoseconds.
+    private static let slice = 2_000_000
 
     init(
         _ name: String, _ path: String, _ recipe: Snapshots.Recipe, _ mailbox: LogMailbox, _ limits: Limits
@@ -47,23 +44,25 @@ final class PastQueue: @unchecked Sendable {
 
     func ask(_ question: LogQuery) {
         lock.locked {
-            waiting.append(question)
-            // Who has not asked lately begins at the least of the others.
-            let least = waiting.compactMap { used[$0.connection] }.min() ?? 0
-            used[question.connection] = max(used[question.connection] ?? 0, least)
-            let leastOfUsers = waiting.compactMap { usedByUser[$0.user] }.min() ?? 0
-            usedByUser[question.user] = max(usedByUser[question.user] ?? 0, leastOfUsers)
+            turns.add(question)
             if isRunning { return lock.signal() }
-            isRunning = true
-            startThread(named: name, niceness: Self.niceness) { [self] in work() }
+            isRunning = startThread(named: name, niceness: Self.niceness) { [self] in work() }
+            // The next query tries again.
+            if !isRunning { while let one = turns.takeNext() { refuse(one.query) } }
         }
+    }
+
+    private func refuse(_ query: LogQuery) {
+        let answer = LogAnswer.refused(
+            code: "unavailable", message: "The bus has no thread left to read the past; ask again later.",
+            details: [:])
+        mailbox.put(.answered(query, answer))
     }
 
     func forget(questionsOf connection: ConnectionID) {
         lock.locked {
-            waiting.removeAll { $0.connection == connection }
-            used[connection] = nil
-            if current?.connection == connection { isCurrentWanted = false }
+            turns.forget(connection)
+            if current == connection { isCurrentWanted = false }
         }
     }
 
@@ -80,36 +79,32 @@ final class PastQueue: @unchecked Sendable {
     // MARK: - On the thread
 
     private func work() {
-        while let question = takeNext() {
+        while let one = takeNext() {
             let began = MonotonicClock.nanoseconds()
-            let answer = answer(question)
+            let answer = answer(one) { MonotonicClock.nanoseconds() - began < Self.slice }
             let took = MonotonicClock.nanoseconds() - began
             var isWanted = false
             lock.locked {
                 current = nil
-                used[question.connection]? += took
-                usedByUser[question.user, default: 0] += took
-                if waiting.isEmpty, used.count + usedByUser.count > Self.timesKept {
-                    (used, usedByUser) = ([:], [:])
-                }
+                turns.charge(took, to: one.query)
                 isWanted = isCurrentWanted
+                if isWanted, answer == nil { turns.putBack(one) }
             }
-            if isWanted { mailbox.put(.answered(question, answer)) }
+            if isWanted, let answer { mailbox.put(.answered(one.query, answer)) }
         }
     }
 
     /// The next one; nil when the thread is to end, which is when nothing has come for some time.
-    private func takeNext() -> LogQuery? {
-        var question: LogQuery?
+    private func takeNext() -> PastTurns.Waiting? {
+        var next: PastTurns.Waiting?
         lock.locked {
             let end = MonotonicClock.read() + Self.memory
-            while waiting.isEmpty, !isEnding, MonotonicClock.read() < end {
+            while turns.isEmpty, !isEnding, MonotonicClock.read() < end {
                 lock.wait(milliseconds: max(1, end - MonotonicClock.read()))
             }
-            let place = waiting.indices.min { time(of: waiting[$0]) < time(of: waiting[$1]) }
-            if let place {
-                question = waiting.remove(at: place)
-                current = question
+            next = turns.takeNext()
+            if let next {
+                current = next.query.connection
                 isCurrentWanted = true
             } else {
                 answers = nil
@@ -117,14 +112,10 @@ final class PastQueue: @unchecked Sendable {
                 lock.signal()
             }
         }
-        return question
+        return next
     }
 
-    private func time(of question: LogQuery) -> (Int, Int) {
-        (usedByUser[question.user] ?? 0, used[question.connection] ?? 0)
-    }
-
-    private func answer(_ question: LogQuery) -> LogAnswer {
+    private func answer(_ one: PastTurns.Waiting, hasTime: () -> Bool) -> LogAnswer? {
         do throws(PastFailure) {
             if answers == nil {
                 let replayer = recipe.replayer.whileWanted { [weak self] in
@@ -135,7 +126,7 @@ final class PastQueue: @unchecked Sendable {
         } catch {
             return .refused(code: "unavailable", message: error.message, details: [:])
         }
-        return answers!.answer(question)
+        return answers!.answer(one.query, one.progress, hasTime: hasTime)
     }
 
     private var isCurrentStillWanted: Bool {

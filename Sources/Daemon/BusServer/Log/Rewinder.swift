@@ -1,6 +1,5 @@
 import BusHistory
 import BusMachine
-import Dispatch
 
 /// Makes the state machine of the last durable revision beside the bus, which takes seconds for a large history:
 /// meanwhile the bus queue serves sockets and the watchdog, and its replies are sent when the bus is rewound.
@@ -13,12 +12,12 @@ final class Rewinder: Sendable {
         case failure(PastFailure)
     }
 
-    private let queue = DispatchQueue(label: "fluxbus.rewind", qos: .userInitiated)
+    private let worker = Worker(named: "fluxbus-rewind")
     private let path: String
     private let replayer: UncheckedReplayer
     private let mailbox: LogMailbox
 
-    /// `@unchecked Sendable`: it is used on the queue only.
+    /// `@unchecked Sendable`: it is used on the worker only.
     private struct UncheckedReplayer: @unchecked Sendable { let replayer: Replayer }
 
     init(_ path: String, _ replayer: Replayer, _ mailbox: LogMailbox) {
@@ -29,7 +28,7 @@ final class Rewinder: Sendable {
 
     /// Makes the state machine of a revision; the mailbox gets the result.
     func make(at revision: Int) {
-        queue.async { [self] in
+        worker.async { [self] in
             do throws(PastFailure) {
                 let past = try LogPast(path: path)
                 mailbox.put(.made(.machine(try replayer.replayer.machine(at: revision, from: past))))
@@ -42,9 +41,9 @@ final class Rewinder: Sendable {
     /// Frees what the bus held before, which takes time in proportion to its size.
     func release(_ machine: StateMachine) {
         let used = Made.machine(machine)
-        queue.async { _ = used }
+        worker.async { _ = used }
     }
 
     /// Waits until no machine is being made.
-    func drain() { queue.sync {} }
+    func drain() { worker.drain() }
 }

@@ -2,19 +2,19 @@ import BusEngine
 import BusHistory
 import BusJSON
 import BusLog
-import Dispatch
 import Synchronization
 
 /// Takes snapshots beside the bus: a state machine of its own replays the log from the previous snapshot, so that
 /// commits need not wait, and a snapshot is exactly what the commits make.
 final class Snapshots: Sendable {
-    private let queue = DispatchQueue(label: "fluxbus.snapshots", qos: .utility)
+    /// Nicer than others: it replays as much as the bus has done since the last one.
+    private let worker = Worker(named: "fluxbus-snap", niceness: 5)
     private let writer: LogWriter
     private let mailbox: LogMailbox
     private let retention: Retention
 
     /// Parts of a snapshot, and steps of trimming: short, because batches are written between them.
-    private static let partSize = 1 << 20
+    private static let partSize = 256 << 10
     private static let rowsAtOnce = 64
 
     init(_ writer: LogWriter, _ mailbox: LogMailbox, _ retention: Retention) {
@@ -32,7 +32,7 @@ final class Snapshots: Sendable {
 
     /// Takes a snapshot of a revision that is in the log; the mailbox gets the result.
     func take(at revision: Int, _ recipe: Recipe) {
-        queue.async { [self] in
+        worker.async { [self] in
             do {
                 let past = try LogPast(path: writer.file.path)
                 let machine = try recipe.replayer.machine(at: revision, from: past)
@@ -98,7 +98,7 @@ final class Snapshots: Sendable {
     }
 
     /// Waits until no snapshot is being taken.
-    func drain() { queue.sync {} }
+    func drain() { worker.drain() }
 }
 
 /// Signals the end of the log's run to the work beside the bus.

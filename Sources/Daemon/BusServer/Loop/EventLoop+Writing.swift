@@ -30,10 +30,7 @@ extension EventLoop: SocketWriter {
     private func perform(_ output: EngineOutput) {
         switch output {
         case .query(let query): if engine.isAwaited(query) { coordinator?.ask(query) }
-        case .reload(let request):
-            let began = MonotonicClock.nanoseconds()
-            reload(request)
-            engine.noteTime(MonotonicClock.nanoseconds() - began)
+        case .reload(let request): reload(request)
         case .entry(let entry, let ticket): cluster?.submit(entry, ticket: ticket)
         case .barrier(let ticket): cluster?.sync(ticket: ticket)
         case .cluster(let query): cluster?.answer(query)

@@ -43,7 +43,7 @@ final class EventLoop {
     var asksForUnits = false
     /// Reports turns to the service manager.
     @exclusivity(unchecked) var pulse: WatchdogReporter?
-    /// Reloads definitions and limits, on request.
+    /// Begins to reload definitions and limits, on request.
     var reload: (ReloadRequest) -> Void = { _ in }
     /// The coordinator of the action log, where there is one.
     @exclusivity(unchecked) var coordinator: LogCoordinator?
@@ -117,7 +117,8 @@ final class EventLoop {
             if count == 0, !hasWork {
                 let isWritten = writeLog()
                 groupBegan = MonotonicClock.nanoseconds()
-                if isWritten { continue }
+                // Clients that waited for the next batch go on.
+                if isWritten || hasWork { continue }
                 if busyPoll.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
                 // Being woken here takes one thread switch less than being woken by Dispatch.
                 count = poller.poll(milliseconds: timeToStay(), &calls)

@@ -34,7 +34,7 @@ final class StandIn: @unchecked Sendable {
     init(for loop: EventLoop) {
         self.loop = loop
         bell = loop.bell
-        startThread(named: "fluxbus-standin") { [self] in work() }
+        startNecessaryThread(named: "fluxbus-standin") { [self] in work() }
     }
 
     // MARK: - From the bus queue

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// A lock with a condition to wait for, where the standard library has only a lock.
@@ -52,32 +51,4 @@ final class ThreadLock: @unchecked Sendable {
         time.tv_nsec = nanoseconds % 1_000_000_000
         pthread_cond_timedwait(condition, mutex, &time)
     }
-}
-
-/// Runs something on a thread of its own, nicer than others by `niceness`.
-func startThread(
-    named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void
-) {
-    final class Body {
-        let run: @Sendable () -> Void
-        let name: String
-        let niceness: Int32
-        init(_ name: String, _ niceness: Int32, _ run: @escaping @Sendable () -> Void) {
-            (self.name, self.niceness, self.run) = (name, niceness, run)
-        }
-    }
-    var thread = pthread_t()
-    let argument = Unmanaged.passRetained(Body(name, niceness, body)).toOpaque()
-    let result = pthread_create(
-        &thread, nil,
-        { argument in
-            let body = Unmanaged<Body>.fromOpaque(argument!).takeRetainedValue()
-            linux_name_thread(body.name)
-            // On Linux this affects the calling thread only.
-            if body.niceness > 0 { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, body.niceness) }
-            body.run()
-            return nil
-        }, argument)
-    precondition(result == 0, "The system has no room for a thread.")
-    pthread_detach(thread)
 }

@@ -68,6 +68,12 @@ static const size_t linux_unix_path_limit = sizeof(((struct sockaddr_un *)0)->su
 /* The address of a Unix socket; its length, or 0 when the path is too long. */
 socklen_t linux_unix_address(const char *path, struct sockaddr_un *address);
 
+/* A descriptor of what has a name now, which may not be a symbolic link, for the two calls below; it opens nothing. They change
+   what the descriptor holds, whatever has the name by then; the second one needs /proc. */
+int linux_hold_path(const char *path);
+int linux_change_held_group(int fd, gid_t group);
+int linux_change_held_mode(int fd, mode_t mode);
+
 /* Switches of sockets. */
 int linux_set_nodelay(int fd);
 int linux_set_reuse_address(int fd);
@@ -77,9 +83,9 @@ int linux_set_nonblocking(int fd, int on);
 /* A lock on an open file that nobody else can have meanwhile; EWOULDBLOCK where somebody has it. */
 int linux_try_lock(int fd);
 
-/* Which file has a name, and nothing else of it: asking for its times, too, makes the next write to it note a time of its own,
+/* Which file has a name, and its size, and nothing else of it: asking for its times, too, makes the next write to it note a time of its own,
    which fdatasync then waits for. */
-int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode);
+int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode, uint64_t *size);
 
 /* A counter to wait for with poll: closed on exec, never blocking. */
 int linux_event_descriptor(void);

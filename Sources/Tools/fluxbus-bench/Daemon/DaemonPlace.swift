@@ -73,7 +73,7 @@ final class DaemonPlace {
                 log:
                   path: \(log)
                   sync: \(sync.rawValue)
-                  retain: { commits: 1000000000, age: 3650d, bytes: 1000GiB }
+                  retain: { age: 3650d, bytes: 1000GiB }
 
                 """
         }

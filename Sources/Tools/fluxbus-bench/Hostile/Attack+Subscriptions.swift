@@ -44,7 +44,7 @@ extension Attack {
             }),
         Attack(
             name: "stuck-readers", summary: "subscribers that read nothing, beside a flood",
-            setUp: HostileSetUp(stores: [.init(type: "counter", count: 100)]), forms: [1, 50, 1000],
+            setUp: HostileSetUp(stores: [.init(type: "counter", count: 100)]), forms: [1, 50, 1000, 10_000],
             scripts: each(
                 { _ in
                     AttackScript(

@@ -23,6 +23,8 @@ struct Attack: Sendable {
         case refusal
         /// It executes the requests until there is no memory for more.
         case successUntilFull
+        /// It answers the requests, some in one way and some in the other.
+        case either
     }
 
     /// The same script for every connection.
@@ -64,6 +66,8 @@ struct HostileSetUp: Sendable {
     var isSecure = false
     /// Access rules, as YAML of the configuration.
     var access = ""
+    /// Whether the innocent client connects for each of its dispatches, as the command line does.
+    var comesAnew = false
 }
 
 /// What scripts know of the bus that they attack.

@@ -3,10 +3,11 @@ import FluxBus
 /// All attacks by their names.
 enum AttackCatalog {
     static let all =
-        [calm, busy] + Attack.floods + Attack.reading + Attack.commits + Attack.subscriptions + Attack.guarded
+        [calm, busy] + Attack.floods + Attack.logged + Attack.newcomers + Attack.operands + Attack.reading
+        + Attack.commits + Attack.subscriptions + Attack.guarded
 
     /// No attack: what the innocent client sees on this machine at best, for comparison with all other results.
-    private static let calm = Attack(
+    static let calm = Attack(
         name: "nobody", summary: "no attack: what there is to compare with", forms: [0],
         scripts: { _, _ in [] })
 

@@ -1,3 +1,4 @@
+import CLinux
 import FluxBus
 
 /// Runs attacks, each on a daemon of its own, beside a well-behaved client.
@@ -16,29 +17,47 @@ struct HostileBench {
     private static let patience = Duration.seconds(60)
     /// How long the innocent client continues after the attackers have closed: cleaning up after them is work too.
     private static let tail: UInt64 = 500_000_000
+    /// The attack with the most has ten thousand; each takes a descriptor here, too.
+    private static let mostConnections = 12_000
     /// How often the daemon's memory is measured, in milliseconds.
     private static let lookInterval: Int32 = 20
     /// The daemon is ended when it takes more than this: other programs need the machine.
     private var fatalBytes: Int { 4 * memory + 1 << 30 }
 
+    /// What a bus is like for the innocent client, apart from the attack.
+    private struct Kind: Hashable {
+        let hasLog: Bool
+        let comesAnew: Bool
+    }
+
     func run(_ attacks: [Attack], _ tell: (HostileResult) -> Void) throws {
+        var idle: [Kind: (latest: Double, silence: Double)] = [:]
         for attack in attacks {
+            let kind = Kind(hasLog: attack.setUp.hasLog, comesAnew: attack.setUp.comesAnew)
             for connections in attack.forms {
+                if connections > 0, idle[kind] == nil {
+                    var calm = AttackCatalog.calm
+                    (calm.setUp.hasLog, calm.setUp.comesAnew) = (kind.hasLog, kind.comesAnew)
+                    let result = try run(calm, 0)
+                    idle[kind] = (result.milliseconds(0.99), result.longestSilence)
+                }
                 var busyLatency: Double?
                 if user != nil, connections > 0, attack.name != AttackCatalog.busy.name {
                     // On the same kind of bus.
                     var busy = AttackCatalog.busy
-                    busy.setUp.hasLog = attack.setUp.hasLog
+                    (busy.setUp.hasLog, busy.setUp.comesAnew) = (kind.hasLog, kind.comesAnew)
                     busyLatency = try run(busy, connections).milliseconds(0.99)
                 }
                 var result = try run(attack, connections)
                 result.busyLatency = busyLatency
+                result.idle = connections > 0 ? idle[kind] : nil
                 tell(result)
             }
         }
     }
 
     private func run(_ attack: Attack, _ connections: Int) throws -> HostileResult {
+        Self.raiseDescriptorLimit()
         let place = try DaemonPlace(in: directory)
         let types = HostileTypes.all + (attack.setUp.hasWideTypes ? HostileTypes.wide : [])
         for type in types { try place.add(type: type.file, type.text) }
@@ -48,7 +67,9 @@ struct HostileBench {
         let ear = try BeatEar(at: place.path + "/n")
         let daemon = try OwnDaemon(
             program: program, in: place, sync: attack.setUp.hasLog ? .interval : nil,
-            limits: "memory: \(memory >> 10)KiB, stores: 2000000", variables: ear.variables)
+            limits:
+                "memory: \(memory >> 10)KiB, stores: 2000000, connections: \(Self.mostConnections)",
+            variables: ear.variables)
         defer { daemon.stopAtOnce() }
         let world = try setUp(attack, daemon)
         let address = daemon.address
@@ -71,9 +92,14 @@ struct HostileBench {
             AttackForce(scripts, at: target).run(until: stopAttack)
         }
         let isOver = StopFlag()
-        let innocent = BenchThread(niceness: -10, isFirst: true) { [scene] in
+        let comesAnew = attack.setUp.comesAnew
+        let innocent = BenchThread(
+            niceness: -10, isFirst: true, user: comesAnew ? user.map { $0 + 1 } : nil
+        ) { [scene] in
             defer { isOver.set() }
-            return scene.innocent().run(nanoseconds: length + Self.tail)
+            return comesAnew
+                ? Newcomer(at: target).run(nanoseconds: length + Self.tail)
+                : scene.innocent().run(nanoseconds: length + Self.tail)
         }
         var ending: String?
         while !isOver.isSet {
@@ -118,6 +144,14 @@ struct HostileBench {
     }
 
     // MARK: - Preparation
+
+    /// As far as that is allowed: where it is not, some of the attack's connections are never made, and its row says how many were.
+    private static func raiseDescriptorLimit() {
+        var (soft, hard): (UInt64, UInt64) = (0, 0)
+        guard linux_get_descriptor_limit(&soft, &hard) == 0 else { return }
+        let wanted = UInt64(mostConnections + 1000)
+        if soft < wanted { _ = linux_set_descriptor_limit(min(wanted, max(hard, soft)), hard) }
+    }
 
     private func setUp(_ attack: Attack, _ daemon: OwnDaemon) throws -> HostileWorld {
         let control = try daemon.connect()

@@ -19,6 +19,9 @@ struct HostileResult {
     /// The 99th percentile beside a well-behaved client with as much to do, in milliseconds; nil where it was not measured.
     var busyLatency: Double?
 
+    /// What the innocent client saw of a bus of this kind that nobody attacked, in milliseconds; nil where that is what this is.
+    var idle: (latest: Double, silence: Double)?
+
     /// How many times as late the 99th percentile is as beside a busy client.
     private var busyRatio: Double? { busyLatency.map { milliseconds(0.99) / $0 } }
 
@@ -28,6 +31,8 @@ struct HostileResult {
     private var longest: Double { Double(innocent.replyTimes.longest) / 1e6 }
     private var silence: Double { Double(innocent.silence) / 1e6 }
     private var deliverySilence: Double { Double(innocent.deliverySilence) / 1e6 }
+    /// The longest silence of either.
+    var longestSilence: Double { max(silence, deliverySilence) }
 
     /// Values beyond their bounds; empty when the attack did no harm.
     var faults: [String] {
@@ -69,21 +74,24 @@ struct HostileResult {
         case .success: refusals * 100 <= replies * HostileBars.refused
         case .refusal: refusals > 0 && refusals == replies
         case .successUntilFull: refusals < replies
+        case .either: replies > 0
         }
     }
 
     // MARK: - For people
 
     static let head = [
-        "attack", "conns", "p50 ms", "p99 ms", "max ms", "silence ms", "failed", "CPU", "peak MB", "after MB",
+        "attack", "conns", "p50 ms", "p99 ms", "idle p99", "max ms", "silence ms", "idle silence", "failed",
+        "CPU", "peak MB", "after MB",
         "beat s", "of busy", "verdict",
     ]
 
     var row: [String] {
         [
             attack.name, String(connections), Figure.decimal(milliseconds(0.5), 2),
-            Figure.decimal(milliseconds(0.99), 2), Figure.decimal(longest, 1),
-            Figure.decimal(max(silence, deliverySilence), 1), String(innocent.failureCount),
+            Figure.decimal(milliseconds(0.99), 2), idle.map { Figure.decimal($0.latest, 2) } ?? "",
+            Figure.decimal(longest, 1), Figure.decimal(longestSilence, 1),
+            idle.map { Figure.decimal($0.silence, 1) } ?? "", String(innocent.failureCount),
             cpuShare.map(Figure.percent) ?? "?", peak.map { Figure.decimal(Double($0) / 1e6, 0) } ?? "?",
             residentAfter.map { Figure.decimal(Double($0 - (residentBefore ?? 0)) / 1e6, 0) } ?? "?",
             Figure.decimal(Double(beatDistance) / 1e9, 2),
@@ -124,6 +132,8 @@ struct HostileResult {
         object["serverCPUShare"] = cpuShare.map(Self.number) ?? .null
         object["residentBefore"] = residentBefore.map(JSON.int) ?? .null
         object["timesBusy"] = busyRatio.map(Self.number)
+        object["idleP99Milliseconds"] = idle.map { Self.number($0.latest) }
+        object["idleSilenceMilliseconds"] = idle.map { Self.number($0.silence) }
         object["peakResident"] = peak.map(JSON.int) ?? .null
         object["residentAfter"] = residentAfter.map(JSON.int) ?? .null
         return .object(object)

@@ -15,7 +15,7 @@ enum HostileTypes {
                     set: { value: { var: payload.value } }
 
                 """
-            ), ("bomb.yaml", bomb),
+            ), ("bomb.yaml", bomb), ("operand.yaml", Attack.operandDefinition),
         ]
 
     /// Types whose definitions together nearly fill a line.

@@ -1,0 +1,52 @@
+import BusLog
+
+/// The thread that moves pages from the write-ahead log into the log's file, whenever there are enough.
+///
+/// `@unchecked Sendable`: everything mutable is accessed under `lock`.
+final class CheckpointThread: @unchecked Sendable {
+    private let checkpointer: Checkpointer
+    private let lock = ThreadLock()
+    private var isWanted = false
+    private var isEnding = false
+    private var hasEnded = false
+
+    init(_ checkpointer: Checkpointer) {
+        self.checkpointer = checkpointer
+        startNecessaryThread(named: "fluxbus-pages") { [self] in work() }
+    }
+
+    /// There are enough.
+    func want() {
+        lock.locked {
+            if isWanted { return }
+            isWanted = true
+            lock.signal()
+        }
+    }
+
+    /// Ends the thread, before it returns.
+    func end() {
+        lock.locked {
+            isEnding = true
+            lock.signal()
+            while !hasEnded { lock.wait() }
+        }
+    }
+
+    private func work() {
+        while true {
+            var ends = false
+            lock.locked {
+                while !isWanted, !isEnding { lock.wait() }
+                isWanted = false
+                ends = isEnding
+            }
+            if ends { break }
+            checkpointer.run()
+        }
+        lock.locked {
+            hasEnded = true
+            lock.signal()
+        }
+    }
+}
