@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.3
 import PackageDescription
 
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -257,6 +257,10 @@ let package = Package(
                 "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
             ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles", "TestInterface"]),
+        // The main actor owns what says nothing else, as in new projects of applications.
+        .testTarget(
+            name: "MainActorFluxTests", dependencies: ["Flux", "TestFiles"],
+            swiftSettings: [.defaultIsolation(MainActor.self)]),
         .testTarget(
             name: "FluxTestingTests", dependencies: ["Flux", "FluxTesting", "TestFiles"],
             exclude: ["Documentation/Fixtures", "Fixtures"]),
@@ -385,7 +389,8 @@ let floors = [
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
     "Tests/Client": [
-        "FluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests", "FluxBusTestingTests",
+        "FluxTests", "MainActorFluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests",
+        "FluxBusTestingTests",
         "ConformanceTests",
     ],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
@@ -410,9 +415,10 @@ for (folder, names) in floors {
 // simulations, which compute; and so does making their modules first, for which nobody waits.
 for target in package.targets where target.type == .test {
     let optimization = ["SimulationTests", "ClusterTests"].contains(target.name) ? "-O" : "-Onone"
-    target.swiftSettings = [
-        .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
-    ]
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
+        ]
 }
 
 // `Tests/sanitize` names the targets it wants: only they are built, and what they stand on. What ordinary builds neither
