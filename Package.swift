@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.3
 import PackageDescription
 
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -261,6 +261,10 @@ let package = Package(
                 "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
             ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles", "TestInterface"]),
+        // The main actor owns what says nothing else, as in new projects of applications.
+        .testTarget(
+            name: "MainActorFluxTests", dependencies: ["Flux", "TestFiles"],
+            swiftSettings: [.defaultIsolation(MainActor.self)]),
         .testTarget(
             name: "FluxTestingTests", dependencies: ["Flux", "FluxTesting", "TestFiles"],
             exclude: ["Documentation/Fixtures", "Fixtures"]),
@@ -389,7 +393,8 @@ let floors = [
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
     ],
     "Tests/Client": [
-        "FluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests", "FluxBusTestingTests",
+        "FluxTests", "MainActorFluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests",
+        "FluxBusTestingTests",
         "ConformanceTests",
     ],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
@@ -415,9 +420,10 @@ for (folder, names) in floors {
 for target in package.targets where target.type == .test {
     let optimization =
         ["SimulationTests", "ModelTests", "ClusterTests"].contains(target.name) ? "-O" : "-Onone"
-    target.swiftSettings = [
-        .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
-    ]
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
+        ]
 }
 
 // `Tests/sanitize` names the targets it wants: only they are built, and what they stand on. What ordinary builds neither

@@ -8,6 +8,8 @@ package struct ActionForm: Sendable {
     package let payload: PayloadSchema
     /// Whether it is coded as its name alone, as the cases of an enum with raw values are.
     let isBare: Bool
+    /// All actions that the enum codes, by their names on the wire; nil where that can't be seen.
+    private(set) var siblings: [String]?
 
     /// What is wrong with a sample, as the rest of a sentence.
     struct Mistake: Error {
@@ -37,7 +39,16 @@ package struct ActionForm: Sendable {
             throw Mistake(
                 reason: "\(name) is the same whatever it is given; pass the arguments on, or list a sample.")
         }
-        payload = PayloadSchema(try Self.members(of: coded, type, or: second?.payload))
+        let trace = DecodingTrace(depth: 1)
+        let members = try Self.members(of: coded, type, or: second?.payload, trace)
+        if let bare = members.first(where: { $0.name.isUnlabelled }) {
+            throw Mistake(
+                reason:
+                    "\(name) takes a value without a label, which clients would have to call \(bare.name); "
+                    + "give it one, as in \(name)(value: …).")
+        }
+        payload = PayloadSchema(members)
+        siblings = coded.isBare ? DecodingTrace.names(ofBare: type) : trace.names
     }
 
     private static func check(_ name: String) throws(Mistake) {
@@ -75,7 +86,7 @@ package struct ActionForm: Sendable {
         var json: JSON { isBare ? .string(name) : .object([name: .object(payload)]) }
     }
 
-    private static func coded(_ sample: some Encodable) throws(Mistake) -> Coded {
+    static func coded(_ sample: some Encodable) throws(Mistake) -> Coded {
         let json: JSON
         do {
             json = try JSON(encoding: sample)
@@ -92,9 +103,8 @@ package struct ActionForm: Sendable {
 
     /// The members of a payload: what the type reads of it when the sample is decoded again.
     private static func members<Action: Codable>(
-        of sample: Coded, _ type: Action.Type, or other: JSONObject?
+        of sample: Coded, _ type: Action.Type, or other: JSONObject?, _ trace: DecodingTrace
     ) throws(Mistake) -> [PayloadSchema.Member] {
-        let trace = DecodingTrace(depth: 1)
         do {
             _ = try sample.json.decoded(as: type, trace: trace)
         } catch {
@@ -112,5 +122,12 @@ package struct ActionForm: Sendable {
                 name: read.name, type: type, isOptional: read.mayBeAbsent || fallback != nil,
                 fallback: fallback)
         }
+    }
+}
+
+extension String {
+    /// Whether it is what the compiler calls an associated value without a label: `_0`, `_1`, ….
+    fileprivate var isUnlabelled: Bool {
+        hasPrefix("_") && count > 1 && dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
     }
 }

@@ -21,13 +21,15 @@ import Flux
 /// needs the number `celsius`; `room` may be absent, and `by` is 1 then. On the wire a payload is held to that as
 /// strictly as one of a declared type: a member that is not listed, missing or of another type is refused.
 ///
-/// A list that can't work, such as two samples with one name, stops the program with a sentence when it is
-/// first used.
+/// A list that can't work, such as two samples with one name, or an argument without a label, stops the program with a sentence
+/// when it is first used. A daemon refuses a type some of whose actions are not listed, unless ``excluding(_:)`` says so.
 public struct ActionList<State: SharedState>: Sendable {
     /// What can't work in this list, each as a sentence; empty when all is right.
     package private(set) var mistakes: [String] = []
     /// Ascending by the bytes of their names.
     private var forms: [ActionForm] = []
+    /// The names of actions that the wire does not offer.
+    private var excluded: Set<String> = []
 
     /// A list of actions for which a client has to give nothing.
     public init(_ samples: State.Action...) {
@@ -64,6 +66,30 @@ public struct ActionList<State: SharedState>: Sendable {
     ) -> ActionList {
         let (a, b, c, d) = (A.samples, B.samples, C.samples, D.samples)
         return adding(make(a.0, b.0, c.0, d.0), make(a.1, b.1, c.1, d.1))
+    }
+
+    /// Says that the wire does not offer these actions: they are for stores within a process.
+    public func excluding(_ samples: State.Action...) -> ActionList {
+        var list = self
+        for sample in samples {
+            do throws(ActionForm.Mistake) {
+                list.excluded.insert(try ActionForm.coded(sample).name)
+            } catch {
+                list.mistakes.append("In \(State.self).actions, \(error.reason)")
+            }
+        }
+        return list
+    }
+
+    /// The actions that the enum has and the list has not, each as a sentence.
+    package var omissions: [String] {
+        guard let all = forms.lazy.compactMap(\.siblings).first else { return [] }
+        return all.filter { name in
+            !excluded.contains(name) && !forms.contains { UTF8Order.equal($0.name, name) }
+        }.map {
+            "\(State.self).actions does not list \($0); add a sample of it, or say that the wire does not offer it: "
+                + "`.excluding(.\($0))`."
+        }
     }
 
     /// The names of the actions, ascending by their bytes.

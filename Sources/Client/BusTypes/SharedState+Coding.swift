@@ -38,7 +38,9 @@ extension SharedState {
                 "The state \(Self.self) can't be called \(typeName) on the wire; give it a typeName that starts with "
                     + "a small letter and goes on with at most 63 letters, digits, _ or -.")
         }
-        mistakes += actions.mistakes + published.mistakes
+        // A sample that is wrong is no omission as well.
+        mistakes += actions.mistakes.isEmpty ? actions.omissions : actions.mistakes
+        mistakes += published.mistakes
         if let timeToLive, !(TimerLimits.shortest...TimerLimits.longest ~= timeToLive) {
             mistakes.append(
                 "\(Self.self).timeToLive is \(timeToLive); let it be from 10 milliseconds to ten years.")

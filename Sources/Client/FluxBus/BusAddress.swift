@@ -64,20 +64,29 @@ public enum BusAddress: Hashable, Sendable {
         return (String(host), port)
     }
 
-    /// The default address: `$FLUXBUS_ADDRESS`, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if that socket exists, else
-    /// `/run/fluxbus/bus.sock`. An explicit address takes precedence over all of them.
+    /// The addresses of a bus in the order in which they are tried: the explicit ones, else those in `$FLUXBUS_ADDRESS`, between
+    /// commas or spaces, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if that socket exists, else `/run/fluxbus/bus.sock`.
+    public static func list(
+        _ explicit: [String] = [], environment: [String: String]
+    ) throws(BusError) -> [BusAddress] {
+        let named = (environment["FLUXBUS_ADDRESS"] ?? "").split { $0 == "," || $0.isWhitespace }
+        var addresses: [BusAddress] = []
+        for text in explicit.isEmpty ? named.map(String.init) : explicit {
+            addresses.append(try BusAddress(parsing: text))
+        }
+        if !addresses.isEmpty { return addresses }
+        if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {
+            let path = directory + "/fluxbus/bus.sock"
+            if path.utf8.count <= longestPath, isSocket(path) { return [.unix(path: path)] }
+        }
+        return [.unix(path: "/run/fluxbus/bus.sock")]
+    }
+
+    /// The first address of ``list(_:environment:)``.
     public static func resolve(
         _ explicit: String? = nil, environment: [String: String]
     ) throws(BusError) -> BusAddress {
-        if let explicit { return try BusAddress(parsing: explicit) }
-        if let named = environment["FLUXBUS_ADDRESS"], !named.isEmpty {
-            return try BusAddress(parsing: named)
-        }
-        if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {
-            let path = directory + "/fluxbus/bus.sock"
-            if path.utf8.count <= longestPath, isSocket(path) { return .unix(path: path) }
-        }
-        return .unix(path: "/run/fluxbus/bus.sock")
+        try list(explicit.map { [$0] } ?? [], environment: environment)[0]
     }
 
     private static func isSocket(_ path: String) -> Bool {

@@ -18,7 +18,7 @@ public struct BusRequest: Sendable {
     }
 
     /// Writes the request as one line, `\n` included.
-    public func write(to writer: ByteWriter, id: Int? = nil) {
+    package func write(to writer: ByteWriter, id: Int? = nil) {
         writeOpen(to: writer, id: id)
         writer.append("}\n")
     }

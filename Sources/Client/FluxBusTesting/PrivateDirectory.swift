@@ -17,7 +17,7 @@ final class PrivateDirectory: Sendable {
         return Mutex([])
     }()
 
-    init() throws {
+    init() throws(TestBusError) {
         let wanted = ProcessInfo.processInfo.environment["TMPDIR"] ?? ""
         let isUsable = wanted.hasPrefix("/") && wanted.utf8.count <= Self.longestParent
         var template = Array("\(isUsable ? wanted : "/tmp")/fluxbus-XXXXXX".utf8CString)

@@ -40,13 +40,17 @@ public final class TestBus: Sendable {
         serving states: any SharedState.Type..., definitions: [String] = [], folder: String? = nil,
         stores: [String] = [], configuration: String = "", hasLog: Bool = false,
         file: StaticString = #filePath
-    ) throws {
+    ) throws(TestBusError) {
         let directory = try PrivateDirectory()
         self.directory = directory
         let path = directory.path
         address = .unix(path: "\(path)/bus.sock")
-        try directory.write("fluxbusd.yaml", configuration.isEmpty ? "{}\n" : configuration)
-        try Self.write(definitions, folder, into: directory, file)
+        do {
+            try directory.write("fluxbusd.yaml", configuration.isEmpty ? "{}\n" : configuration)
+            try Self.write(definitions, folder, into: directory, file)
+        } catch {
+            throw TestBusError("The files of the bus can't be written: \(error)")
+        }
         setup = { () throws(StartFailure) in
             try ServerSetup.load(
                 flags: ConfigurationOverrides(
@@ -131,22 +135,22 @@ public final class TestBus: Sendable {
 
     /// Starts again at the same address. Without a log that is a new history (`BusNotice.epochChanged`), with the stores that
     /// exist from the start. Nothing happens if it runs.
-    public func start() throws {
-        do {
-            try server.withLock { server in
+    public func start() throws(TestBusError) {
+        do throws(StartFailure) {
+            try server.withLock { server throws(StartFailure) in
                 guard server == nil else { return }
                 let next = BusServer(
                     try setup(), logger: Logger(label: "fluxbus.test") { _ in SwiftLogNoOpLogHandler() })
                 try next.start()
                 server = next
             }
-        } catch let failure as StartFailure {
-            throw TestBusError(failure.description)
+        } catch {
+            throw TestBusError(error.description)
         }
     }
 
     /// Stops and starts again.
-    public func restart() async throws {
+    public func restart() async throws(TestBusError) {
         await stop()
         try start()
     }

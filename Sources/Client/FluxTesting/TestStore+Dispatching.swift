@@ -67,6 +67,23 @@ extension TestStore {
 }
 
 extension TestStore {
+    /// Lets time pass for the store, its timers and its thunks; see `ManualClock.advance(by:)`. What is dispatched meanwhile has to
+    /// be received.
+    ///
+    /// ```swift
+    /// test.dispatch(Thunk { [clock = test.clock.clock] store in
+    ///     try await clock.sleep(for: .seconds(1))
+    ///     store.dispatch(.clear)
+    /// })
+    /// await test.advance(by: .seconds(1))
+    /// try await test.receive(.clear)
+    /// ```
+    public nonisolated(nonsending) func advance(by duration: Duration) async {
+        await clock.advance(by: duration)
+    }
+}
+
+extension TestStore {
     private func perform(
         _ actions: [State.Action], _ place: TestPlace, _ change: (inout State) throws -> Void,
         isolation: isolated (any Actor)? = #isolation, _ dispatch: (Store<State>) async throws -> State

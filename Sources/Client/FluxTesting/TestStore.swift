@@ -23,7 +23,7 @@ import Synchronization
 ///
 /// Failures are thrown as ``TestFailure``; with a failure handler they are given to that, and the test goes on.
 ///
-/// The store commits on `Executor.immediate`. Its timers follow ``clock``, which stands still until it is advanced.
+/// The store commits on `FluxExecutor.immediate`. Its timers follow ``clock``, which stands still until it is advanced.
 /// What goes to all stores of the type (`Store<Cart>.actions`) comes here too, also from tests that run at the same time.
 public final class TestStore<State: Flux.State>: Sendable {
     /// The store itself, for the code under test. What that dispatches has to be received.

@@ -28,7 +28,14 @@ final class LogLock {
         write(note)
     }
 
-    deinit { close(descriptor) }
+    deinit { Self.release(descriptor) }
+
+    /// Ends a lock and closes its descriptor. A program that is being started by another thread has a copy of that until it runs,
+    /// and a copy would keep a lock that only ends with the last descriptor.
+    static func release(_ descriptor: Int32) {
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Locks the log itself once it exists, and again when another file has replaced it.
     func own(_ path: String) throws(LogFailure) {

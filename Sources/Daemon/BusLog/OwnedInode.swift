@@ -29,7 +29,7 @@ final class OwnedInode {
     }
 
     deinit {
-        close(descriptor)
+        LogLock.release(descriptor)
         _ = Self.owned.withLock { [identity] in $0.remove(identity) }
     }
 

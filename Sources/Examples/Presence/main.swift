@@ -25,7 +25,8 @@ let printer = room.signal.observe { room in
 try await bus.setWill([room.request(.leave(name: name))])
 try await room.dispatch(.enter(name: name))
 
-// The bus lets us leave when the connection is lost, so we enter again when it is back.
+// Who comes back soon has not been away. After a cut of more than ten seconds (`BusOptions.linger`) the bus has let us leave, so we
+// enter again; before, that changes nothing.
 let returning = Task {
     for await notice in bus.notices {
         if case .reconnected = notice { try await room.dispatch(.enter(name: name)) }

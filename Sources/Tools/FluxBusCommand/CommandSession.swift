@@ -13,25 +13,28 @@ package struct CommandSession {
         self.options = options
         self.context = context
         console = Console(context: context, options: options)
-        let address = try? BusAddress.resolve(options.address, environment: context.environment)
-        users = address?.isRemote == false ? UserNames(lookUp: context.userName) : .none
+        let addresses = try? BusAddress.list(options.address, environment: context.environment)
+        let isHere = addresses?.contains(where: \.isRemote) == false
+        users = isHere ? UserNames(lookUp: context.userName) : .none
     }
 
-    package func address() throws(BusError) -> BusAddress {
-        try BusAddress.resolve(options.address, environment: context.environment)
+    /// Where the bus may be, in the order in which that is tried.
+    package func addresses() throws(BusError) -> [BusAddress] {
+        try BusAddress.list(options.address, environment: context.environment)
     }
 
     /// When the reply to a request sent now must have come.
     package var replyDeadline: Deadline { Deadline(after: options.timeout.duration) }
 
     package func connect(until deadline: Deadline? = nil) throws -> BusConnection {
-        let address = try address()
+        let addresses = try addresses()
         var token: String?
         let tls = TLSOptions(ca: options.ca, certificate: options.certificate, key: options.key)
             .filled(from: context.environment)
-        if address.isRemote {
+        if addresses.contains(where: \.isRemote) {
             token = try TokenSource(file: options.tokenFile, environment: context.environment).token()
-            guard token != nil || address.takesCertificate(of: tls) else {
+            guard token != nil || addresses.allSatisfy({ !$0.isRemote || $0.takesCertificate(of: tls) })
+            else {
                 throw CommandFailure(
                     .forbidden,
                     "A bus on TCP asks for a token: give it with --token-file or $FLUXBUS_TOKEN; on TLS a certificate may do, "
@@ -39,7 +42,7 @@ package struct CommandSession {
             }
         }
         return try BusConnection(
-            to: address, token: token, client: "fluxbus", tls: tls, until: deadline ?? replyDeadline)
+            to: addresses, token: token, client: "fluxbus", tls: tls, until: deadline ?? replyDeadline)
     }
 
     /// Connects, sends one request, and returns the reply without the members that only matter on the wire.

@@ -113,7 +113,7 @@ final class BenchRun {
             }
         }
         guard let picture = command.picture else { return }
-        guard let file = fopen(picture, "w") else {
+        guard let file = fopen(picture, "we") else {
             throw BusError(
                 .forbidden, "\(picture) can't be written; name a file in a directory that is yours.")
         }

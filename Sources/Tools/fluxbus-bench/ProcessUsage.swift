@@ -37,7 +37,7 @@ enum ProcessUsage {
 
     /// Restarts the count of the peak; false where that is not allowed.
     static func forgetPeak(of pid: Int32) -> Bool {
-        guard let file = fopen("/proc/\(pid)/clear_refs", "w") else { return false }
+        guard let file = fopen("/proc/\(pid)/clear_refs", "we") else { return false }
         let isWritten = fputs("5", file) >= 0
         return fclose(file) == 0 && isWritten
     }
@@ -67,7 +67,7 @@ enum ProcessUsage {
     }
 
     private static func contents(of path: String) -> String? {
-        guard let file = fopen(path, "r") else { return nil }
+        guard let file = fopen(path, "re") else { return nil }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = fread(&bytes, 1, bytes.count, file)

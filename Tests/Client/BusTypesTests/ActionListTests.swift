@@ -1,6 +1,7 @@
 import BusJSON
 import BusProtocol
 import BusTypes
+import Flux
 import Testing
 
 /// What an action list finds out from samples, and that payloads are held to it.
@@ -34,7 +35,7 @@ import Testing
             ])
         #expect(try schema("boost") == ["minutes": "integer=10", "gently": "boolean=false"])
         #expect(try schema("setTarget") == ["celsius": "number", "room": "string?", "by": "integer=1"])
-        #expect(try schema("setMode") == ["_0": "string"])
+        #expect(try schema("setMode") == ["mode": "string"])
         #expect(try schema("setLevel") == ["level": "integer", "reason": "object?"])
         #expect(try schema("plan") == ["hours": "array", "rooms": "object", "note": "object"])
         #expect(try schema("remember") == ["anything": "any"])
@@ -66,7 +67,7 @@ import Testing
     @Test func actionsSurviveTheWayThere() throws {
         let actions: [Heater.Action] = [
             .setTarget(celsius: 21.5, room: "kitchen", by: 3), .setTarget(celsius: -1), .boost(),
-            .setMode(.off),
+            .setMode(mode: .off),
             .setLevel(level: .high, reason: .init(text: "cold")), .setLevel(level: .low, reason: nil),
             .plan(hours: [1, 2], rooms: ["a": 1.5], note: .init(text: "")),
             .remember(anything: ["a", .null]),
@@ -88,13 +89,57 @@ import Testing
             }
             return try #require(failure).message
         }
-        #expect(try failure("setMode", ["_0": "hot"]).hasPrefix("setMode can't take this payload._0: "))
+        #expect(try failure("setMode", ["mode": "hot"]).hasPrefix("setMode can't take this payload.mode: "))
         #expect(
             try failure("unusual", ["small": 256])
                 == "unusual can't take this payload.small: 256 is outside 0...255.")
         #expect(
             try failure("plan", ["hours": [1, "x"], "rooms": [:], "note": ["text": ""]])
                 == "plan can't take this payload.hours.1: an integer is needed, not a string.")
+    }
+
+    /// What a client could not name, and what was forgotten, is said when the type is registered.
+    @Test func unlabelledArgumentsAndOmissionsAreMistakes() {
+        struct Bare: SharedState {
+            enum Action: Codable, Sendable { case set(Int), other(named: Int, String) }
+            static let actions = ActionList<Bare>().requiring { .set($0) }.requiring { .other(named: $0, $1) }
+            struct Mutations: Flux.Mutations { func commit(_ action: Action, to state: inout Bare) {} }
+        }
+        struct Forgetful: SharedState {
+            enum Action: Codable, Sendable { case open, close, ring(times: Int = 1), lock(code: Int) }
+            static let actions = ActionList<Forgetful>(.open).requiring { .lock(code: $0) }
+            struct Mutations: Flux.Mutations { func commit(_ action: Action, to state: inout Forgetful) {} }
+        }
+        struct Renamed: SharedState {
+            enum Action: Codable, Sendable {
+                case open, close
+                enum CodingKeys: String, CodingKey { case open = "unlock", close }
+            }
+            static let actions = ActionList<Renamed>(.open)
+            struct Mutations: Flux.Mutations { func commit(_ action: Action, to state: inout Renamed) {} }
+        }
+        struct Switch: SharedState {
+            enum Action: String, Codable, Sendable { case on, off }
+            static let actions = ActionList<Switch>(.on)
+            struct Mutations: Flux.Mutations { func commit(_ action: Action, to state: inout Switch) {} }
+        }
+        #expect(
+            Bare.mistakes() == [
+                "In Bare.actions, set takes a value without a label, which clients would have to call _0; "
+                    + "give it one, as in set(value: …).",
+                "In Bare.actions, other takes a value without a label, which clients would have to call _1; "
+                    + "give it one, as in other(value: …).",
+            ])
+        #expect(
+            Forgetful.mistakes()
+                == ["close", "ring"].map {
+                    "Forgetful.actions does not list \($0); add a sample of it, or say that the wire does not offer it: "
+                        + "`.excluding(.\($0))`."
+                })
+        #expect(Forgetful.actions.excluding(.close, .ring()).omissions.isEmpty)
+        #expect(Switch.mistakes().map { $0.contains("does not list off") } == [true])
+        // Names that differ from those of the cases can't be found; nothing is said.
+        #expect(Renamed.mistakes().isEmpty)
     }
 
     @Test func actionsMayBeBareNames() throws {

@@ -1,4 +1,5 @@
 import BusJSON
+import Foundation
 import Testing
 
 /// Swift values as JSON: the values that come out, and what is refused.
@@ -30,6 +31,33 @@ import Testing
         #expect(try encoded([JSONObject(), ["k": "v"]]) == #"[{},{"k":"v"}]"#)
         #expect(try encoded(Int.min) == "-9223372036854775808")
         #expect(try encoded(UInt64(Int.max)) == "9223372036854775807")
+    }
+
+    /// Wherever it stands, a date is the seconds since 1970.
+    @Test func datesAreSecondsSince1970() throws {
+        struct Visit: Codable, Equatable {
+            var at: Date
+            var until: Date?
+            var others: [Date] = []
+            var named: [String: Date] = [:]
+        }
+        let date = Date(timeIntervalSince1970: 1_795_219_985.072)
+        #expect(try encoded(date) == "1795219985.072")
+        #expect(
+            try encoded(Visit(at: date, until: date, others: [date], named: ["a": date]))
+                == #"{"at":1795219985.072,"named":{"a":1795219985.072},"others":[1795219985.072],"until":1795219985.072}"#
+        )
+        let visit = Visit(at: Date(timeIntervalSince1970: 0), until: nil, others: [date])
+        #expect(try decode(JSON(encoding: visit), Visit.self) == visit)
+        #expect(
+            try decode(["at": 0, "others": [1], "named": [:]], Visit.self).others[0].timeIntervalSince1970
+                == 1)
+        #expect(try decode([2.5], [Date?].self)[0]?.timeIntervalSince1970 == 2.5)
+        // A number beside one is none.
+        #expect(try decode([1, 2], [Double].self) == [1, 2])
+        #expect(
+            complaint { _ = try decode(["at": "now"], Visit.self) } == "at: a number is needed, not a string."
+        )
     }
 
     @Test func numbersThatDoNotFitAreRefusedWithTheirPath() {

@@ -14,7 +14,7 @@ struct Heater: SharedState, Equatable {
     enum Action: Codable, Sendable, Equatable {
         case setTarget(celsius: Double, room: String? = nil, by: Int = 1)
         case boost(minutes: Int = 10, gently: Bool = false)
-        case setMode(Mode)
+        case setMode(mode: Mode)
         case setLevel(level: Level, reason: Note?)
         case plan(hours: [Int], rooms: [String: Double], note: Note)
         case remember(anything: JSON)
@@ -29,10 +29,11 @@ struct Heater: SharedState, Equatable {
 
     static let actions = ActionList<Heater>(.boost(), .unusual(), .reset)
         .requiring { .setTarget(celsius: $0) }
-        .requiring { .setMode($0) }
+        .requiring { .setMode(mode: $0) }
         .requiring { .setLevel(level: $0, reason: nil) }
         .requiring { .plan(hours: $0, rooms: $1, note: $2) }
         .requiring { .remember(anything: $0) }
+        .excluding(.hidden)
 
     static let published: PublishedValues<Heater> = [
         "isWarm": { $0.target > 18 }, "double": { $0.doubled }, "broken": { $0.target / 0 },

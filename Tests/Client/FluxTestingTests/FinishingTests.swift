@@ -61,7 +61,7 @@ import Testing
         #expect(
             waiting
                 == "The test ends, but not everything was expected:\n    1 of the thunks did not end")
-        patient.clock.advance(by: .seconds(1))
+        await patient.clock.advance(by: .seconds(1))
         try await patient.receive(.add("tea")) {
             $0.items = ["tea"]
             $0.count = 1

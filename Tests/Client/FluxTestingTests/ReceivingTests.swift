@@ -11,6 +11,47 @@ import Testing
         store.dispatch(.add("milk"))
     }
 
+    /// Time passes when all that was dispatched sleeps: none misses it, however late its task begins.
+    @Test(arguments: 0..<30) func dispatchedWorkDoesNotMissItsTime(round: Int) async throws {
+        let test = TestStore<Shelf>(state: Shelf())
+        let clock = test.clock.clock
+        for number in 1...3 {
+            test.dispatch(
+                Thunk { store in
+                    for _ in 0..<round { await Task.yield() }
+                    try await clock.sleep(for: .seconds(number))
+                    async let other: Void = clock.sleep(for: .seconds(1))
+                    try await other
+                    store.dispatch(.touch)
+                })
+        }
+        test.dispatch(Thunk { try await $0.run(Thunk { _ in try await clock.sleep(for: .seconds(2)) }) })
+        await test.clock.advance(by: .seconds(2))
+        try await test.receive(.touch)
+        #expect(test.clock.nextAlarm == .seconds(3))
+        await test.advance(by: .seconds(2))
+        try await test.receive(.touch)
+        try await test.receive(.touch)
+        #expect(test.clock.nextAlarm == nil)
+        try await test.finish()
+    }
+
+    /// Work that waits for something else does not hold up the time for good.
+    @Test func workThatWaitsForSomethingElseIsLeftAlone() async throws {
+        let test = TestStore<Shelf>(state: Shelf())
+        let (gate, opener) = AsyncStream.makeStream(of: Void.self)
+        test.dispatch(
+            Thunk { store in
+                for await _ in gate {}
+                store.dispatch(.touch)
+            })
+        await test.advance(by: .seconds(1))
+        #expect(test.clock.now == .seconds(1))
+        opener.finish()
+        try await test.receive(.touch)
+        try await test.finish()
+    }
+
     @Test func actionsOfThunksAreReceivedInTheirOrder() async throws {
         test.dispatch(addTwo)
         try await test.receive(.add("tea")) {
@@ -66,10 +107,10 @@ import Testing
 
     @Test func timersComeWhenTheClockIsAdvanced() async throws {
         try await test.dispatch(.open(30)) { $0.count = 100 }
-        test.clock.advance(by: .seconds(29))
+        await test.clock.advance(by: .seconds(29))
         let early = try await failure { try await test.receive(.close, timeout: .milliseconds(10)) }
         #expect(early == "close did not come.")
-        test.clock.advance(by: .seconds(1))
+        await test.clock.advance(by: .seconds(1))
         try await test.receive(.close) { $0.count = 0 }
         try await test.finish()
     }

@@ -44,7 +44,7 @@ import Testing
         let recording = try Recording<Shelf>(fixture: path)
         let test = TestStore<Shelf>(state: Shelf(count: 1))
         test.store.dispatch(.add("tea"))
-        test.clock.advance(by: .seconds(5))
+        await test.clock.advance(by: .seconds(5))
         test.store.dispatch(atomically: [.label("tea", .init(text: "Tea", size: 2)), .add("milk")])
         try test.expect(recording)
         test.store.dispatch(.touch)
@@ -66,7 +66,7 @@ import Testing
         let file = "\(directory.path)/folder/run.json"
         let test = TestStore<Shelf>(state: Shelf(count: 1))
         test.store.dispatch(.add("tea"))
-        test.clock.advance(by: .seconds(5))
+        await test.clock.advance(by: .seconds(5))
         test.store.dispatch(atomically: [.label("tea", .init(text: "Tea", size: 2)), .add("milk")])
         try test.recording.write(fixture: file)
         try test.expect(Recording(fixture: file))

@@ -16,6 +16,28 @@ import Testing
         #expect(throws: LogFailure.self) { try directory.open() }
     }
 
+    /// A program that another thread starts has copies of all descriptors until it runs. The log is free all the same as soon as its
+    /// owner lets it go.
+    @Test func copiesOfDescriptorsKeepNoLog() throws {
+        let directory = Scratch()
+        var file: LogFile? = try directory.open()
+        try file?.begin(epoch: "e")
+        var copies: [Int32] = []
+        for descriptor in Int32(3)..<4096 {
+            var target = [CChar](repeating: 0, count: 4096)
+            let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+            guard count > 0 else { continue }
+            let path = String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            // What it has in common with that of a child: the open file, and so the lock.
+            if path == directory.path || path == directory.path + "-lock" { copies.append(dup(descriptor)) }
+        }
+        #expect(copies.count >= 2)
+        file = nil
+        defer { for copy in copies { close(copy) } }
+        let next = try directory.open()
+        try next.append("{}", first: 1, last: 1, time: 1)
+    }
+
     @Test func anotherNameOfTheLogIsTheSameLog() throws {
         let directory = Scratch()
         let file = try directory.open()

@@ -7,7 +7,7 @@ import Foundation
 
 /// A mirror, and who waits for a revision of it.
 actor Watched {
-    private var mirror = Mirror()
+    private var mirror = BusMirror()
     private var isOver = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
 

@@ -6,9 +6,9 @@ import Testing
 struct MirrorTests {
     /// A mirror that has folded these events.
     private func mirror(
-        _ events: JSONObject..., format: Mirror.Format = .merge, startingAt: Int? = nil
-    ) throws -> Mirror {
-        var mirror = Mirror(format: format, startingAt: startingAt)
+        _ events: JSONObject..., format: BusMirror.Format = .merge, startingAt: Int? = nil
+    ) throws -> BusMirror {
+        var mirror = BusMirror(format: format, startingAt: startingAt)
         for event in events { _ = try mirror.fold(event) }
         return mirror
     }
@@ -26,7 +26,7 @@ struct MirrorTests {
         return event
     }
 
-    private func expectGap(_ events: JSONObject..., from mirror: Mirror = Mirror()) {
+    private func expectGap(_ events: JSONObject..., from mirror: BusMirror = BusMirror()) {
         #expect {
             var mirror = mirror
             for event in events { _ = try mirror.fold(event) }
@@ -80,7 +80,7 @@ struct MirrorTests {
 
     @Test func aPatchThatDoesNotFitIsAGap() throws {
         let patch = change(42, 43, ["changes": ["counter/a": [["op": "remove", "path": "/nothing"]]]])
-        expectGap(reset, patch, from: Mirror(format: .patch))
+        expectGap(reset, patch, from: BusMirror(format: .patch))
     }
 
     @Test func aStateSubscriptionTakesWholeStates() throws {
@@ -140,7 +140,7 @@ struct MirrorTests {
     }
 
     @Test func aMirrorWithoutFirstStateGoesOnFromARevision() throws {
-        var mirror = Mirror(startingAt: 42)
+        var mirror = BusMirror(startingAt: 42)
         let done = try mirror.fold(change(42, 43, ["changes": ["counter/a": ["count": 3]]]))
         let change = try #require(done)
         #expect(change.stores[0].new == nil)
@@ -170,7 +170,7 @@ struct MirrorTests {
     ])
     func aChangeWithoutItsNumbersIsNoBus(_ event: JSONObject) {
         #expect {
-            var mirror = Mirror()
+            var mirror = BusMirror()
             _ = try mirror.fold(event)
         } throws: { error in
             (error as? BusError)?.code == .unexpectedReply

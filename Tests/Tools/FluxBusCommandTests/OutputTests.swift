@@ -13,7 +13,7 @@ struct OutputTests {
         _ events: JSONObject..., width: Int? = nil, coloured: Bool = false, startingAt: Int? = nil
     ) throws -> [String] {
         var text = ChangeText(style: Style(isColoured: coloured), width: width)
-        var mirror = Mirror(startingAt: startingAt)
+        var mirror = BusMirror(startingAt: startingAt)
         var lines: [String] = []
         for event in events {
             lines = try mirror.fold(event).map { text.lines($0, cause: event["cause"], at: time) } ?? []

@@ -2,19 +2,31 @@ import Synchronization
 
 /// A wait for a clock: for one task, and until a time that is said once.
 final class ClockWait: Sendable {
+    private enum Sleep {
+        case before, during, over
+    }
+
     private let clock: StoreClock
+    private let work: RosteredWork?
     private let gate: AsyncStream<Void>
     private let opener: AsyncStream<Void>.Continuation
     private let alarm = Mutex<Disposable?>(nil)
+    private let sleep = Mutex(Sleep.before)
 
-    init(for clock: StoreClock) {
+    /// A wait of `work`, which a clock that is advanced by hand knows to be asleep meanwhile.
+    init(for clock: StoreClock, of work: RosteredWork?) {
         self.clock = clock
+        self.work = clock.roster == nil ? nil : work
         (gate, opener) = AsyncStream.makeStream()
     }
 
     /// Begins the wait, which is over once the clock has reached that time.
     func begin(until time: Duration) {
-        guard clock.now < time else { return opener.finish() }
+        guard clock.now < time else {
+            wakeUp()
+            return opener.finish()
+        }
+        fallAsleep()
         // A call that comes too early does no harm.
         let next = clock.wake(at: time) { self.begin(until: time) }
         alarm.withLock { $0 = next }
@@ -22,9 +34,29 @@ final class ClockWait: Sendable {
 
     /// Returns when the wait is over. Throws `CancellationError` when the task is cancelled.
     func end() async throws {
-        for await _ in gate {}
+        await withTaskCancellationHandler {
+            for await _ in gate {}
+        } onCancel: {
+            wakeUp()
+        }
+        wakeUp()
         alarm.withLock { $0.take() }?.dispose()
         try Task.checkCancellation()
+    }
+
+    private func fallAsleep() {
+        sleep.withLock { sleep in
+            guard case .before = sleep else { return }
+            sleep = .during
+            work?.fallAsleep()
+        }
+    }
+
+    private func wakeUp() {
+        sleep.withLock { sleep in
+            if case .during = sleep { work?.wakeUp() }
+            sleep = .over
+        }
     }
 }
 
@@ -39,7 +71,7 @@ extension StoreClock {
     /// }
     /// ```
     public func sleep(for duration: Duration) async throws {
-        let wait = ClockWait(for: self)
+        let wait = ClockWait(for: self, of: RosteredWork.current)
         wait.begin(until: now + duration)
         try await wait.end()
     }

@@ -60,13 +60,22 @@ public final class Effects: Sendable {
     /// Starts work that has no identity.
     func start(_ work: @escaping @Sendable () async throws -> Void) -> Task<Void, any Error> {
         others.withLock { $0.count += 1 }
+        let rostered = clock.roster?.enter()
         return Task {
             defer {
                 others.withLock { $0.count -= 1 }
                 tellEnd()
+                rostered?.end()
             }
-            try await work()
+            try await Self.perform(work, as: rostered)
         }
+    }
+
+    private static func perform(
+        _ work: @Sendable () async throws -> Void, as rostered: RosteredWork?
+    ) async throws {
+        guard let rostered else { return try await work() }
+        try await RosteredWork.$current.withValue(rostered) { try await work() }
     }
 
     /// Starts work when its pace allows that.
@@ -75,11 +84,12 @@ public final class Effects: Sendable {
     ) -> Task<Void, any Error> {
         switch pace {
         case .atOnce(let cancelsInFlight):
-            return start(id, cancelsInFlight: cancelsInFlight, after: nil, work)
+            return start(id, cancelsInFlight: cancelsInFlight, clock.roster?.enter(), after: nil, work)
         case .debounced(let pause):
-            let wait = ClockWait(for: clock)
+            let rostered = clock.roster?.enter()
+            let wait = ClockWait(for: clock, of: rostered)
             defer { wait.begin(until: clock.now + pause) }
-            return start(id, cancelsInFlight: true, after: wait, work)
+            return start(id, cancelsInFlight: true, rostered, after: wait, work)
         case .throttled(let interval, let latest):
             return startThrottled(id, interval, latest: latest, work)
         }
@@ -92,12 +102,12 @@ public final class Effects: Sendable {
     }
 
     private func start(
-        _ id: EffectID, cancelsInFlight: Bool, after wait: ClockWait?,
+        _ id: EffectID, cancelsInFlight: Bool, _ rostered: RosteredWork?, after wait: ClockWait?,
         _ work: @escaping @Sendable () async throws -> Void
     ) -> Task<Void, any Error> {
         let (task, former) = contents.withLock { contents in
             let former = cancelsInFlight ? contents.tasks.removeValue(forKey: id) : nil
-            return (enter(id, after: wait, work, &contents), former)
+            return (enter(id, rostered, after: wait, work, &contents), former)
         }
         // Outside the lock: what hears of a cancellation may start or cancel others.
         for task in (former ?? [:]).values { task.cancel() }
@@ -109,7 +119,8 @@ public final class Effects: Sendable {
         _ work: @escaping @Sendable () async throws -> Void
     ) -> Task<Void, any Error> {
         let now = clock.now
-        let wait = ClockWait(for: clock)
+        let rostered = clock.roster?.enter()
+        let wait = ClockWait(for: clock, of: rostered)
         let (task, former, beginning) = contents.withLock { contents in
             forgetThrottles(before: now, &contents)
             var beginning = now
@@ -121,14 +132,18 @@ public final class Effects: Sendable {
                     former = contents.tasks[id]?.removeValue(forKey: number)
                 }
             }
-            let task = enter(id, after: beginning > now ? wait : nil, work, &contents)
+            let task = enter(id, rostered, after: beginning > now ? wait : nil, work, &contents)
             contents.throttles[id] = Throttle(
                 beginning: beginning, end: beginning + interval, waiting: contents.number)
             return (task, former, beginning)
         }
         former?.cancel()
+        guard let task else {
+            rostered?.end()
+            return Task { throw CancellationError() }
+        }
         wait.begin(until: beginning)
-        return task ?? Task { throw CancellationError() }
+        return task
     }
 
     /// The table would grow with each new identity.
@@ -140,15 +155,18 @@ public final class Effects: Sendable {
 
     /// Under the lock. The task can't end, and leave, before it is entered: for that it needs the lock.
     private func enter(
-        _ id: EffectID, after wait: ClockWait?, _ work: @escaping @Sendable () async throws -> Void,
-        _ contents: inout Contents
+        _ id: EffectID, _ rostered: RosteredWork?, after wait: ClockWait?,
+        _ work: @escaping @Sendable () async throws -> Void, _ contents: inout Contents
     ) -> Task<Void, any Error> {
         contents.number += 1
         let number = contents.number
         let task = Task { [weak self] in
-            defer { self?.end(id, number) }
+            defer {
+                self?.end(id, number)
+                rostered?.end()
+            }
             try await wait?.end()
-            try await work()
+            try await Self.perform(work, as: rostered)
         }
         contents.tasks[id, default: [:]][number] = task
         return task

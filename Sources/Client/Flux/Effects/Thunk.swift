@@ -82,6 +82,10 @@ extension StateStore {
     public func run(_ thunk: Thunk<State>) async throws {
         guard thunk.identity != nil else { return try await thunk.body(AnyStore(self)) }
         let task = start(thunk) { _ in }
+        // Work that waits for other work is asleep while that is.
+        let waiting = RosteredWork.current
+        waiting?.fallAsleep()
+        defer { waiting?.wakeUp() }
         try await withTaskCancellationHandler {
             try await task.value
         } onCancel: {

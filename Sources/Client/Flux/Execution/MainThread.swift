@@ -31,11 +31,11 @@ final class MainThread: Sendable {
     }
 
     #if canImport(Darwin)
-        private static var isCurrent: Bool { pthread_main_np() != 0 }
+        static var isCurrent: Bool { pthread_main_np() != 0 }
     #else
         /// The process's first thread, or the one that serves the main queue: after `dispatchMain()`, the first thread is
         /// gone on Linux and any thread may.
-        private static var isCurrent: Bool {
+        static var isCurrent: Bool {
             DispatchQueue.getSpecific(key: mark) != nil || threadNumber?() == getpid()
         }
 

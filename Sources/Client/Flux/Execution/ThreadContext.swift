@@ -33,7 +33,7 @@ final class ThreadContext {
     /// after an executor that was called has returned, so none is called again inside its own work.
     private var isCatchingUp = false
     private var later = FirstInFirstOut<() -> Void>()
-    private var isMutating = false
+    private(set) var isMutating = false
     /// Whether an observer is being notified of what a replay has shown. What is dispatched then is ignored.
     @usableFromInline private(set) var isReplaying = false
     private var refusedDispatch = false

@@ -11,7 +11,8 @@ import Observation
 /// ```
 ///
 /// It belongs to the main actor. What is committed there is shown at once, unless earlier work still waits for the main thread;
-/// what is committed elsewhere comes through the main queue; both in the order of the commits. Members are compared if they are
+/// what is committed elsewhere comes through the main queue; both in the order of the commits. What is dispatched there to an
+/// optimistic store on a bus is shown at once, too. Members are compared if they are
 /// `Equatable`; others count as changed by every commit. A member that was read has to be there in later states, too: read an
 /// element of a collection as `list.items[3]`, which reads `items`, and not by a key path through the index.
 ///
@@ -46,7 +47,7 @@ public final class ObservableState<State: Flux.State>: Observable {
         shown = store.state
         actions = store.actions
         owner = store
-        store.constant.observe(until: scope, on: MainActor.shared) { [weak self] in self?.show($0) }
+        store.constant.follow(until: scope) { [weak self] in self?.show($0) }
     }
 
     /// The whole state: who reads it is notified of every change.

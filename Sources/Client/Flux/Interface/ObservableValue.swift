@@ -18,7 +18,7 @@ public final class ObservableValue<Value: Sendable>: Observable {
     /// The value of `constant`. An equal one is no change, if it can be compared.
     public init(_ constant: Constant<Value>) {
         shown = constant.value
-        constant.observe(until: scope, on: MainActor.shared) { [weak self] in self?.show($0) }
+        constant.follow(until: scope) { [weak self] in self?.show($0) }
     }
 
     /// The value: who reads it is notified when it changes.

@@ -47,7 +47,7 @@ extension SignalSource {
         bind(to: Binder(target, on: actor, apply))
     }
 
-    /// A closure for ``Executor/mainThread``, which calls on the main actor's own executor.
+    /// A closure for ``FluxExecutor/mainThread``, which calls on the main actor's own executor.
     private static func onMainActor(
         _ observer: @escaping @MainActor (Value) -> Void
     ) -> @Sendable (Value) -> Void {

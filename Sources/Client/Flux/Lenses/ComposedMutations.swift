@@ -58,7 +58,7 @@ extension Store where State.Mutations: ComposedMutations {
     /// A store whose rules are composed of reducers. It throws if two of them handle the same sub-state, or one a
     /// sub-state inside another's, in a sentence that names both.
     public convenience init(
-        state: State, mutations: State.Mutations = .init(), executor: Executor = .immediate,
+        state: State, mutations: State.Mutations = .init(), executor: FluxExecutor = .immediate,
         skipsEqualStates: Bool = true, middleware: [Middleware<State>] = [],
         initialAction: State.Action? = nil, clock: StoreClock = .continuous
     ) throws(FluxError) {

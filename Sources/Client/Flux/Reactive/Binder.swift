@@ -5,7 +5,7 @@
 /// store.signal(\.title).bind(to: title)
 /// ```
 public struct Binder<Value: Sendable>: Sendable {
-    let executor: Executor
+    let executor: FluxExecutor
     /// Whether the target exists.
     let isAlive: @Sendable () -> Bool
     /// Puts the value; false if the target has been released.
@@ -13,7 +13,7 @@ public struct Binder<Value: Sendable>: Sendable {
 
     /// A place in `target`, filled by `apply` on `executor`.
     public init<Target: AnyObject & Sendable>(
-        _ target: Target, on executor: Executor = .immediate,
+        _ target: Target, on executor: FluxExecutor = .immediate,
         _ apply: @escaping @Sendable (Target, Value) -> Void
     ) {
         self.executor = executor
@@ -28,7 +28,7 @@ public struct Binder<Value: Sendable>: Sendable {
     /// The member of `target` at `keyPath`, set on `executor`.
     public init<Target: AnyObject & Sendable>(
         _ target: Target, _ keyPath: ReferenceWritableKeyPath<Target, Value> & Sendable,
-        on executor: Executor = .immediate
+        on executor: FluxExecutor = .immediate
     ) {
         self.init(target, on: executor) { target, value in target[keyPath: keyPath] = value }
     }

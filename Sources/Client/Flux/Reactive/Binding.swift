@@ -24,15 +24,3 @@ public struct Binding<Value: Sendable>: SignalSource {
     /// The latest value, then every change.
     public var signal: Signal<Value> { constant.signal }
 }
-
-extension Store {
-    /// A two-way binding to one part of the state: reading reads it, setting dispatches the action that `action` makes
-    /// of the new value. It does not keep the store alive.
-    public func binding<Part: Sendable>(
-        _ part: KeyPath<State, Part> & Sendable,
-        set action: @escaping @Sendable (Part) -> State.Action
-    ) -> Binding<Part> {
-        let actions = weakActions
-        return Binding(signal(part)) { actions.dispatch(action($0)) }
-    }
-}

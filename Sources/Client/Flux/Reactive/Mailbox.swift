@@ -20,10 +20,10 @@ final class Mailbox<Value: Sendable>: Sendable {
     }
 
     private let contents = Mutex(Contents())
-    private let executor: Executor
+    private let executor: FluxExecutor
     private let receive: @Sendable (Emission<Value>) -> Void
 
-    init(executor: Executor, receive: @escaping @Sendable (Emission<Value>) -> Void) {
+    init(executor: FluxExecutor, receive: @escaping @Sendable (Emission<Value>) -> Void) {
         self.executor = executor
         self.receive = receive
     }

@@ -122,7 +122,7 @@ extension Signal where Value: Equatable {
 extension Signal {
     /// The same values, delivered by `executor`, one after another and in order. After the observation is disposed of,
     /// nothing is delivered, not even what was already queued.
-    public func on(_ executor: Executor) -> Signal<Value> {
+    public func on(_ executor: FluxExecutor) -> Signal<Value> {
         Signal(keepsRepeats: keepsRepeats) { receive in
             let mailbox = Mailbox(executor: executor, receive: receive)
             let source = self.attach { mailbox.post($0) }

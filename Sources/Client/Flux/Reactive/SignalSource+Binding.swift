@@ -3,7 +3,7 @@ extension SignalSource {
     /// target that has gone already is disposed of at once, later the next value ends it.
     ///
     /// Values are put where `binder` says, by default at once on the thread that delivers them; give
-    /// ``Executor/mainThread`` for what belongs to a user interface.
+    /// ``FluxExecutor/mainThread`` for what belongs to a user interface.
     @discardableResult
     public func bind(to binder: Binder<Value>) -> Disposable {
         let end = DisposableScope()
@@ -22,7 +22,7 @@ extension SignalSource {
     /// ```
     @discardableResult
     public func bind<Target: AnyObject & Sendable>(
-        to target: Target, on executor: Executor = .immediate,
+        to target: Target, on executor: FluxExecutor = .immediate,
         _ keyPath: ReferenceWritableKeyPath<Target, Value> & Sendable
     ) -> Disposable {
         bind(to: Binder(target, keyPath, on: executor))
@@ -35,7 +35,7 @@ extension SignalSource {
     /// ```
     @discardableResult
     public func bind<Target: AnyObject & Sendable>(
-        to target: Target, on executor: Executor = .immediate,
+        to target: Target, on executor: FluxExecutor = .immediate,
         _ apply: @escaping @Sendable (Target, Value) -> Void
     ) -> Disposable {
         bind(to: Binder(target, on: executor, apply))

@@ -32,7 +32,7 @@ extension SignalSource {
     @inlinable
     @discardableResult
     public func observe(
-        on executor: Executor, _ observer: @escaping @Sendable (Value) -> Void
+        on executor: FluxExecutor, _ observer: @escaping @Sendable (Value) -> Void
     ) -> Disposable {
         signal.on(executor).observe(observer)
     }
@@ -41,7 +41,7 @@ extension SignalSource {
     @inlinable
     @discardableResult
     public func observe(
-        until scope: DisposableScope, on executor: Executor = .immediate,
+        until scope: DisposableScope, on executor: FluxExecutor = .immediate,
         _ observer: @escaping @Sendable (Value) -> Void
     ) -> Disposable {
         let disposable = observe(on: executor) { [weak scope] value in

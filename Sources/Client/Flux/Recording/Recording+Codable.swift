@@ -5,7 +5,7 @@ extension Recording.Step: Encodable where State.Action: Encodable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: StepKey.self)
         try container.encode(actions, forKey: .actions)
-        try container.encode(time, forKey: .time)
+        try container.encode(RecordedTime.seconds(of: time), forKey: .time)
     }
 }
 
@@ -14,7 +14,30 @@ extension Recording.Step: Decodable where State.Action: Decodable {
         let container = try decoder.container(keyedBy: StepKey.self)
         self.init(
             actions: try container.decode([State.Action].self, forKey: .actions),
-            time: try container.decodeIfPresent(Duration.self, forKey: .time) ?? .zero)
+            time: try RecordedTime.decode(container))
+    }
+}
+
+/// The time of a step in a file: seconds, to the nanosecond.
+private enum RecordedTime {
+    static func seconds(of time: Duration) -> Double {
+        let (seconds, attoseconds) = time.components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+
+    /// Recordings of version 1 have times as `Duration` codes itself; those before have none.
+    static func decode(_ container: KeyedDecodingContainer<StepKey>) throws -> Duration {
+        guard let seconds = try? container.decodeIfPresent(Double.self, forKey: .time) else {
+            return try container.decodeIfPresent(Duration.self, forKey: .time) ?? .zero
+        }
+        // So many that nanoseconds do not count need more than 64 bits of them.
+        guard abs(seconds) < 1e15 else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .time, in: container,
+                debugDescription: "The time of a step is in seconds, and \(seconds) are too many.")
+        }
+        let whole = seconds.rounded(.towardZero)
+        return .seconds(Int64(whole)) + .nanoseconds(Int64(((seconds - whole) * 1e9).rounded()))
     }
 }
 

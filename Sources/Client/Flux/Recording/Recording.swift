@@ -7,7 +7,7 @@ public struct Recording<State: Flux.State>: Sendable {
     /// One commit: its action, or the several of an atomic one.
     public struct Step: Sendable {
         public var actions: [State.Action]
-        /// When it was committed: how long after the recording began, by the store's clock.
+        /// When it was committed: how long after the recording began, by the store's clock. In a file it is seconds.
         public var time: Duration
 
         public init(actions: [State.Action], time: Duration = .zero) {
@@ -17,7 +17,7 @@ public struct Recording<State: Flux.State>: Sendable {
     }
 
     /// The version of the form in which recordings are encoded; a decoder refuses later ones.
-    public static var version: Int { 1 }
+    public static var version: Int { 2 }
 
     /// The state before the first step, if it is known.
     public var start: State?

@@ -24,3 +24,15 @@ extension Mutations {
         state = changed
     }
 }
+
+/// What this thread is doing, for stores that are no `Store`.
+package enum Mutating {
+    /// Whether a mutation is running on this thread.
+    package static var isUnderWay: Bool { ThreadContext.current.isMutating }
+
+    /// Why an action can't be dispatched: a mutation is running on this thread, against which the attempt is remembered.
+    package static func refusal(of action: some Any) -> FluxError? {
+        guard ThreadContext.current.refusesDispatch() else { return nil }
+        return .dispatchInMutation(action: String(describing: action))
+    }
+}

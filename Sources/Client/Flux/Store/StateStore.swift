@@ -2,22 +2,40 @@
 /// (``AnyStore``). Code that takes one works with each of them.
 ///
 /// ```swift
-/// func showTitle(of store: some StateStore<Article>) {
+/// func showTitle(of store: some StateStore<Article>) async throws {
 ///     store.signal(\.title).observe { print($0) }
-///     store.actions.open()
+///     try await store.dispatch(.open)
+///     store.actions.dispatch(.read)            // does not wait
 /// }
 /// ```
-///
-/// When a dispatch returns is different: that of a ``Store`` at once, that of a store on a bus with the commit. ``actions`` never wait.
 public protocol StateStore<State>: SignalSource where Value == State {
     /// The kind of state that it holds.
     associatedtype State: Flux.State
 
+    /// What a dispatch returns: nothing, or the reply of a bus.
+    associatedtype Dispatched: Sendable
+
     /// A read-only view of the state: the latest first, then every change.
     var constant: Constant<State> { get }
 
-    /// Dispatches to this store. They keep it alive.
+    /// Dispatches to this store without waiting, and keeps it alive.
     var actions: Actions<State> { get }
+
+    /// Dispatches to this store without waiting while it exists, and does not keep it alive; afterwards nothing happens.
+    var weakActions: Actions<State> { get }
+
+    /// Actions that could not be committed and for whose outcome no caller waits, and errors of dispatched thunks.
+    var failures: Signal<ActionFailure<State>> { get }
+
+    /// Dispatches one action. A ``Store`` returns at once and reports an error by its ``failures``; a store on a bus returns
+    /// when the action is committed, and throws why it was not. Code that does not wait uses ``actions``, code that wants the
+    /// error of any store ``state(after:)-(State.Action)``.
+    @discardableResult
+    func dispatch(_ action: State.Action) async throws -> Dispatched
+
+    /// Dispatches one action after another, each a commit of its own, without waiting for their outcome. If one fails, the others
+    /// are still committed.
+    func dispatch(_ actions: [State.Action])
 
     /// Dispatches one action and returns a state that has it, or throws why it was not committed.
     @discardableResult
@@ -34,7 +52,7 @@ public protocol StateStore<State>: SignalSource where Value == State {
     /// The thunks that are under way for this store.
     var effects: Effects { get }
 
-    /// The objects that this store notifies of its states.
+    /// The objects that this store notifies of its states. Copies and parts of a store share them.
     var subscriptions: Subscriptions { get }
 }
 
@@ -81,5 +99,27 @@ extension StateStore {
         _ part: KeyPath<State, Part> & Sendable, buffering: Buffering = .unbounded
     ) -> Values<Part> {
         signal(part).values(buffering: buffering)
+    }
+
+    /// A two-way binding to one part of the state: reading reads it, setting dispatches the action that `action` makes
+    /// of the new value. It does not keep the store alive.
+    public func binding<Part: Sendable>(
+        _ part: KeyPath<State, Part> & Sendable, set action: @escaping @Sendable (Part) -> State.Action
+    ) -> Binding<Part> {
+        let actions = weakActions
+        return Binding(signal(part)) { actions.dispatch(action($0)) }
+    }
+
+    /// Dispatches one action after another, each a commit of its own, and returns a state that has them. It throws the first
+    /// error, after all have been tried.
+    @discardableResult
+    public func state(after actions: [State.Action]) async throws -> State {
+        var state = state
+        var failure: (any Error)?
+        for action in actions {
+            do { state = try await self.state(after: action) } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
+        return state
     }
 }

@@ -10,7 +10,7 @@
 /// **Order.** All dispatches of one state type in a process, to one store or to all, have one total order; every store
 /// commits in it.
 ///
-/// **When.** The executor says where commits happen. With ``Executor/immediate`` the change is made and
+/// **When.** The executor says where commits happen. With ``FluxExecutor/immediate`` the change is made and
 /// can be read when the dispatch returns, whatever other threads do. From a middleware or an observer
 /// it is made after that returns.
 ///
@@ -34,7 +34,7 @@ public final class Store<State: Flux.State>: StateStore {
     /// A store with `state`. `middleware` sees every action first, in the order listed; `initialAction` is
     /// committed before anything else; `clock` says when timers are due.
     public convenience init(
-        state: State, mutations: State.Mutations = .init(), executor: Executor = .immediate,
+        state: State, mutations: State.Mutations = .init(), executor: FluxExecutor = .immediate,
         skipsEqualStates: Bool = true, middleware: [Middleware<State>] = [],
         initialAction: State.Action? = nil, clock: StoreClock = .continuous
     ) {

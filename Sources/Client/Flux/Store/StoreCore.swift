@@ -30,13 +30,13 @@ final class StoreCore<State: Flux.State>: Sendable {
     @usableFromInline let mutations: State.Mutations
     /// Why the rules can't be used at all, if so; then every commit fails with it.
     @usableFromInline let defect: FluxError?
-    @usableFromInline let executor: Executor
+    @usableFromInline let executor: FluxExecutor
     /// Whether a state that equals the one before goes to nobody.
     @usableFromInline let skipsEqualStates: Bool
     @usableFromInline let turn = Mutex<Void>(())
 
     init(
-        state: State, mutations: State.Mutations, executor: Executor, skipsEqualStates: Bool,
+        state: State, mutations: State.Mutations, executor: FluxExecutor, skipsEqualStates: Bool,
         middleware: [Middleware<State>], clock: StoreClock
     ) {
         emitter = Emitter(state)

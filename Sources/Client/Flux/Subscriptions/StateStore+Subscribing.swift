@@ -33,18 +33,19 @@ extension StateStore {
     /// subscriber has been released.
     @inlinable
     func subscribe<Selection: Sendable>(
-        _ name: ObjectIdentifier, skipsRepeats: Bool, on executor: Executor? = nil,
+        _ subscriber: ObjectIdentifier, skipsRepeats: Bool, on executor: FluxExecutor? = nil,
         _ selection: (Signal<State>) -> Signal<Selection>,
         _ tell: @escaping @Sendable (Selection) -> Bool
     ) {
         let selected = selection(skipsRepeats ? signal : signal.keepingRepeats())
+        let name = subscriptions.name(of: subscriber)
         let scope = subscriptions.begin(name)
         let told = skipsRepeats ? selected.skippingEqualValues() : selected
         let delivered = executor.map { told.on($0) } ?? told
-        let observation = delivered.observe { [weak subscriptions] state in
+        let observation = delivered.observe { [weak table = subscriptions.table] state in
             // The first call comes before the observation is in the scope, and may end it.
             if scope.isDisposed { return }
-            if !tell(state) { subscriptions?.end(name, scope) }
+            if !tell(state) { table?.end(name, scope) }
         }
         scope.add(observation)
     }

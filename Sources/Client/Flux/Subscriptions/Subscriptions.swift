@@ -2,36 +2,68 @@ import Synchronization
 
 /// A store's subscribers, each with what ends its subscription. Subscribers are not kept alive. See
 /// ``StoreSubscriber``.
+///
+/// Those of the parts of a store are among those of the store, so they last as long as that does, whoever holds the part.
 public final class Subscriptions: Sendable {
-    private let scopes = Mutex<[ObjectIdentifier: DisposableScope]>([:])
+    /// Which object follows which part. One may follow several.
+    @usableFromInline
+    struct Name: Hashable, Sendable {
+        let subscriber: ObjectIdentifier
+        let part: [EffectID]
+    }
+
+    /// All subscriptions to one store.
+    @usableFromInline
+    final class Table: Sendable {
+        fileprivate let scopes = Mutex<[Name: DisposableScope]>([:])
+
+        fileprivate init() {}
+
+        deinit { for scope in scopes.withLock({ $0.values }) { scope.dispose() } }
+
+        /// Ends this subscription of that name, but not one that has replaced it.
+        @usableFromInline
+        func end(_ name: Name, _ scope: DisposableScope) {
+            scopes.withLock { scopes in
+                if scopes[name] === scope { scopes[name] = nil }
+            }
+            scope.dispose()
+        }
+    }
+
+    @usableFromInline let table: Table
+    /// The key paths that lead from the store to the part.
+    private let part: [EffectID]
 
     /// Without any subscriber.
-    public init() {}
+    public convenience init() { self.init(Table(), part: []) }
 
-    deinit { for scope in scopes.withLock({ $0.values }) { scope.dispose() } }
+    private init(_ table: Table, part: [EffectID]) {
+        self.table = table
+        self.part = part
+    }
+
+    /// Those of a part of the store.
+    func part<Key: Hashable & Sendable>(_ key: Key) -> Subscriptions {
+        Subscriptions(table, part: part + [EffectID(base: key)])
+    }
 
     /// How many there are, including those whose subscriber was released since the last state.
-    var count: Int { scopes.withLock { $0.count } }
+    var count: Int { table.scopes.withLock { $0.keys.count { $0.part == part } } }
 
-    /// Begins a subscription of `subscriber`; its former one has ended when this returns.
     @usableFromInline
-    func begin(_ subscriber: ObjectIdentifier) -> DisposableScope {
+    func name(of subscriber: ObjectIdentifier) -> Name { Name(subscriber: subscriber, part: part) }
+
+    /// Begins a subscription of that name; the former one has ended when this returns.
+    @usableFromInline
+    func begin(_ name: Name) -> DisposableScope {
         let scope = DisposableScope()
-        scopes.withLock { $0.updateValue(scope, forKey: subscriber) }?.dispose()
+        table.scopes.withLock { $0.updateValue(scope, forKey: name) }?.dispose()
         return scope
     }
 
     /// Ends the subscription of `subscriber`, whichever it is.
     func end(_ subscriber: ObjectIdentifier) {
-        scopes.withLock { $0.removeValue(forKey: subscriber) }?.dispose()
-    }
-
-    /// Ends this subscription of `subscriber`, but not one that has replaced it.
-    @usableFromInline
-    func end(_ subscriber: ObjectIdentifier, _ scope: DisposableScope) {
-        scopes.withLock { scopes in
-            if scopes[subscriber] === scope { scopes[subscriber] = nil }
-        }
-        scope.dispose()
+        table.scopes.withLock { $0.removeValue(forKey: name(of: subscriber)) }?.dispose()
     }
 }

@@ -6,7 +6,7 @@ import Synchronization
 /// let time = ManualClock()
 /// let store = Store<Lamp>(state: Lamp(), clock: time.clock)
 /// store.dispatch(.switchOn(minutes: 5))
-/// time.advance(by: .seconds(300))          // returns when what is due has been dispatched
+/// await time.advance(by: .seconds(300))    // returns when what is due has been dispatched
 /// ```
 public final class ManualClock: Sendable {
     private struct Alarm {
@@ -23,13 +23,14 @@ public final class ManualClock: Sendable {
     }
 
     private let contents = Mutex(Contents())
+    private let roster = WorkRoster()
 
     /// A clock at zero.
     public init() {}
 
     /// The clock, for a store; any number of stores may share it.
     public var clock: StoreClock {
-        StoreClock(now: { self.now }, wake: { self.wake(at: $0, $1) })
+        StoreClock(roster: roster, now: { self.now }, wake: { self.wake(at: $0, $1) })
     }
 
     /// How far it has been advanced.
@@ -38,14 +39,36 @@ public final class ManualClock: Sendable {
     /// The time at which it will wake somebody next; nil while nobody waits for it.
     public var nextAlarm: Duration? { contents.withLock { $0.alarms.first?.time } }
 
-    /// Lets time pass, from one due timer to the next: each sees its own time as `now`. To be called from one thread at a
-    /// time.
+    /// Lets time pass, from one due timer to the next: each sees its own time as `now`. To be called by one task at a time.
+    ///
+    /// Before it begins, and after each timer, it waits until all work that was dispatched to stores of this clock sleeps by it or
+    /// has ended; so a thunk that has just been dispatched does not miss its time, and what one does that wakes up is done
+    /// when this returns. Work that waits for anything else holds it up for a tenth of a second.
+    public nonisolated(nonsending) func advance(by duration: Duration) async {
+        let end = end(of: duration)
+        await roster.settle()
+        while let alarm = nextAlarm(until: end) {
+            alarm.body()
+            await roster.settle()
+        }
+        contents.withLock { $0.now = end }
+    }
+
+    /// Lets time pass for code that can't wait: timers fire in it, but work that was dispatched sleeps and wakes up when it has
+    /// its turn. To be called from one thread at a time.
+    @available(
+        *, noasync, message: "Write `await`: then it waits until what was dispatched sleeps or has ended."
+    )
     public func advance(by duration: Duration) {
-        precondition(
-            duration >= .zero, "A clock does not go back; advance it by a duration that is not negative.")
-        let end = now + duration
+        let end = end(of: duration)
         while let alarm = nextAlarm(until: end) { alarm.body() }
         contents.withLock { $0.now = end }
+    }
+
+    private func end(of duration: Duration) -> Duration {
+        precondition(
+            duration >= .zero, "A clock does not go back; advance it by a duration that is not negative.")
+        return now + duration
     }
 
     /// Goes to the next alarm and takes it away.

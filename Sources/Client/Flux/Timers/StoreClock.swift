@@ -11,6 +11,8 @@ import Dispatch
 public struct StoreClock: Sendable {
     private let read: @Sendable () -> Duration
     private let call: @Sendable (Duration, @escaping @Sendable () -> Void) -> Disposable
+    /// Of a clock that is advanced by hand: the work for which it waits.
+    let roster: WorkRoster?
 
     /// A custom clock.
     ///
@@ -23,6 +25,14 @@ public struct StoreClock: Sendable {
         now: @escaping @Sendable () -> Duration,
         wake: @escaping @Sendable (_ time: Duration, _ body: @escaping @Sendable () -> Void) -> Disposable
     ) {
+        self.init(roster: nil, now: now, wake: wake)
+    }
+
+    init(
+        roster: WorkRoster?, now: @escaping @Sendable () -> Duration,
+        wake: @escaping @Sendable (_ time: Duration, _ body: @escaping @Sendable () -> Void) -> Disposable
+    ) {
+        self.roster = roster
         read = now
         call = wake
     }

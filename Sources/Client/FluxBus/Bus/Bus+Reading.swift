@@ -87,14 +87,14 @@ extension Bus {
         try Self.revision(of: await request(BusRequest("sync"), timeout: timeout))
     }
 
-    /// The daemon's counters.
+    /// The daemon's counters, by their names: `stats()["commits"]`.
     public nonisolated(nonsending) func stats(
         timeout: TimeLimit = .standard
     ) async throws(BusError) -> JSONObject {
-        var reply = try await request(BusRequest("stats"), timeout: timeout)
-        reply["id"] = nil
-        reply["ok"] = nil
-        return reply
+        guard let counters = try await request(BusRequest("stats"), timeout: timeout)["stats"]?.object else {
+            throw BusError(.unexpectedReply, "The bus answered without its counters.")
+        }
+        return counters
     }
 
     /// Returns when the bus has answered.

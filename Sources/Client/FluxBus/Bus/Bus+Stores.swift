@@ -3,8 +3,8 @@ import BusJSON
 /// Creating, dropping and reverting stores, and the will.
 extension Bus {
     /// Creates a store. `state` replaces members of the type's initial state. One with a `timeToLive` is dropped by the bus
-    /// when no dispatch has matched it for that long. An ephemeral one is dropped with this
-    /// client's connection: when that is lost and restored, it is created again with the same `state`.
+    /// when no dispatch has matched it for that long. An ephemeral one is dropped when this client goes, as a will is applied
+    /// (``setWill(_:timeout:)``). If it comes back later than that, it creates the store again with the same `state`.
     ///
     /// Returns its revision, and whether it was created now: with `ifMissing`, an existing one is fine too. Throws
     /// `exists`, `unknown_type`, `invalid_payload`, `limit`.
@@ -53,9 +53,11 @@ extension Bus {
         return try Self.revision(of: reply)
     }
 
-    /// The actions that the bus dispatches when this client disconnects, for whatever reason; an empty list
-    /// clears them. They are set again on each new connection; a lost connection counts as a disconnect, so
-    /// the will is applied then, too.
+    /// The actions that the bus dispatches when this client goes; an empty list clears them.
+    ///
+    /// It goes when it closes the bus, when its process ends, however that ends, or when it has not come back for `linger` of the
+    /// options after its connection was lost. One that is back in time has not been away. If it comes back later, the will has been
+    /// applied, and is set again. A process on another machine, or before Linux 6.5, is waited for as a lost connection is.
     public nonisolated(nonsending) func setWill(
         _ actions: [ActionRequest], timeout: TimeLimit = .standard
     ) async throws(BusError) {

@@ -7,7 +7,7 @@ extension Bus {
     public struct SubscriptionOptions: Sendable {
         /// Keeps only what these JSON Pointers name.
         public var select: [String]?
-        public var format = Mirror.Format.merge
+        public var format = BusMirror.Format.merge
         /// Whether the first event holds the current states.
         public var wantsFirstStates = true
         /// Where to begin instead: what changed since then comes first, or a reset if that is not known any more.

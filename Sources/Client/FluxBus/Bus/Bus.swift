@@ -22,8 +22,8 @@ import Synchronization
 /// is sent again without being committed twice. If the outcome can't be known (a new epoch, forgotten keys, a request
 /// without a key), it fails with `outcome_unknown`.
 ///
-/// **Restored** with a new connection: the will, ephemeral stores (with the state they were created with),
-/// subscriptions at their positions, then the unanswered requests in their order.
+/// **Restored** with a new connection: the will and ephemeral stores (with the state they were created with), where the bus has not
+/// kept them, subscriptions at their positions, then the unanswered requests in their order.
 ///
 /// The connection ends with `close()`, or when the last reference to the `Bus` is released; subscriptions end with it.
 public final class Bus: Sendable {
@@ -35,25 +35,43 @@ public final class Bus: Sendable {
 
     /// Connects and sends a hello for this program.
     ///
-    /// Without an address: `$FLUXBUS_ADDRESS`, then `$XDG_RUNTIME_DIR/fluxbus/bus.sock`, then `/run/fluxbus/bus.sock`.
-    /// Over TCP it sends the token of the options, or `$FLUXBUS_TOKEN`; over TLS it shows their certificate, or
-    /// `$FLUXBUS_CERTIFICATE` with `$FLUXBUS_KEY`, or sends a token, or both.
+    /// Without an address: `$FLUXBUS_ADDRESS`, which may have several, then `$XDG_RUNTIME_DIR/fluxbus/bus.sock`, then
+    /// `/run/fluxbus/bus.sock`. Over TCP it sends the token of the options, or `$FLUXBUS_TOKEN`; over TLS it shows their
+    /// certificate, or `$FLUXBUS_CERTIFICATE` with `$FLUXBUS_KEY`, or sends a token, or both.
     ///
     /// Throws `invalid_address`, `invalid_options`, `untrusted`, `unreachable` (unless the options have patience), `forbidden`,
     /// `unauthorized`, `timed_out` or `cancelled`.
     public static func connect(
         _ address: BusAddress? = nil, options: BusOptions = BusOptions()
     ) async throws(BusError) -> Bus {
-        let address = if let address { address } else { try BusAddress.resolve(environment: environment) }
+        let addresses = if let address { [address] } else { try BusAddress.list(environment: environment) }
+        return try await connect(addresses, options: options)
+    }
+
+    /// Connects to a bus that can be reached at several addresses: those of its machines.
+    ///
+    /// ```swift
+    /// let bus = try await Bus.connect([.tls(host: "one", port: 7412), .tls(host: "two", port: 7412)])
+    /// ```
+    ///
+    /// They are tried in order, each for its share of the time that an attempt may take; one that answers nothing does not use up
+    /// that of the others. A connection that is lost is made again at the address where it was, or at the next.
+    public static func connect(
+        _ addresses: [BusAddress], options: BusOptions = BusOptions()
+    ) async throws(BusError) -> Bus {
         let token = options.token ?? environment["FLUXBUS_TOKEN"]
         var options = options
         options.tls = options.tls.filled(from: environment)
-        if address.isRemote, token == nil, !address.takesCertificate(of: options.tls) {
+        guard !addresses.isEmpty else {
+            throw BusError(.invalidAddress, "There is no address to connect to; give one.")
+        }
+        for address in addresses
+        where address.isRemote && token == nil && !address.takesCertificate(of: options.tls) {
             throw BusError(
                 .unauthorized,
                 "The bus at \(address) asks for a token: give it in the options or in $FLUXBUS_TOKEN.")
         }
-        let core = try BusCore(address, options: options)
+        let core = try BusCore(addresses, options: options)
         var randomness = SystemRandomNumberGenerator()
         try BusThread.start(core, token: token, seed: options.seed ?? randomness.next())
         let bus = Bus(core)
@@ -94,7 +112,7 @@ public final class Bus: Sendable {
     /// The highest revision seen so far in this epoch.
     public var revision: Int { core.revision.load(ordering: .relaxed) }
 
-    /// The address of the bus.
+    /// The address of the bus, on the present connection or the last one.
     public var address: BusAddress { core.address }
 
     /// The variables that are used; nothing else of the environment is read.

@@ -46,26 +46,76 @@ public final class BusConnection {
         to address: BusAddress, token: String? = nil, client: String? = nil, tls: TLSOptions = TLSOptions(),
         until deadline: Deadline = .never
     ) throws(BusError) {
-        try self.init(opening: address, tls, ConnectWait(until: deadline))
-        if address.isRemote {
-            guard token != nil || address.takesCertificate(of: tls) else {
+        try self.init(to: [address], token: token, client: client, tls: tls, until: deadline)
+    }
+
+    /// Connects to the first of several addresses at which a bus answers a hello. Each has its share of the time; one that
+    /// accepts connections and says nothing does not hold up the others.
+    public convenience init(
+        to addresses: [BusAddress], token: String? = nil, client: String? = nil,
+        tls: TLSOptions = TLSOptions(), until deadline: Deadline = .never
+    ) throws(BusError) {
+        let opened = try Self.first(of: addresses, ConnectWait(until: deadline)) {
+            address, wait throws(BusError) in
+            guard !address.isRemote || token != nil || address.takesCertificate(of: tls) else {
                 throw BusError(.unauthorized, "The bus at \(address) asks for a token.")
             }
-            greeting = try hello(token: token, client: client, until: deadline)
+            let opened = BusConnection(address, try SocketStream.connect(to: address, tls, wait))
+            if address.isRemote || addresses.count > 1 {
+                opened.greeting = try opened.hello(token: token, client: client, until: wait.deadline)
+            }
+            return opened
         }
+        self.init(opened.address, opened.stream)
+        // What else has come with the greeting, a goodbye for example, is kept.
+        (greeting, incoming, held) = (opened.greeting, opened.incoming, opened.held)
+        (totalSent, nextID) = (opened.totalSent, opened.nextID)
     }
 
     /// Only connects: the caller sends `hello` as one of its requests.
-    init(opening address: BusAddress, _ tls: TLSOptions, _ wait: ConnectWait) throws(BusError) {
+    convenience init(
+        opening addresses: [BusAddress], _ tls: TLSOptions, _ wait: ConnectWait
+    ) throws(BusError) {
+        let (address, stream) = try Self.first(of: addresses, wait) { address, wait throws(BusError) in
+            (address, try SocketStream.connect(to: address, tls, wait))
+        }
+        self.init(address, stream)
+    }
+
+    private init(_ address: BusAddress, _ stream: SocketStream) {
         self.address = address
-        stream = try SocketStream.connect(to: address, tls, wait)
+        self.stream = stream
+    }
+
+    /// What `open` makes of the first address for which it does not fail.
+    private static func first<Opened>(
+        of addresses: [BusAddress], _ wait: ConnectWait,
+        _ open: (BusAddress, ConnectWait) throws(BusError) -> Opened
+    ) throws(BusError) -> Opened {
+        var failures: [BusError] = []
+        for (number, address) in addresses.enumerated() {
+            if number > 0, wait.isOver { break }
+            do throws(BusError) {
+                return try open(address, wait.share(of: addresses.count - number))
+            } catch {
+                failures.append(error)
+            }
+        }
+        guard let last = failures.last else {
+            throw BusError(.invalidAddress, "There is no address to connect to; give one.")
+        }
+        if failures.count == 1 { throw last }
+        // One that can be reached says more than one that can't.
+        let telling = failures.first { $0.code != .unreachable && $0.code != .timedOut } ?? last
+        throw BusError(
+            telling.code, failures.map(\.message).joined(separator: " "), details: telling.details)
     }
 
     /// Only connects, for whoever passes on lines of somebody else, whose hello is the first of them.
     package convenience init(
         opening address: BusAddress, tls: TLSOptions, until deadline: Deadline
     ) throws(BusError) {
-        try self.init(opening: address, tls, ConnectWait(until: deadline))
+        try self.init(opening: [address], tls, ConnectWait(until: deadline))
     }
 
     /// Sends a hello; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.

@@ -32,6 +32,14 @@ struct ConnectWait {
         self.turn = turn
     }
 
+    /// The same for the first of so many attempts, each of which has its share of the time.
+    func share(of attempts: Int) -> ConnectWait {
+        ConnectWait(until: deadline.share(of: attempts), wakeUp: wakeUp, turn: turn)
+    }
+
+    /// Whether there is no time for another attempt, or it is not wanted.
+    var isOver: Bool { deadline.hasPassed || turn() == nil }
+
     /// Waits once. Where there is no descriptor to wait for, -1 checks again after two milliseconds.
     func pause(for descriptor: Int32, _ events: Int16) -> Outcome {
         guard !deadline.hasPassed, let most = turn() else { return .over }

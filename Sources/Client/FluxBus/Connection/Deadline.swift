@@ -20,6 +20,14 @@ public struct Deadline: Sendable {
         return Deadline(instant: min(mine, theirs))
     }
 
+    /// When the first of so many attempts has to be over, so that the others have as long. Where there is no end, one that is
+    /// followed by others has ten seconds.
+    func share(of attempts: Int) -> Deadline {
+        guard attempts > 1 else { return self }
+        guard let instant else { return Deadline(after: .seconds(10)) }
+        return Deadline(after: max(.zero, ContinuousClock.now.duration(to: instant)) / attempts)
+    }
+
     /// The remaining time in the form of `poll`: milliseconds rounded up, -1 for never.
     package var pollTimeout: Int32 {
         guard let instant else { return -1 }

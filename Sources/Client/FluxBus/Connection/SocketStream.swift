@@ -39,38 +39,53 @@ final class SocketStream {
         space.deallocate()
     }
 
-    /// Connects, trying each address of a host in turn; with TLS, up to the end of the handshake.
+    /// Connects, trying each address of a host in turn; with TLS, up to the end of the handshake. One that does not answer has its
+    /// share of the time.
     static func connect(
         to address: BusAddress, _ tls: TLSOptions, _ wait: ConnectWait
     ) throws(BusError) -> SocketStream {
-        guard case .tls(let host, _) = address else { return try connect(to: address, wait) }
-        let opening = SecureOpening(address: address, options: tls)
-        let session = try opening.session(for: host)
-        let stream = try connect(to: address, wait)
-        try stream.shakeHands(session, opening, wait)
-        return stream
+        var secure: (host: String, opening: SecureOpening)?
+        if case .tls(let host, _) = address {
+            secure = (host, SecureOpening(address: address, options: tls))
+        }
+        var failure = BusError(.unreachable, "No bus answers at \(address) (no address).")
+        let endpoints = try SocketEndpoint.all(of: address, wait)
+        for (number, endpoint) in endpoints.enumerated() {
+            let share = wait.share(of: endpoints.count - number)
+            do throws(BusError) {
+                let session: TLSSession? =
+                    if let (host, opening) = secure { try opening.session(for: host) } else { nil }
+                let stream = try connect(to: endpoint, of: address, share)
+                if let session, let opening = secure?.opening {
+                    try stream.shakeHands(session, opening, share)
+                }
+                return stream
+            } catch {
+                // What one refuses, others of the same name would.
+                guard error.code == .unreachable else { throw error }
+                failure = error
+            }
+        }
+        throw failure
     }
 
-    private static func connect(to address: BusAddress, _ wait: ConnectWait) throws(BusError) -> SocketStream
-    {
-        var reason = "no address"
-        for endpoint in try SocketEndpoint.all(of: address, wait) {
-            let descriptor = linux_stream_socket(endpoint.family, 1)
-            guard descriptor >= 0 else {
-                throw BusError(.unreachable, "No socket can be opened: \(systemReason(errno)).")
-            }
-            let stream = SocketStream(descriptor: descriptor)
-            let failure = stream.connect(to: endpoint, wait)
-            if failure == 0 {
-                stream.sendWithoutDelay(endpoint)
-                return stream
-            }
-            if failure == EACCES || failure == EPERM {
-                throw BusError(.forbidden, "This user may not connect to the bus at \(address).")
-            }
-            reason = systemReason(failure)
+    private static func connect(
+        to endpoint: SocketEndpoint, of address: BusAddress, _ wait: ConnectWait
+    ) throws(BusError) -> SocketStream {
+        let descriptor = linux_stream_socket(endpoint.family, 1)
+        guard descriptor >= 0 else {
+            throw BusError(.unreachable, "No socket can be opened: \(systemReason(errno)).")
         }
-        throw BusError(.unreachable, "No bus answers at \(address) (\(reason)).")
+        let stream = SocketStream(descriptor: descriptor)
+        switch stream.connect(to: endpoint, wait) {
+        case 0:
+            stream.sendWithoutDelay(endpoint)
+            return stream
+        case EACCES, EPERM:
+            throw BusError(.forbidden, "This user may not connect to the bus at \(address).")
+        case let failure:
+            throw BusError(.unreachable, "No bus answers at \(address) (\(systemReason(failure))).")
+        }
     }
 
     /// Returns 0 or the `errno` of the failure.

@@ -4,7 +4,10 @@ import Synchronization
 ///
 /// Its locks are leaves: each guards one queue or one value, and none is held while other code runs.
 final class BusCore: Sendable {
-    let address: BusAddress
+    /// In the order in which they are tried.
+    let addresses: [BusAddress]
+    /// Which of them is in use, or was last.
+    let usedAddress = Atomic<Int>(0)
     let options: BusOptions
     let intake: Mutex<Intake>
     let wakeUp: WakeUp
@@ -12,60 +15,66 @@ final class BusCore: Sendable {
     let revision = Atomic<Int>(0)
     let nextSubscription = Atomic<Int>(1)
 
-    init(_ address: BusAddress, options: BusOptions) throws(BusError) {
-        self.address = address
+    init(_ addresses: [BusAddress], options: BusOptions) throws(BusError) {
+        self.addresses = addresses
         self.options = options
         wakeUp = try WakeUp()
         intake = Mutex(Intake(options))
         state = Mutex(BusObservation())
     }
 
+    var address: BusAddress { addresses[usedAddress.load(ordering: .relaxed)] }
+
     // MARK: - Handing over
 
-    private enum Place {
+    /// Where a request stands.
+    enum Place {
         case admitted(wake: Bool)
-        case inLine(wake: Bool)
+        case inLine(Admission?, wake: Bool)
         case refused(BusError)
     }
 
-    /// Submits a request to the thread, waiting for room if there is none.
+    /// Submits a request to the thread, waiting for room if there is none. A task that is cancelled already submits nothing.
     nonisolated(nonsending) func submit(_ submission: Submission) async {
-        let isAdmitted = intake.withLock { intake -> Bool? in
+        if Task.isCancelled { return submission.settle(.failure(Self.cancelled)) }
+        await settle(submission, enter(submission))
+    }
+
+    /// Gives a request its place in the order; ``settle(_:_:)`` follows.
+    func enter(_ submission: Submission) -> Place {
+        let isAsleep = intake.withLock { intake -> Bool? in
             guard !intake.isClosing, intake.admit(submission) else { return nil }
             let isAsleep = intake.isAsleep
             intake.isAsleep = false
             return isAsleep
         }
-        if let isAsleep = isAdmitted {
-            if isAsleep { wakeUp.signal() }
-            return
-        }
-        await standInLine(submission)
+        return isAsleep.map { .admitted(wake: $0) } ?? place(submission, Admission())
     }
 
-    private nonisolated(nonsending) func standInLine(_ submission: Submission) async {
-        let admission = Admission()
-        switch place(submission, admission) {
-        case .refused(let error): return submission.settle(.failure(error))
-        case .admitted(let wake):
-            if wake { wakeUp.signal() }
-        case .inLine(let wake):
-            if wake { wakeUp.signal() }
-            await withTaskCancellationHandler {
-                await admission.wait()
-            } onCancel: {
-                submission.settle(.failure(Self.cancelled))
-                admission.end()
-                hand(over: .withdrawSettled)
-            }
+    /// Wakes the thread for a request that has its place, and waits until there is room for it.
+    nonisolated(nonsending) func settle(_ submission: Submission, _ place: Place) async {
+        settlePosted(submission, place)
+        guard case .inLine(let admission?, _) = place else { return }
+        await withTaskCancellationHandler {
+            await admission.wait()
+        } onCancel: {
+            submission.settle(.failure(Self.cancelled))
+            admission.end()
+            hand(over: .withdrawSettled)
         }
     }
 
     /// Submits a request to the thread without waiting for room.
-    func post(_ submission: Submission) {
-        switch place(submission, nil) {
+    func post(_ submission: Submission) { settlePosted(submission, enterPosted(submission)) }
+
+    /// Gives a request its place that nobody waits with; ``settlePosted(_:_:)`` follows.
+    func enterPosted(_ submission: Submission) -> Place { place(submission, nil) }
+
+    /// Wakes the thread for a request that has its place.
+    func settlePosted(_ submission: Submission, _ place: Place) {
+        switch place {
         case .refused(let error): submission.settle(.failure(error))
-        case .admitted(let wake), .inLine(let wake): if wake { wakeUp.signal() }
+        case .admitted(let wake), .inLine(_, let wake): if wake { wakeUp.signal() }
         }
     }
 
@@ -86,7 +95,7 @@ final class BusCore: Sendable {
             // A queued request wakes the thread too: its time-out has to be watched.
             let wake = intake.isAsleep
             intake.isAsleep = false
-            return isAdmitted ? .admitted(wake: wake) : .inLine(wake: wake)
+            return isAdmitted ? .admitted(wake: wake) : .inLine(admission, wake: wake)
         }
     }
 

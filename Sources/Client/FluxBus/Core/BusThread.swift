@@ -24,7 +24,9 @@ final class BusThread {
 
     private init(_ core: BusCore, token: String?, seed: UInt64) {
         self.core = core
-        session = ClientSession(options: core.options, token: token, seed: seed, now: MonotonicClock.now)
+        session = ClientSession(
+            options: core.options, token: token, addressCount: core.addresses.count, seed: seed,
+            now: MonotonicClock.now)
     }
 
     static func start(_ core: BusCore, token: String?, seed: UInt64) throws(BusError) {
@@ -101,7 +103,13 @@ final class BusThread {
             let wait = ConnectWait(
                 until: Deadline(after: core.options.connectTimeout), wakeUp: core.wakeUp.descriptor,
                 turn: turnWhileConnecting)
-            connection = try BusConnection(opening: core.address, core.options.tls, wait)
+            let first = core.usedAddress.load(ordering: .relaxed)
+            let order = Array(core.addresses[first...] + core.addresses[..<first])
+            let opened = try BusConnection(opening: order, core.options.tls, wait)
+            connection = opened
+            if let used = core.addresses.firstIndex(of: opened.address) {
+                core.usedAddress.store(used, ordering: .relaxed)
+            }
             session.connected(at: MonotonicClock.now)
         } catch {
             session.connectFailed(error, at: MonotonicClock.now)
@@ -134,6 +142,11 @@ final class BusThread {
             if let reason = session.disconnectReason { throw reason }
         } catch {
             self.connection = nil
+            if session.phase == .greeting {
+                // The next one may say more.
+                let next = core.usedAddress.load(ordering: .relaxed) + 1
+                core.usedAddress.store(next % core.addresses.count, ordering: .relaxed)
+            }
             session.lost(error, sent: connection.totalSent, at: MonotonicClock.now)
             perform()
         }

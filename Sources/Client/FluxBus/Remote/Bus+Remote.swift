@@ -16,7 +16,7 @@ extension Bus {
     ///   - type: The Swift type of its state.
     ///   - initial: Creates the store with this state if it does not exist; also when a bus without a log has been
     ///     restarted and has lost it, but not when somebody has dropped it.
-    ///   - isEphemeral: A store created here is dropped with this process.
+    ///   - isEphemeral: A store created here is dropped when this program goes, as a will is applied (``setWill(_:timeout:)``).
     ///   - isOptimistic: Shows actions dispatched here before the bus has committed them; see ``RemoteStore``.
     /// - Throws: `unknown_store` if there is none and none is to be created, `unknown_type`, `unfit_state` if its state
     ///   can't be read as the Swift type.

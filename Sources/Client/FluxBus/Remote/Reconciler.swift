@@ -1,3 +1,5 @@
+import BusJSON
+import BusTypes
 import Flux
 
 /// What a remote store shows while actions are under way: the state the bus has confirmed, with the actions dispatched
@@ -13,12 +15,19 @@ import Flux
 ///
 /// A state waits for at most one round trip, and only while this process itself dispatches. Without predictions
 /// (`isOptimistic` false) nothing waits and nothing is applied here.
+///
+/// **Cost.** An action is applied twice, however many are pending: when it is dispatched, and when it is confirmed, to see
+/// whether the bus made of it what was shown. If it did, what is shown stays. Only otherwise, after the commit of another
+/// client or a refusal, are all pending actions applied again, and not before somebody looks (``refresh()``): once for
+/// all that came meanwhile.
 package struct Reconciler<State: SharedState>: Sendable {
     private struct Pending {
         let id: Int
         let action: State.Action
         /// The revision of its commit, once the bus has answered.
         var revision: Int?
+        /// It has no effect any more, and leaves when those before it have.
+        var hasFailed = false
     }
 
     /// A state that waits until it is known which of our actions it holds.
@@ -41,48 +50,68 @@ package struct Reconciler<State: SharedState>: Sendable {
     package private(set) var revision = 0
     /// The last commit that changed `confirmed`, where the bus reported it.
     package private(set) var ownRevision: Int?
-    /// The state to show: `confirmed` with the pending actions.
-    package private(set) var shown: State?
-    private var pending: [Pending] = []
-    private var held: [Held] = []
+    /// `confirmed` with the pending actions, unless it is stale.
+    private var predicted: State? { didSet { changeCount += 1 } }
+    /// How often what is shown may have changed, where it is not stale.
+    package private(set) var changeCount = 0
+    /// The pending actions have to be applied again before anything is shown.
+    package private(set) var isStale = false
+    /// In the order of dispatch, which is that of the answers.
+    private var pending = RingQueue<Pending>()
+    private var failedCount = 0
+    private var unansweredCount = 0
+    /// Ascending by their revisions.
+    private var held = RingQueue<Held>()
     /// The revision of the latest answer.
     private var answered = 0
 
     package init(isOptimistic: Bool) { self.isOptimistic = isOptimistic }
 
     /// Whether no state up to this revision waits for an answer.
-    package func hasTaken(through revision: Int) -> Bool { held.allSatisfy { $0.revision > revision } }
+    package func hasTaken(through revision: Int) -> Bool { held.first.map { $0.revision > revision } ?? true }
 
     /// How many dispatched actions are not part of `confirmed` yet.
-    package var pendingCount: Int { pending.count }
+    package var pendingCount: Int { pending.count - failedCount }
+
+    /// The state to show: `confirmed` with the pending actions.
+    package var shown: State? { isStale ? replayed : predicted }
+
+    /// Applies the pending actions again if need be, so that ``shown`` costs nothing.
+    package mutating func refresh() {
+        guard isStale else { return }
+        predicted = replayed
+        isStale = false
+    }
 
     // MARK: - What happens
 
-    /// An action is sent to the bus under a number of the caller's.
+    /// An action is sent to the bus under a number of the caller's, higher than those before.
     package mutating func dispatched(_ action: State.Action, id: Int) {
         guard isOptimistic else { return }
         pending.append(Pending(id: id, action: action))
-        shown = Self.carryOut(action, on: shown)
+        unansweredCount += 1
+        if !isStale { predicted = Self.apply(action, to: predicted) }
     }
 
     /// The bus reports the state as of `revision`, where nothing has changed between `from` and the commit or commits
     /// that led to it; nil when the store is gone.
     package mutating func changed(to state: State?, from: Int, revision: Int, ownRevision: Int? = nil) {
         held.append(Held(from: from, revision: revision, state: state, ownRevision: ownRevision))
-        if held.count > Self.mostHeld {
-            held = [Held(from: held[0].from, revision: revision, state: state, ownRevision: ownRevision)]
+        if held.count > Self.mostHeld, let first = held.first {
+            _ = held.removeAll()
+            held.append(Held(from: first.from, revision: revision, state: state, ownRevision: ownRevision))
         }
         advance()
     }
 
     /// The subscription was reset: earlier states and revisions are no longer valid.
     package mutating func reset(to state: State?, revision: Int) {
-        held = []
+        _ = held.removeAll()
         // In another epoch the numbers begin again. In this one the state is current, so it holds everything answered.
         answered = min(answered, revision)
         self.revision = min(self.revision, revision)
-        for place in pending.indices where pending[place].revision != nil {
-            pending[place].revision = revision
+        for place in 0..<pending.count {
+            pending.update(at: place) { if $0.revision != nil { $0.revision = revision } }
         }
         changed(to: state, from: 0, revision: revision)
     }
@@ -95,45 +124,91 @@ package struct Reconciler<State: SharedState>: Sendable {
 
     /// The bus has committed the action.
     package mutating func committed(_ id: Int, revision: Int) {
-        guard let place = pending.firstIndex(where: { $0.id == id }) else { return }
-        pending[place].revision = revision
+        guard let place = place(of: id) else { return }
+        pending.update(at: place) { $0.revision = revision }
+        unansweredCount -= 1
         answered = max(answered, revision)
         advance()
     }
 
     /// The bus has refused the action, or its outcome is unknown: the next states will show it.
     package mutating func failed(_ id: Int) {
-        guard let place = pending.firstIndex(where: { $0.id == id }) else { return }
-        pending.remove(at: place)
-        advance(isPendingChanged: true)
+        guard let place = place(of: id) else { return }
+        pending.update(at: place) { $0.hasFailed = true }
+        unansweredCount -= 1
+        failedCount += 1
+        isStale = true
+        advance()
+    }
+
+    /// Where the action stands that has this number and no outcome yet.
+    private func place(of id: Int) -> Int? {
+        var (low, high) = (0, pending.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if let candidate = pending[middle], candidate.id < id { low = middle + 1 } else { high = middle }
+        }
+        guard let found = pending[low], found.id == id, found.revision == nil, !found.hasFailed else {
+            return nil
+        }
+        return low
     }
 
     // MARK: - What follows
 
-    private mutating func advance(isPendingChanged: Bool = false) {
-        let isAwaiting = pending.contains { $0.revision == nil }
-        var taken = 0
-        while taken < held.count, !isAwaiting || held[taken].revision <= answered { taken += 1 }
-        if taken > 0 {
-            confirmed = held[taken - 1].state
-            ownRevision = held[taken - 1].ownRevision
-            revision = max(revision, held[taken - 1].revision)
-            held.removeFirst(taken)
+    private mutating func advance() {
+        var newest: Held?
+        while let first = held.first, unansweredCount == 0 || first.revision <= answered {
+            newest = held.popFirst()
+        }
+        // What the bus should have made of the actions that go now.
+        var expected = confirmed
+        if let newest {
+            confirmed = newest.state
+            ownRevision = newest.ownRevision
+            revision = max(revision, newest.revision)
         }
         // Every event up to the answer has come before it, so `confirmed` is right up to there, or to what is held.
         revision = max(revision, min(answered, held.first?.from ?? .max))
-        let before = pending.count
-        let reached = revision
-        pending.removeAll { ($0.revision ?? .max) <= reached }
-        if taken > 0 || isPendingChanged || pending.count != before { showAnew() }
+        var isAsBefore = newest == nil
+        while let first = pending.first, first.hasFailed || (first.revision ?? .max) <= revision {
+            _ = pending.popFirst()
+            if first.hasFailed {
+                failedCount -= 1
+                continue
+            }
+            isAsBefore = false
+            if !isStale { expected = Self.apply(first.action, to: expected) }
+        }
+        if pendingCount == 0, isStale || !isAsBefore {
+            predicted = confirmed
+            isStale = false
+        } else if !isStale, !isAsBefore, !Self.areSame(expected, confirmed) {
+            isStale = true
+        }
     }
 
-    private mutating func showAnew() {
-        shown = pending.reduce(confirmed) { state, next in Self.carryOut(next.action, on: state) }
+    private var replayed: State? {
+        var state = confirmed
+        for place in 0..<pending.count {
+            guard let next = pending[place], !next.hasFailed else { continue }
+            state = Self.apply(next.action, to: state)
+        }
+        return state
+    }
+
+    /// Whether nobody can tell the states apart: by their `==`, or by how they are encoded.
+    private static func areSame(_ one: State?, _ other: State?) -> Bool {
+        guard let one, let other else { return one == nil && other == nil }
+        if let isEqual = Equality.of(State.self) { return isEqual(one, other) }
+        guard let first = try? JSON(encoding: one), let second = try? JSON(encoding: other) else {
+            return false
+        }
+        return first == second
     }
 
     /// An action that can't be applied here shows nothing; the bus decides about it.
-    private static func carryOut(_ action: State.Action, on state: State?) -> State? {
+    private static func apply(_ action: State.Action, to state: State?) -> State? {
         guard var next = state else { return nil }
         do {
             try State.Mutations().commitPurely(action, to: &next)

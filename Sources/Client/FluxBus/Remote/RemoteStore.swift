@@ -23,6 +23,8 @@ import Flux
 /// Observers are called on a queue of the store's own, one value after another; use `observe(on:)` for another place.
 /// The store is followed as long as this object is held.
 public final class RemoteStore<State: SharedState>: StateStore {
+    public typealias Dispatched = DispatchReply
+
     /// Its address on the bus: `counter/kitchen`.
     public let address: String
     /// The bus it lives on.
@@ -51,7 +53,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
     public var signal: Signal<State> { core.state.signal }
 
     /// The state as a value to read and observe, whole or in part.
-    public var constant: Constant<State> { core.state.constant }
+    public var constant: Constant<State> { core.constant }
 
     /// Whether it follows the bus, and if not, why.
     public var status: Constant<RemoteStoreStatus> { core.status.constant }
@@ -77,7 +79,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
             if case (let state?, let revision?, let epoch) = core.confirmed {
                 return (state, revision, epoch)
             }
-            let epoch = core.confirmed.epoch
+            let epoch = core.epoch
             let request = BusRequest("stores", ["match": .string(address)])
             guard let revision = try await bus.request(request)["stores"]?[0]?["revision"]?.int else {
                 if try await core.createAgain() { continue }
@@ -86,7 +88,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
             // It may be newer than the state known here, and would let a change of what is not known pass: once this is
             // answered, all that led to it has come.
             let barrier = bus.submission(BusRequest("sync"), timeout: .standard) { [core] outcome in
-                guard case .success = outcome.object, core.confirmed.epoch == epoch else { return }
+                guard case .success = outcome.object, core.epoch == epoch else { return }
                 core.learn(ownRevision: revision)
             }
             await bus.core.submit(barrier)
@@ -100,27 +102,40 @@ public final class RemoteStore<State: SharedState>: StateStore {
     // MARK: - Dispatching
 
     /// Dispatches an action to this store. Returns when it is committed and ``state`` has seen it.
+    @discardableResult
+    public nonisolated(nonsending) func dispatch(
+        _ action: State.Action
+    ) async throws(BusError) -> DispatchReply {
+        try await dispatch(action, ifRevision: nil, in: core.epoch)
+    }
+
+    /// Dispatches an action to this store. Returns when it is committed and ``state`` has seen it.
     ///
     /// With `ifRevision` it commits only if that is the store's own revision; else `conflict`, whose `details` hold the
-    /// actual `revision`. Throws the bus's refusal: `rejected`, `invalid_payload`, `unknown_store`, …
+    /// actual `revision`. Throws the bus's refusal: `rejected`, `invalid_payload`, `unknown_store`, …; and `cancelled`, without
+    /// sending anything, where the task is cancelled already.
     @discardableResult
-    public func dispatch(
+    public nonisolated(nonsending) func dispatch(
         _ action: State.Action, ifRevision: Int? = nil, timeout: Bus.TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
-        try await dispatch(action, ifRevision: ifRevision, in: core.confirmed.epoch, timeout)
+        try await dispatch(action, ifRevision: ifRevision, in: core.epoch, timeout)
     }
 
     /// The same, where the revision is one of an epoch: in a later one it is a conflict, whatever its number.
-    func dispatch(
+    nonisolated(nonsending) func dispatch(
         _ action: State.Action, ifRevision: Int?, in epoch: String, _ timeout: Bus.TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
+        // It would be shown for a moment.
+        if Task.isCancelled { throw BusCore.cancelled }
         let (name, payload) = try Bus.coded(action, of: State.self)
-        let id = core.begin(action)
-        let submission = bus.dispatchSubmission(
-            name, .store(address), payload, ifRevision: ifRevision, usesKey: nil, timeout: timeout,
-            epoch: epoch
-        ) { [core] in core.end(id, $0.dispatch) }
-        await bus.core.submit(submission)
+        let (submission, place) = core.begin(action) { [bus, core] id in
+            let submission = bus.dispatchSubmission(
+                name, .store(core.address), payload, ifRevision: ifRevision, usesKey: nil, timeout: timeout,
+                epoch: epoch
+            ) { core.end(id, $0.dispatch) }
+            return (submission, bus.core.enter(submission))
+        }
+        await bus.core.settle(submission, place)
         return try await PendingReply(submission: submission, core: bus.core).dispatched
     }
 
@@ -160,26 +175,52 @@ public final class RemoteStore<State: SharedState>: StateStore {
     /// kitchen.actions.increment()
     /// ```
     public var actions: Actions<State> {
-        Actions { [bus, core] action in
-            do throws(BusError) {
-                let (name, payload) = try Bus.coded(action, of: State.self)
-                let id = core.begin(action)
-                bus.postDispatch(name, to: .store(core.address), payload: payload) { outcome in
-                    core.end(id, outcome)
-                    if case .failure(let error) = outcome {
+        Actions { [bus, core] action in Self.post(action, bus, core) }
+    }
+
+    /// Dispatches to this store while somebody holds it, without keeping it followed; afterwards nothing happens.
+    public var weakActions: Actions<State> {
+        Actions { [weak self] action in
+            guard let self else { return }
+            Self.post(action, bus, core)
+        }
+    }
+
+    private static func post(_ action: State.Action, _ bus: Bus, _ core: RemoteStoreCore<State>) {
+        if let refusal = Mutating.refusal(of: action) {
+            return core.report(ActionFailure(actions: [action], error: refusal))
+        }
+        do throws(BusError) {
+            let (name, payload) = try Bus.coded(action, of: State.self)
+            let (submission, place) = core.begin(action) { id in
+                let submission = bus.dispatchSubmission(
+                    name, .store(core.address), payload, ifRevision: nil, usesKey: nil, timeout: .standard
+                ) { outcome in
+                    let result = outcome.dispatch
+                    core.end(id, result)
+                    if case .failure(let error) = result {
                         core.report(ActionFailure(actions: [action], error: error))
                     }
                 }
-            } catch {
-                core.report(ActionFailure(actions: [action], error: error))
+                return (submission, bus.core.enterPosted(submission))
             }
+            bus.core.settlePosted(submission, place)
+        } catch {
+            core.report(ActionFailure(actions: [action], error: error))
         }
     }
+
+    /// Dispatches one action after another, for callers that do not wait; others may come between. ``failures`` reports those that
+    /// the bus refuses.
+    public func dispatch(_ list: [State.Action]) { actions.dispatch(list) }
 
     /// Dispatches a list of actions as one commit, for callers that do not wait. ``failures`` reports it if the bus refuses it. It
     /// is shown when it is committed, also by an optimistic store.
     public func dispatch(atomically actions: [State.Action]) {
-        guard !actions.isEmpty else { return }
+        guard let first = actions.first else { return }
+        if let refusal = Mutating.refusal(of: first) {
+            return core.report(ActionFailure(actions: actions, error: refusal))
+        }
         do throws(BusError) {
             var requests: [ActionRequest] = []
             for action in actions { requests.append(try request(action)) }
@@ -194,13 +235,6 @@ public final class RemoteStore<State: SharedState>: StateStore {
 
     /// Actions of ``actions`` that failed, with the `BusError` that says why, and the errors of dispatched thunks.
     public var failures: Signal<ActionFailure<State>> { core.failures.signal }
-
-    /// A value that is read from the state and set by an action.
-    public func binding<Value: Sendable>(
-        _ part: KeyPath<State, Value> & Sendable, set action: @escaping @Sendable (Value) -> State.Action
-    ) -> Binding<Value> {
-        Binding(constant.select(part)) { [actions] in actions.dispatch(action($0)) }
-    }
 }
 
 /// The relation of a remote store to the bus.

@@ -7,19 +7,30 @@ import Synchronization
 /// A remote store without its handle: the events from the bus's thread, the actions
 /// dispatched here, and the shown state.
 ///
-/// Events and answers come on the bus's thread, in the order of the bus; dispatches come on any thread. Each makes a
-/// new `Reconciler` from the previous one, outside the lock, because states are decoded and mutations run by user code;
-/// it is stored only if no other one was faster. The shown state goes into a `Variable` under the same lock, so its
-/// order is the order of the changes. Observers are called on a queue of the store's own, never on the bus's thread.
+/// Events and answers come on the bus's thread, in the order of the bus; dispatches come on any thread. Each has its turn, one
+/// after another, in which mutations run, and in which a dispatch is also handed to the bus: so the pending actions stand in
+/// the order in which the bus gets them. The shown state goes into a `Variable` in the same turn, so its order is the order of
+/// the changes. What has to be computed from all pending actions again is left to the next one who looks, at the latest to the
+/// queue of the observers, and done once for all that came meanwhile. Observers are called on a queue of the store's own, never
+/// on the bus's thread.
+///
+/// The turn is a leaf: mutations neither dispatch nor wait.
 final class RemoteStoreCore<State: SharedState>: Sendable {
-    private struct Contents {
+    private struct Turn {
         var reconciler: Reconciler<State>
-        /// Counts the reconcilers that were stored.
-        var version = 0
+        /// What observers have been notified of, or will be; nil while there is no store.
+        var told: State?
+        /// How often the reconciler had changed by then.
+        var toldCount = 0
+        var nextID = 0
+        /// The observers' queue will look what is shown.
+        var isLookQueued = false
+    }
+
+    private struct Contents {
         var status = RemoteStoreStatus.absent
         /// The epoch that the revisions belong to.
         var epoch = ""
-        var nextID = 0
         var hasFirst = false
         /// The present epoch began without the store: it was not dropped.
         var isLost = false
@@ -29,9 +40,14 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     let state: Variable<State>
     let failures = Sink<ActionFailure<State>>()
     let status: Variable<RemoteStoreStatus>
-    private let contents: Mutex<Contents>
+    /// Tells on the dispatching thread that an action is shown, before observers hear of it on theirs.
+    let predictions = Sink<Void>()
+    private let turn: Mutex<Turn>
+    private let knownRevision = Atomic<Int>(0)
+    private let knownPending = Atomic<Int>(0)
+    private let contents = Mutex(Contents())
     /// Accessed by the bus's thread only; the lock is never contended.
-    private let mirror = Mutex(Mirror())
+    private let mirror = Mutex(BusMirror())
     private let queue = DispatchQueue(label: "fluxbus.store")
     private let isEqual = Equality.of(State.self)
 
@@ -53,25 +69,40 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         self.address = address
         state = Variable(State())
         status = Variable(.absent)
-        contents = Mutex(Contents(reconciler: Reconciler(isOptimistic: isOptimistic)))
+        turn = Mutex(Turn(reconciler: Reconciler(isOptimistic: isOptimistic)))
     }
 
-    /// The state shown now; the last one while there is no such store.
-    var shown: State { contents.withLock { $0.reconciler.shown } ?? state.value }
+    /// The state shown now; the last one while there is no such store. A mutation, which should not look, sees one before.
+    var shown: State {
+        if Mutating.isUnderWay { return state.value }
+        return turn.withLock { turn in
+            turn.reconciler.refresh()
+            return turn.reconciler.shown
+        } ?? state.value
+    }
+
+    /// The state as a value to read and observe.
+    var constant: Constant<State> {
+        Constant(signal: state.signal, predictions: predictions.signal) { [self] in shown }
+    }
 
     /// The revision up to which the bus's state is known, and how many actions are not part of it yet.
     var position: (revision: Int, pending: Int) {
-        contents.withLock { ($0.reconciler.revision, $0.reconciler.pendingCount) }
+        (knownRevision.load(ordering: .acquiring), knownPending.load(ordering: .acquiring))
     }
 
     /// The state on the bus, and the last commit that changed it, if that is known, in which epoch.
     var confirmed: (state: State?, revision: Int?, epoch: String) {
-        contents.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision, $0.epoch) }
+        let (state, revision) = turn.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision) }
+        return (state, revision, epoch)
     }
+
+    /// The epoch that the revisions belong to.
+    var epoch: String { contents.withLock { $0.epoch } }
 
     /// Whether nothing up to a revision of the bus still waits to be part of the confirmed state.
     func hasTaken(through revision: Int) -> Bool {
-        contents.withLock { $0.reconciler.hasTaken(through: revision) }
+        turn.withLock { $0.reconciler.hasTaken(through: revision) }
     }
 
     /// Creates the store anew, if this program has created it and it was lost; false if it is not to be.
@@ -85,7 +116,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     }
 
     /// Records the store's own revision from the bus, on the bus's thread.
-    func learn(ownRevision: Int) { transform { $0.learned(ownRevision: ownRevision) } }
+    func learn(ownRevision: Int) { change { $0.reconciler.learned(ownRevision: ownRevision) } }
 
     /// Whether the bus has sent the first state, or that there is none.
     var hasFirst: Bool { contents.withLock { $0.hasFirst } }
@@ -122,8 +153,9 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
             if event.isReset {
                 let epoch = currentEpoch()
+                let hadState = turn.withLock { $0.reconciler.confirmed != nil }
                 let isLost = contents.withLock { contents in
-                    let wasThere = contents.isLost || contents.reconciler.confirmed != nil
+                    let wasThere = contents.isLost || hadState
                     contents.isLost = wasThere && contents.epoch != epoch && state == nil
                     contents.epoch = epoch
                     return contents.isLost
@@ -131,11 +163,11 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
                 if isLost { replaceLost() }
             }
             if state != nil { contents.withLock { $0.isLost = false } }
-            transform { reconciler in
+            change { turn in
                 if event.isReset {
-                    reconciler.reset(to: state, revision: event.revision)
+                    turn.reconciler.reset(to: state, revision: event.revision)
                 } else {
-                    reconciler.changed(
+                    turn.reconciler.changed(
                         to: state, from: event.from, revision: event.revision, ownRevision: own)
                 }
             }
@@ -166,21 +198,25 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
 
     // MARK: - From here
 
-    /// Shows an action that is sent, if that is wanted, and returns the number for its outcome.
-    func begin(_ action: State.Action) -> Int {
-        let id = contents.withLock { contents in
-            contents.nextID += 1
-            return contents.nextID
+    /// Shows an action, if that is wanted, and sends it by `handOver`, which gets the number for its outcome and neither waits
+    /// nor calls back.
+    func begin<Result>(_ action: State.Action, _ handOver: (_ id: Int) -> Result) -> Result {
+        let result = change { turn in
+            turn.nextID += 1
+            turn.reconciler.dispatched(action, id: turn.nextID)
+            return handOver(turn.nextID)
         }
-        transform { $0.dispatched(action, id: id) }
-        return id
+        predictions.send(())
+        return result
     }
 
     /// Handles the outcome of an action, on the bus's thread at its place between the events.
     func end(_ id: Int, _ outcome: Result<DispatchReply, BusError>) {
-        switch outcome {
-        case .success(let reply): transform { $0.committed(id, revision: reply.revision) }
-        case .failure: transform { $0.failed(id) }
+        change { turn in
+            switch outcome {
+            case .success(let reply): turn.reconciler.committed(id, revision: reply.revision)
+            case .failure: turn.reconciler.failed(id)
+            }
         }
     }
 
@@ -188,29 +224,42 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         queue.async { self.failures.send(failure) }
     }
 
-    // MARK: - Storing
+    // MARK: - Showing
 
-    /// Makes a new reconciler from the previous one and shows its state.
-    private func transform(_ change: (inout Reconciler<State>) -> Void) {
-        var isShown = false
-        while true {
-            let (before, version) = contents.withLock { ($0.reconciler, $0.version) }
-            var after = before
-            change(&after)
-            let shows = differs(after.shown, from: before.shown)
-            let isInPlace = contents.withLock { contents in
-                guard contents.version == version else { return false }
-                contents.reconciler = after
-                contents.version += 1
-                if shows, let shown = after.shown { state.put(shown) }
-                return true
-            }
-            if isInPlace {
-                isShown = shows
-                break
-            }
+    /// Changes what is known in a turn, and shows what follows.
+    private func change<Result>(_ body: (inout Turn) -> Result) -> Result {
+        let (result, isNew, mustLook) = turn.withLock { turn in
+            let result = body(&turn)
+            knownRevision.store(turn.reconciler.revision, ordering: .releasing)
+            knownPending.store(turn.reconciler.pendingCount, ordering: .releasing)
+            guard turn.reconciler.isStale else { return (result, put(&turn), false) }
+            defer { turn.isLookQueued = true }
+            return (result, false, !turn.isLookQueued)
         }
-        if isShown { queue.async { self.state.deliver() } }
+        if isNew { queue.async { self.state.deliver() } }
+        if mustLook { queue.async { self.look() } }
+        return result
+    }
+
+    /// Computes what is shown from all pending actions, and notifies the observers, on their queue.
+    private func look() {
+        turn.withLock { turn in
+            turn.isLookQueued = false
+            turn.reconciler.refresh()
+            _ = put(&turn)
+        }
+        state.deliver()
+    }
+
+    /// Keeps what is shown for the observers; false if that is nothing new.
+    private func put(_ turn: inout Turn) -> Bool {
+        guard turn.toldCount != turn.reconciler.changeCount else { return false }
+        turn.toldCount = turn.reconciler.changeCount
+        let shown = turn.reconciler.shown
+        guard differs(shown, from: turn.told) else { return false }
+        turn.told = shown
+        if let shown { state.put(shown) }
+        return shown != nil
     }
 
     private func differs(_ new: State?, from old: State?) -> Bool {

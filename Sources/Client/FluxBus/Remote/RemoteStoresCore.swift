@@ -13,7 +13,7 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
     /// Whether the bus has sent the first states.
     private let isKnown = Atomic<Bool>(false)
     /// Accessed by the bus's thread only; the lock is never contended.
-    private let mirror = Mutex(Mirror())
+    private let mirror = Mutex(BusMirror())
     private let queue = DispatchQueue(label: "fluxbus.stores")
 
     var hasFirst: Bool { isKnown.load(ordering: .acquiring) }

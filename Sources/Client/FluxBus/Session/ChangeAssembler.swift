@@ -2,11 +2,11 @@ import BusJSON
 
 /// Assembles the parts of a split event: nothing of it is shown before its last part is there.
 struct ChangeAssembler {
-    private let format: Mirror.Format
+    private let format: BusMirror.Format
     private var whole: JSONObject?
     private var size = 0
 
-    init(format: Mirror.Format) { self.format = format }
+    init(format: BusMirror.Format) { self.format = format }
 
     var isOpen: Bool { whole != nil }
 

@@ -14,7 +14,7 @@ extension ClientSession {
         written = 0
         lastHeard = now
         isProbing = false
-        helloDeadline = now + options.connectTimeout.nanoseconds
+        helloDeadline = now + options.connectTimeout.nanoseconds / addressCount
         own.append(Submission(.request(hello(linger: linger)), role: .hello))
     }
 
@@ -51,11 +51,19 @@ extension ClientSession {
         rest()
         if wasOpen, hasBeenOpen { effects.append(.notice(.lost(reason))) }
         if reason.details["reason"] == "protocol" { return finish(reason) }
+        if !wasOpen, untriedAddresses > 0 {
+            // The same attempt, at the next address.
+            untriedAddresses -= 1
+            lastError = reason
+            nextAttempt = now
+            return
+        }
         retry(after: reason, at: now)
     }
 
     private mutating func retry(after error: BusError, at now: Int) {
         lastError = error
+        untriedAddresses = addressCount - 1
         if !hasBeenOpen, patienceEnds.map({ now >= $0 }) ?? true { return finish(error) }
         if attempt > 0 { effects.append(.notice(.attemptFailed(attempt: attempt, error))) }
         attempt += 1
@@ -233,6 +241,7 @@ extension ClientSession {
         ephemeralStores.removeAll { $0.triesLeft < 0 }
         phase = .open
         attempt = 0
+        untriedAddresses = addressCount - 1
         if hasBeenOpen {
             effects.append(.notice(.reconnected(epoch: epoch, revision: seenRevision)))
             let repeated = resending.elements.count { $0.isRepeated }

@@ -39,6 +39,10 @@ package struct ClientSession {
 
     let options: BusOptions
     let token: String?
+    /// At how many addresses the bus may be.
+    let addressCount: Int
+    /// How many of them an attempt has not been lost at before the bus said anything.
+    var untriedAddresses: Int
     var random: SplitMix
     let keyPrefix: String
     /// The name of what this client leaves on the bus, which it takes over when it comes back.
@@ -104,9 +108,13 @@ package struct ClientSession {
 
     package var effects: [SessionEffect] = []
 
-    package init(options: BusOptions, token: String? = nil, seed: UInt64, now: Int) {
+    package init(
+        options: BusOptions, token: String? = nil, addressCount: Int = 1, seed: UInt64, now: Int
+    ) {
         self.options = options
         self.token = token
+        self.addressCount = addressCount
+        untriedAddresses = addressCount - 1
         random = SplitMix(seed: seed)
         let letters = Array("0123456789abcdefghijklmnopqrstuvwxyz")
         var prefix = ""

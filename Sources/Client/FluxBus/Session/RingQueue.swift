@@ -35,6 +35,13 @@ struct RingQueue<Element> {
         place < count ? slots[(head &+ place) & (slots.count &- 1)] : nil
     }
 
+    /// Changes the element that many places after the first, if there is one.
+    mutating func update(at place: Int, _ change: (inout Element) -> Void) {
+        guard place < count, var element = slots[(head &+ place) & (slots.count &- 1)].take() else { return }
+        change(&element)
+        slots[(head &+ place) & (slots.count &- 1)] = element
+    }
+
     /// The elements from the first to the last.
     var elements: [Element] {
         (0..<count).compactMap { slots[(head &+ $0) & (slots.count &- 1)] }
@@ -55,3 +62,5 @@ struct RingQueue<Element> {
         head = 0
     }
 }
+
+extension RingQueue: Sendable where Element: Sendable {}

@@ -13,7 +13,7 @@ package struct SubscriptionRequest: Sendable {
     package let number: Int
     /// `subscribe` with everything but `since`, `epoch` and `initial`.
     package let request: BusRequest
-    let format: Mirror.Format
+    let format: BusMirror.Format
     let isOfActions: Bool
     /// Whether the first event holds the current states.
     let wantsFirstStates: Bool
@@ -23,7 +23,7 @@ package struct SubscriptionRequest: Sendable {
     package let receive: @Sendable (SubscriptionEvent, Int) -> Verdict
 
     package init(
-        number: Int, request: BusRequest, format: Mirror.Format = .merge, isOfActions: Bool = false,
+        number: Int, request: BusRequest, format: BusMirror.Format = .merge, isOfActions: Bool = false,
         wantsFirstStates: Bool = true, start: ResumePoint? = nil,
         receive: @escaping @Sendable (SubscriptionEvent, Int) -> Verdict
     ) {

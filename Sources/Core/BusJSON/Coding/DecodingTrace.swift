@@ -16,10 +16,28 @@ package final class DecodingTrace {
     /// In the order in which they were asked for, each once.
     package private(set) var reads: [Read] = []
 
+    /// The members that the whole value may have, where its keys are an enum that lists them.
+    package private(set) var names: [String]?
+
     /// Members of objects this deep are noted: 0 is the whole value.
     private let depth: Int
 
     package init(depth: Int) { self.depth = depth }
+
+    /// The keys of the whole value are of this type.
+    func note<Key: CodingKey>(keys: Key.Type) {
+        guard names == nil else { return }
+        // A key with a name of its own in the code can't be found by that.
+        let keys = EnumCases.names(of: Key.self)?.map { Key(stringValue: $0) }
+        if let keys, !keys.contains(where: { $0 == nil }) { names = keys.compactMap { $0?.stringValue } }
+    }
+
+    /// The cases of an enum that is coded as the name of its case; nil if it is another type.
+    package static func names<Value: Decodable>(ofBare type: Value.Type) -> [String]? {
+        EnumCases.names(of: type).flatMap { names in
+            names.allSatisfy { (try? JSON.string($0).decoded(as: type)) != nil } ? names : nil
+        }
+    }
 
     /// Whether members of an object at `place` are noted.
     func notes(membersOf place: CodingPlace?) -> Bool { CodingPlace.depth(of: place) == depth }

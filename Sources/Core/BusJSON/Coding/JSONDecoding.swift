@@ -3,6 +3,8 @@ final class JSONDecoding: Decoder {
     let value: JSON
     let place: CodingPlace?
     let trace: DecodingTrace?
+    /// Whether it is a `Date` that reads the value.
+    private var isDate = false
 
     init(_ value: JSON, at place: CodingPlace?, _ trace: DecodingTrace?) {
         self.value = value
@@ -15,6 +17,7 @@ final class JSONDecoding: Decoder {
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         note(.object)
+        if place == nil { trace?.note(keys: type) }
         return .init(KeyedDecoding(try object(), at: place, trace))
     }
 
@@ -69,7 +72,7 @@ extension JSONDecoding: SingleValueDecodingContainer {
     func decode(_ type: Double.Type) throws -> Double {
         note(.number)
         guard let number = value.double else { throw mismatch(type, "a number") }
-        return number
+        return isDate ? number - WireDate.offset : number
     }
 
     func decode(_ type: Float.Type) throws -> Float {
@@ -91,5 +94,8 @@ extension JSONDecoding: SingleValueDecodingContainer {
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer(type) }
     func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
 
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try type.init(from: self) }
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        isDate = WireDate.isDate(type)
+        return try type.init(from: self)
+    }
 }

@@ -114,7 +114,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     private func decode<Value: Decodable>(_ type: Value.Type, _ value: JSON, _ key: Key) throws -> Value {
         if type == JSON.self, trace == nil, let json = value as? Value { return json }
-        return try type.init(from: decoding(value, key))
+        return try decoding(value, key).decode(type)
     }
 
     private func value(_ key: Key) throws -> JSON {

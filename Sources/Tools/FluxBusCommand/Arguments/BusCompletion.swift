@@ -44,8 +44,8 @@ enum BusCompletion {
 
     private static func ask(_ request: BusRequest, _ arguments: [String]) -> JSONObject? {
         guard var options = try? GlobalOptions.parse([]) else { return nil }
-        if let place = arguments.lastIndex(of: "--address"), arguments.indices.contains(place + 1) {
-            options.address = arguments[place + 1]
+        for (option, value) in zip(arguments, arguments.dropFirst()) where option == "--address" {
+            options.address.append(value)
         }
         options.timeout = TimeSpan(duration: patience)
         let session = CommandSession(options: options, context: .process())

@@ -4,10 +4,12 @@ import ArgumentParser
 package struct GlobalOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Where the bus listens: unix:/PATH, tcp:HOST:PORT or tls:HOST:PORT.",
-            discussion: "Default: $FLUXBUS_ADDRESS, $XDG_RUNTIME_DIR/fluxbus/bus.sock, /run/fluxbus/bus.sock."
+            "Where the bus listens: unix:/PATH, tcp:HOST:PORT or tls:HOST:PORT; repeated, the first that answers.",
+            discussion:
+                "Default: $FLUXBUS_ADDRESS, $XDG_RUNTIME_DIR/fluxbus/bus.sock, /run/fluxbus/bus.sock.",
+            valueName: "address"
         ))
-    package var address: String?
+    package var address: [String] = []
 
     @Option(
         help: ArgumentHelp("A file with the token for a bus on TCP (or $FLUXBUS_TOKEN).", valueName: "file"),

@@ -18,8 +18,8 @@ package struct PingCommand: BusCommand {
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let address = try session.address()
         let connection = try session.connect()
+        let address = connection.address
         var reply =
             try connection.greeting ?? connection.hello(client: "fluxbus", until: session.replyDeadline)
         let start = ContinuousClock.now

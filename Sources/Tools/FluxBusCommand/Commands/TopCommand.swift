@@ -44,7 +44,7 @@ package struct TopCommand: BusCommand {
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let address = try session.address().description
+        let address = try session.addresses().map(\.description).joined(separator: " ")
         let screen = TopScreen(
             address: address, style: session.console.style, isUTF8: Self.isUTF8(session.context.environment),
             users: session.users)

@@ -53,7 +53,7 @@ struct Waiter {
             return .success
         }
         try connection.request(BusRequest("subscribe", ["store": .string(store)]), until: deadline)
-        var mirror = Mirror()
+        var mirror = BusMirror()
         while true {
             guard
                 case .event(_, let event) = try BusMessage(parsing: connection.receiveLine(until: deadline)),

@@ -75,7 +75,7 @@ package struct WatchCommand: BusCommand {
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let mirrored = Mirror.Format(rawValue: format.rawValue) ?? .merge
+        let mirrored = BusMirror.Format(rawValue: format.rawValue) ?? .merge
         let watched = (patterns.isEmpty ? ["*/*"] : patterns).flatMap { pattern in
             (withActions ? [true, false] : [actions]).map {
                 WatchedStores(request(StoreSelector(pattern), actions: $0), format: mirrored)

@@ -6,7 +6,7 @@ struct WatchedStores {
     /// The `subscribe` that begins it, without its position.
     private let request: BusRequest
     private var isForActions: Bool { request["actions"] == true }
-    private let format: Mirror.Format
+    private let format: BusMirror.Format
     /// The history that `revision` belongs to; nil from a bus that does not report it.
     private(set) var epoch: String?
     /// Everything up to here has been seen, except for actions of this revision beyond `actions`.
@@ -18,12 +18,12 @@ struct WatchedStores {
     /// Some parts of an event have been passed on, but not the last.
     private var isMidway = false
     /// The known states, for people.
-    var mirror: Mirror
+    var mirror: BusMirror
 
-    init(_ request: BusRequest, format: Mirror.Format) {
+    init(_ request: BusRequest, format: BusMirror.Format) {
         self.request = request
         self.format = format
-        mirror = Mirror(format: format)
+        mirror = BusMirror(format: format)
     }
 
     /// The first time: after `since` of an epoch, else with the states, or without any.
@@ -43,7 +43,7 @@ struct WatchedStores {
         epoch = reply["epoch"]?.string ?? epoch
         // Without a first state, and actions have none, what comes is what follows the reply.
         if revision == nil, withoutFirstState || isForActions { revision = reply["revision"]?.int ?? 0 }
-        mirror = Mirror(format: format, startingAt: revision)
+        mirror = BusMirror(format: format, startingAt: revision)
     }
 
     /// Whether it can continue where it was.
@@ -57,7 +57,7 @@ struct WatchedStores {
         guard let revision, let epoch, !isMidway else {
             self.revision = nil
             isMidway = false
-            mirror = Mirror(format: format)
+            mirror = BusMirror(format: format)
             return request
         }
         // A commit may have several actions; those already seen are skipped.

@@ -47,7 +47,7 @@ package struct WebCommand: BusCommand {
     /// The arguments, and before them the options of `fluxbus` that stood before the command and are its too.
     package var passed: [String] {
         let given: [(String, String?)] = [
-            ("--address", options.address), ("--token-file", options.tokenFile), ("--ca", options.ca),
+            ("--address", options.address.first), ("--token-file", options.tokenFile), ("--ca", options.ca),
             ("--certificate", options.certificate), ("--certificate-key", options.key),
         ]
         return given.flatMap { option, value in value.map { [option, $0] } ?? [] } + arguments

@@ -143,7 +143,7 @@ final class DaemonPlace {
     }
 
     private static func write(_ file: String, _ text: String) throws(BusError) {
-        guard let stream = fopen(file, "w") else {
+        guard let stream = fopen(file, "we") else {
             throw BusError(.forbidden, "\(file) can't be written; name another place with --directory.")
         }
         fputs(text, stream)

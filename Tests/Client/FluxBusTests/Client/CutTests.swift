@@ -8,10 +8,10 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5))) struct CutTests {
     /// A mirror kept by a callback.
     private final class Observer: Sendable {
-        let mirror: Mutex<Mirror>
+        let mirror: Mutex<BusMirror>
         let failure = Mutex<BusError?>(nil)
 
-        init(_ format: Mirror.Format) { mirror = Mutex(Mirror(format: format)) }
+        init(_ format: BusMirror.Format) { mirror = Mutex(BusMirror(format: format)) }
 
         var revision: Int { mirror.withLock { $0.revision } }
 
@@ -32,7 +32,7 @@ import Testing
         options.patience = .seconds(30)
         options.timeout = nil
         let bus = try await Bus.connect(relay.address, options: options)
-        let observers = Mirror.Format.allCases.map(Observer.init)
+        let observers = BusMirror.Format.allCases.map(Observer.init)
         var handles: [SubscriptionHandle] = []
         for observer in observers {
             var wanted = Bus.SubscriptionOptions()

@@ -114,7 +114,7 @@ import Testing
         let writer = Task {
             for _ in 0..<3000 { try await bus.dispatch("increment", to: .store("counter/main")) }
         }
-        var mirror = Mirror()
+        var mirror = BusMirror()
         for try await event in subscription {
             _ = try mirror.fold(event)
             if mirror.states["counter/main"]?["count"] == 3000 { break }

@@ -73,7 +73,7 @@ import Testing
         try await bus.dispatch("increment", to: .store("counter/main"), payload: ["by": 5])
         var notices = bus.notices.makeAsyncIterator()
         var events = try await bus.subscribe(to: .store("counter/main")).makeAsyncIterator()
-        var mirror = Mirror()
+        var mirror = BusMirror()
         _ = try mirror.fold(try #require(try await events.next()))
         #expect(mirror.states["counter/main"]?["count"] == 5)
         live.stop()

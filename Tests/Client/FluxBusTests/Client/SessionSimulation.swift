@@ -26,17 +26,17 @@ final class SessionSimulation {
 
     /// What a subscription of the simulated program knows.
     final class Observer: Sendable {
-        let mirror: Mutex<Mirror>
+        let mirror: Mutex<BusMirror>
         let failure = Mutex<BusError?>(nil)
         let rests = Mutex(SeededGenerator(seed: 0))
         let isResting = Mutex(false)
         /// False from when it rests until the first event after it went on.
         let isCurrent = Mutex(false)
-        let format: Mirror.Format
+        let format: BusMirror.Format
 
-        init(_ format: Mirror.Format, seed: UInt64) {
+        init(_ format: BusMirror.Format, seed: UInt64) {
             self.format = format
-            mirror = Mutex(Mirror(format: format))
+            mirror = Mutex(BusMirror(format: format))
             rests.withLock { $0 = SeededGenerator(seed: seed) }
         }
 
@@ -204,7 +204,7 @@ final class SessionSimulation {
     }
 
     private func subscribe(_ index: Int) {
-        let format = Mirror.Format.allCases[index]
+        let format = BusMirror.Format.allCases[index]
         let observer = Observer(format, seed: random.next())
         observers.append(observer)
         var request = BusRequest("subscribe", ["match": "counter/*"])

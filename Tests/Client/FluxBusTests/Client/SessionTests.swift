@@ -66,7 +66,7 @@ import Testing
 
     @Test func splitEventIsHandedOnWhole() {
         let desk = Desk()
-        let mirror = Mutex((Mirror(), 0))
+        let mirror = Mutex((BusMirror(), 0))
         let request = SubscriptionRequest(number: 1, request: BusRequest("subscribe", ["type": "door"])) {
             event, _ in
             mirror.withLock {

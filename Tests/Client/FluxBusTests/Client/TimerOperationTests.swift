@@ -39,7 +39,7 @@ import Testing
         let other = try await live.connect()
         try await bus.dispatch("increment", to: main, when: .after(.milliseconds(20)))
         var events = try await other.subscribe(to: .store("counter/main")).makeAsyncIterator()
-        var mirror = Mirror()
+        var mirror = BusMirror()
         while mirror.states["counter/main"]?["count"] != 1 {
             _ = try mirror.fold(try #require(try await events.next()))
         }

@@ -141,7 +141,7 @@ import Testing
         let bus = try await live.connect { $0.bufferedEvents = 8 }
         let subscription = try await bus.subscribe(to: .store("counter/main"))
         for _ in 0..<1000 { try await bus.dispatch("increment", to: .store("counter/main")) }
-        var mirror = Mirror()
+        var mirror = BusMirror()
         var events = 0
         for try await event in subscription {
             events += 1

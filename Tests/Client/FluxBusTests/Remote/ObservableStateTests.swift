@@ -35,6 +35,32 @@ import Testing
         #expect(counter.state == SharedCounter(count: 7))
     }
 
+    /// What is dispatched on the main thread is shown there at once, as the store itself does; also a part of it, and what is derived.
+    @Test func viewOfAnOptimisticStoreShowsWhatTheStoreShows() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let store = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        let counter = ObservableState(store)
+        let isHigh = ObservableValue(store.select { $0.count > 100 })
+        var known: [Int] = []
+        let (told, tell) = AsyncStream.makeStream(of: Void.self)
+        withObservationTracking {
+            known.append(counter.count)
+        } onChange: {
+            tell.finish()
+        }
+        for round in 1...100 {
+            counter.actions.increment(by: 2)
+            #expect(store.state.count == 2 * round)
+            #expect(counter.count == 2 * round)
+            #expect(isHigh.value == (2 * round > 100))
+        }
+        for await _ in told {}
+        #expect(known == [0])
+        try await bus.sync()
+        #expect(counter.count == 200)
+    }
+
     @Test func viewKeepsItsStoreFollowed() async throws {
         let live = try LiveBus()
         let bus = try await live.connect()
@@ -79,7 +105,7 @@ private struct MainThreadTrait: TestTrait, SuiteTrait, TestScoping {
         let result: Result<Void, any Error>
         do { result = .success(try await function()) } catch { result = .failure(error) }
         await withCheckedContinuation { continuation in
-            Executor.mainThread.execute { continuation.resume() }
+            FluxExecutor.mainThread.execute { continuation.resume() }
         }
         await MainThreadTurn.shared.give()
         try result.get()

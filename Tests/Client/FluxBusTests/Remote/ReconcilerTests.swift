@@ -1,9 +1,10 @@
 import FluxBus
+import Synchronization
 import TestSupport
 import Testing
 
 /// Optimism must never show what never was: each own action once from its dispatch on, in an order that could be.
-@Suite struct ReconcilerTests {
+@Suite(.serialized) struct ReconcilerTests {
     @Test func actionShowsAtOnceAndIsNotCountedTwice() {
         var store = Reconciler<Ledger>(isOptimistic: true)
         store.changed(to: Ledger(), from: 0, revision: 1)
@@ -54,6 +55,48 @@ import Testing
         #expect(store.shown?.entries == [9])
     }
 
+    /// 8,000 actions that are under way: each is applied when it is dispatched and when it is confirmed, and not once for each other.
+    @Test func confirmationsCostTheSameHoweverManyArePending() {
+        let many = 8000
+        let before = Tallied.work.load(ordering: .relaxed)
+        var store = Reconciler<Tallied>(isOptimistic: true)
+        store.changed(to: Tallied(), from: 0, revision: 1)
+        for id in 0..<many { store.dispatched(.add(1), id: id) }
+        var sum = 0
+        for id in 0..<many {
+            // The bus counts as this side does; the state can't be compared but by its coding.
+            sum += 1
+            store.changed(to: Tallied(sum: sum), from: id + 1, revision: id + 2)
+            store.committed(id, revision: id + 2)
+            #expect(!store.isStale)
+        }
+        #expect(store.shown?.sum == many)
+        #expect(store.pendingCount == 0)
+        #expect(Tallied.work.load(ordering: .relaxed) - before <= 2 * many)
+    }
+
+    /// What other clients commit, and refusals, are made up for once, when somebody looks.
+    @Test func pendingActionsAreAppliedAgainOnceForAllThatCame() {
+        let many = 1000
+        var store = Reconciler<Tallied>(isOptimistic: true)
+        store.changed(to: Tallied(), from: 0, revision: 1)
+        for id in 0..<many { store.dispatched(.add(1), id: id) }
+        let before = Tallied.work.load(ordering: .relaxed)
+        for id in 0..<100 {
+            store.changed(to: Tallied(sum: 1000 * (id + 1) + id), from: 2 * id + 1, revision: 2 * id + 2)
+            store.changed(to: Tallied(sum: 1000 * (id + 1) + id + 1), from: 2 * id + 2, revision: 2 * id + 3)
+            store.committed(id, revision: 2 * id + 3)
+            store.failed(999 - id)
+        }
+        #expect(store.isStale)
+        #expect(Tallied.work.load(ordering: .relaxed) - before <= 1)
+        store.refresh()
+        #expect(!store.isStale)
+        #expect(Tallied.work.load(ordering: .relaxed) - before <= 801)
+        #expect(store.shown?.sum == 100_000 + 100 + 800)
+        #expect(store.pendingCount == 800)
+    }
+
     @Test func withoutOptimismOnlyTheBusSpeaks() {
         var store = Reconciler<Ledger>(isOptimistic: false)
         store.changed(to: Ledger(), from: 0, revision: 1)
@@ -95,6 +138,28 @@ import Testing
         #expect(Set(entries).count == entries.count, "an entry stands twice in \(entries)")
         #expect(Set(entries.filter { $0 < 10_000 }) == own, "own entries are missing or left over")
     }
+}
+
+/// A state without `==` that counts how often its mutations run.
+private struct Tallied: SharedState {
+    var sum = 0
+
+    enum Action: Codable, Sendable { case add(Int) }
+
+    static let work = Atomic<Int>(0)
+    static let actions = ActionList<Tallied>()
+
+    struct Mutations: Flux.Mutations {
+        func commit(_ action: Action, to state: inout Tallied) {
+            guard case .add(let amount) = action else { return }
+            Tallied.work.add(1, ordering: .relaxed)
+            state.sum += amount
+        }
+    }
+
+    init() {}
+
+    init(sum: Int) { self.sum = sum }
 }
 
 extension Ledger {

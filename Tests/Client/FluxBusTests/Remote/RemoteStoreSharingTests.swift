@@ -31,6 +31,14 @@ import Testing
         try await store.run([
             .action(.increment()), .sequence(numbers.map { .increment(by: $0) }), .thunk(double),
         ])
+        _ = try await store.dispatch(.increment())
+        store.dispatch([.increment(), .increment()])
+        store.weakActions.dispatch(.increment())
+        store.binding(\.count) { .increment(by: $0) }.value = 5
+        let failures = store.failures.observe { failure in Issue.record("\(failure.error)") }
+        #expect(
+            try await store.state(after: [.decrement(by: 4), .decrement(by: 6)]).count == store.state.count)
+        failures.dispose()
         let last = store.state.count
         for await seen in subscriber.seen.values where seen.last == last {
             #expect(seen.prefix(3) == [0, 2, 32])

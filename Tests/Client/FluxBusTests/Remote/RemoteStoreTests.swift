@@ -126,6 +126,59 @@ import Testing
         #expect(seen.withLock { $0 }.contains(103))
     }
 
+    /// A task that is cancelled already sends nothing, and shows nothing.
+    @Test func cancelledTaskDispatchesNothing() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        let seen = Mutex<[Int]>([])
+        let observation = main.signal.observe { state in seen.withLock { $0.append(state.count) } }
+        let before = try await bus.sync()
+        let (gate, opener) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            for await _ in gate {}
+            var codes: [BusError.Code] = []
+            func attempt(_ body: () async throws(BusError) -> Void) async {
+                do { try await body() } catch { codes.append(error.code) }
+            }
+            await attempt { () throws(BusError) in try await main.dispatch(.increment()) }
+            await attempt { () throws(BusError) in
+                try await bus.dispatch("increment", to: .store("counter/main"))
+            }
+            await attempt { () throws(BusError) in
+                try await bus.dispatchUnacknowledged("increment", to: .store("counter/main"))
+            }
+            await attempt { () throws(BusError) in try await bus.create("counter/other") }
+            return codes
+        }
+        task.cancel()
+        opener.finish()
+        #expect(await task.value == [.cancelled, .cancelled, .cancelled, .cancelled])
+        #expect(try await bus.sync() == before)
+        #expect(main.state.count == 0)
+        observation.dispose()
+        #expect(seen.withLock { $0 } == [0])
+    }
+
+    /// Many tasks have many dispatches under way at a time: all are committed, and shown once.
+    @Test func manyPendingActionsAreShownOnceEach() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<16 {
+                group.addTask {
+                    for _ in 0..<200 { main.actions.increment() }
+                    for _ in 0..<20 { try await main.dispatch(.increment()) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try await bus.sync()
+        #expect(main.state.count == 16 * 220)
+        #expect(main.pendingCount == 0)
+    }
+
     /// What a user sees of an optimistic counter must never go back while everybody only counts up.
     @Test func optimisticCounterNeverGoesBackUnderConcurrentWriters() async throws {
         let live = try LiveBus()

@@ -74,7 +74,7 @@ import Testing
         attachment.detach()
         Store<Lamp>.actions.dispatch(.switchOn(seconds: 3600))
         #expect(local.timers.map(\.name) == ["off"])
-        time.advance(by: .seconds(3600))
+        await time.advance(by: .seconds(3600))
         #expect(local.state.times == 1)
     }
 

@@ -103,7 +103,7 @@ let price = Thunk<Cart> { store in
     @Test func cartsExpire() async throws {
         let test = TestStore<Cart>(state: Cart())
         try await test.dispatch(.add("tea")) { $0.items = ["tea"] }
-        test.clock.advance(by: .seconds(900))
+        await test.advance(by: .seconds(900))
         try await test.receive(.clear) { $0 = Cart() }
         try await test.finish()
     }

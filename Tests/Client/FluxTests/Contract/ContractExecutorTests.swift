@@ -18,7 +18,7 @@ import Testing
             }
         }
         await withCheckedContinuation { continuation in
-            Executor.mainThread.execute { continuation.resume() }
+            FluxExecutor.mainThread.execute { continuation.resume() }
         }
         #expect(store.state.items.count == 400)
         for thread in 0..<4 {
@@ -60,7 +60,7 @@ import Testing
         let queue = DispatchQueue(label: "guarding")
         queue.setSpecific(key: key, value: true)
         let places = Journal<Bool>()
-        let store = Store<S>(state: S(), executor: Executor { work in queue.sync(execute: work) })
+        let store = Store<S>(state: S(), executor: FluxExecutor { work in queue.sync(execute: work) })
         let place: @Sendable () -> Void = { places.write(DispatchQueue.getSpecific(key: key) == true) }
         store.signal(\.items).observe { items in
             // From an observer, too, and without waiting for itself.

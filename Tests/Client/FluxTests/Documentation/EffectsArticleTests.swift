@@ -53,7 +53,7 @@ struct Search: State, Equatable {
         search.dispatch(find("again").throttled(id: "refresh", for: .seconds(60)))
         search.dispatch(find("saved").throttled(id: "save", for: .seconds(1), latest: true))
         #expect(search.cancellableCount >= 1)
-        time.advance(by: .milliseconds(300))
+        await time.advance(by: .milliseconds(300))
         // The first of a throttled identity begins at once, the debounced one now.
         while !Set(asked.entries).isSuperset(of: ["again", "saved", "fl"]) { await Task.yield() }
         #expect(!asked.entries.contains("f"))

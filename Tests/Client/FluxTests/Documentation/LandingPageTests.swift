@@ -88,15 +88,15 @@ struct Light: State, Equatable {
         #expect(store.cancellableCount == 0)
     }
 
-    @Test func later() {
+    @Test func later() async {
         let seen = Journal<Bool>()
         func print(_ value: Bool) { seen.write(value) }
         let time = ManualClock()
         let light = Store<Light>(state: Light(), clock: time.clock)
         light.dispatch(.switchOn())
-        time.advance(by: .seconds(299))
+        await time.advance(by: .seconds(299))
         print(light.state.isOn)  // true
-        time.advance(by: .seconds(1))
+        await time.advance(by: .seconds(1))
         print(light.state.isOn)  // false
         light.dispatch(.switchOn(), after: .seconds(3600), timer: "dusk")
         light.cancelTimer("dusk")

@@ -20,7 +20,7 @@ struct Volume: State, Equatable {
     }
 }
 
-extension Computed<Volume> {
+nonisolated extension Computed<Volume> {
     var isLoud: Bool { state.level > 7 }
 }
 

@@ -28,13 +28,13 @@ import Testing
 
     @Test func debouncedOneBeginsWhenNoOtherFollows() async throws {
         let first = dispatch(1, debounced: 300)
-        time.advance(by: .milliseconds(299))
+        await time.advance(by: .milliseconds(299))
         let second = dispatch(10, debounced: 300)
         await expectCancelled(first)
-        time.advance(by: .milliseconds(299))
+        await time.advance(by: .milliseconds(299))
         #expect(time.nextAlarm == .milliseconds(599))
         #expect(store.state.count == 0)
-        time.advance(by: .milliseconds(1))
+        await time.advance(by: .milliseconds(1))
         try await second.value
         #expect(store.state.count == 10)
         #expect(store.cancellableCount == 0)
@@ -48,7 +48,7 @@ import Testing
             store.dispatch(add(10).debounced(id: 2, for: .seconds(1))),
             elsewhere.dispatch(add(100).debounced(id: 1, for: .seconds(1))),
         ]
-        time.advance(by: .seconds(1))
+        await time.advance(by: .seconds(1))
         for task in tasks { try await task.value }
         #expect(store.state.count == 11)
         #expect(elsewhere.state.count == 100)
@@ -60,7 +60,7 @@ import Testing
         store.cancel(id: "a")
         await expectCancelled(task)
         #expect(time.nextAlarm == nil)
-        time.advance(by: .seconds(1))
+        await time.advance(by: .seconds(1))
         #expect(store.state.count == 0)
     }
 
@@ -70,7 +70,7 @@ import Testing
         }
         while time.nextAlarm == nil { await Task.yield() }
         #expect(time.nextAlarm == .seconds(2))
-        time.advance(by: .seconds(2))
+        await time.advance(by: .seconds(2))
         try await run.value
         #expect(store.state.count == 3)
     }
@@ -79,32 +79,32 @@ import Testing
 
     @Test func throttledOneBeginsAtOnceAndTheNextAfterTheInterval() async throws {
         try await dispatch(1, throttled: 1000, latest: false).value
-        time.advance(by: .milliseconds(999))
+        await time.advance(by: .milliseconds(999))
         await expectCancelled(dispatch(10, throttled: 1000, latest: false))
         #expect(time.nextAlarm == nil)
-        time.advance(by: .milliseconds(1))
+        await time.advance(by: .milliseconds(1))
         try await dispatch(100, throttled: 1000, latest: false).value
         #expect(store.state.count == 101)
     }
 
     @Test func lastOfThoseThatComeTooEarlyBeginsWhenTheIntervalIsOver() async throws {
         try await dispatch(1, throttled: 1000, latest: true).value
-        time.advance(by: .milliseconds(400))
+        await time.advance(by: .milliseconds(400))
         let early = dispatch(10, throttled: 1000, latest: true)
-        time.advance(by: .milliseconds(200))
+        await time.advance(by: .milliseconds(200))
         let latest = dispatch(100, throttled: 1000, latest: true)
         await expectCancelled(early)
         #expect(time.nextAlarm == .milliseconds(1000))
-        time.advance(by: .milliseconds(400))
+        await time.advance(by: .milliseconds(400))
         try await latest.value
         #expect(store.state.count == 101)
         // The interval begins anew with it.
-        time.advance(by: .milliseconds(500))
+        await time.advance(by: .milliseconds(500))
         let next = dispatch(1000, throttled: 1000, latest: true)
         #expect(time.nextAlarm == .milliseconds(2000))
-        time.advance(by: .milliseconds(500))
+        await time.advance(by: .milliseconds(500))
         try await next.value
-        time.advance(by: .milliseconds(1000))
+        await time.advance(by: .milliseconds(1000))
         try await dispatch(10_000, throttled: 1000, latest: true).value
         #expect(store.state.count == 11_101)
         #expect(store.cancellableCount == 0)
@@ -119,7 +119,7 @@ import Testing
         }
         let first = store.dispatch(slow.throttled(id: "a", for: .seconds(1), latest: true))
         let second = dispatch(10, throttled: 1000, latest: true)
-        time.advance(by: .seconds(1))
+        await time.advance(by: .seconds(1))
         try await second.value
         opener.finish()
         try await first.value
@@ -129,7 +129,7 @@ import Testing
     @Test func identitiesThatAreSeenOnceAreForgotten() async throws {
         for number in 0..<1000 {
             try await store.dispatch(add(1).throttled(id: number, for: .seconds(1))).value
-            time.advance(by: .milliseconds(100))
+            await time.advance(by: .milliseconds(100))
         }
         #expect(store.state.count == 1000)
         #expect(store.effects.throttleCount <= 64)
@@ -151,10 +151,10 @@ import Testing
             ended.write("slept")
         }
         while time.nextAlarm == nil { await Task.yield() }
-        time.advance(by: .milliseconds(2999))
+        await time.advance(by: .milliseconds(2999))
         #expect(time.nextAlarm == .seconds(3))
         #expect(ended.entries.isEmpty)
-        time.advance(by: .milliseconds(1))
+        await time.advance(by: .milliseconds(1))
         try await task.value
         #expect(ended.entries == ["slept"])
         try await clock.sleep(for: .zero)

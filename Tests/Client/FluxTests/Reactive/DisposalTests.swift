@@ -85,7 +85,7 @@ import Testing
         let sink = Sink<Int>()
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
         // The global queue runs its work on as many threads as there are.
-        sink.observe(on: Executor { work in DispatchQueue.global().async(execute: work) }) { value in
+        sink.observe(on: FluxExecutor { work in DispatchQueue.global().async(execute: work) }) { value in
             continuation.yield(value)
             if value == 999 { continuation.finish() }
         }

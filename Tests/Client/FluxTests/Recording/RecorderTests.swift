@@ -72,6 +72,30 @@ import Testing
         #expect(try await player.replay() == store.state)
     }
 
+    /// In a file, times are seconds; recordings of earlier releases have them as `Duration` codes itself.
+    @Test func timesInFilesAreSeconds() async throws {
+        let time = ManualClock()
+        let store = Store<Counter>(state: Counter(), clock: time.clock)
+        let recorder = Recorder(store)
+        for pause in [Duration.zero, .milliseconds(1500), .nanoseconds(100_000_001)] {
+            await time.advance(by: pause)
+            store.dispatch(.increment())
+        }
+        let file = try JSONEncoder().encode(recorder.recording)
+        let text = String(decoding: file, as: UTF8.self)
+        #expect(text.contains(#""time":1.5"#))
+        #expect(try JSONDecoder().decode(Recording<Counter>.self, from: file) == recorder.recording)
+        let old = #"{"version":1,"steps":[{"actions":[],"time":[0,1500000000000000000]},{"actions":[]}]}"#
+        let steps = try JSONDecoder().decode(Recording<Counter>.self, from: Data(old.utf8)).steps
+        #expect(steps.map(\.time) == [.milliseconds(1500), .zero])
+        for wrong in ["1e300", "\"soon\""] {
+            let text = #"{"version":2,"steps":[{"actions":[],"time":\#(wrong)}]}"#
+            #expect(throws: DecodingError.self) {
+                try JSONDecoder().decode(Recording<Counter>.self, from: Data(text.utf8))
+            }
+        }
+    }
+
     @Test func replayOfAStoreThatHasGoneIsAnError() async {
         var store: Store<Counter>? = Store<Counter>(state: Counter())
         let recorder = store.map { Recorder($0) }

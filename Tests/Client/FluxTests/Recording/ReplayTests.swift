@@ -85,17 +85,17 @@ import Testing
     @Test func recordingCarriesItsFirstStateTimesAndVersion() async throws {
         let time = ManualClock()
         let store = Store<Counter>(state: Counter(), initialAction: .increment(by: 7), clock: time.clock)
-        time.advance(by: .seconds(5))
+        await time.advance(by: .seconds(5))
         let recorder = Recorder(store)
-        time.advance(by: .seconds(2))
+        await time.advance(by: .seconds(2))
         store.dispatch(.increment())
-        time.advance(by: .milliseconds(1_500))
+        await time.advance(by: .milliseconds(1_500))
         store.dispatch(.increment())
         let recording = recorder.recording
         #expect(recording.start?.count == 7)
         #expect(recording.steps.map(\.time) == [.seconds(2), .milliseconds(3_500)])
         let file = try JSONEncoder().encode(recording)
-        #expect(try #require(String(bytes: file, encoding: .utf8)).contains(#""version":1"#))
+        #expect(try #require(String(bytes: file, encoding: .utf8)).contains(#""version":2"#))
         let read = try JSONDecoder().decode(Recording<Counter>.self, from: file)
         #expect(read == recording)
         let elsewhere = Store<Counter>(state: Counter())
@@ -106,10 +106,10 @@ import Testing
         let old = Data(#"{"steps": [{"actions": [{"increment": {"by": 3}}]}]}"#.utf8)
         let read = try JSONDecoder().decode(Recording<Counter>.self, from: old)
         #expect(read == Recording(steps: [.init(actions: [.increment(by: 3)])]))
-        let later = Data(#"{"version": 2, "steps": []}"#.utf8)
+        let later = Data(#"{"version": 3, "steps": []}"#.utf8)
         let error = #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(Recording<Counter>.self, from: later)
         }
-        #expect("\(String(describing: error))".contains("The recording has version 2"))
+        #expect("\(String(describing: error))".contains("The recording has version 3"))
     }
 }

@@ -85,7 +85,7 @@ import Testing
         let queue = DispatchQueue(label: "waiting")
         let mark = DispatchSpecificKey<Bool>()
         queue.setSpecific(key: mark, value: true)
-        let waiting = Executor { work in queue.sync(execute: work) }
+        let waiting = FluxExecutor { work in queue.sync(execute: work) }
         let (seen, onQueue) = (Journal<Int>(), Journal<Bool>())
         let store = Store<Counter>(
             state: Counter(), executor: waiting,

@@ -13,11 +13,11 @@ import Testing
 
     @MainActor @Test func mainThreadKeepsTheOrderWithWhatIsWaiting() async {
         let order = Journal<String>()
-        onThreads(1) { _ in Executor.mainThread.execute { order.write("from another thread") } }
-        Executor.mainThread.execute { order.write("from the main thread") }
+        onThreads(1) { _ in FluxExecutor.mainThread.execute { order.write("from another thread") } }
+        FluxExecutor.mainThread.execute { order.write("from the main thread") }
         #expect(order.entries.isEmpty)
         await withCheckedContinuation { continuation in
-            Executor.mainThread.execute { continuation.resume() }
+            FluxExecutor.mainThread.execute { continuation.resume() }
         }
         #expect(order.entries == ["from another thread", "from the main thread"])
     }
@@ -25,8 +25,8 @@ import Testing
     @MainActor @Test func mainThreadWorkDoesNotNest() async {
         let order = Journal<Int>()
         await withCheckedContinuation { continuation in
-            Executor.mainThread.execute {
-                Executor.mainThread.execute {
+            FluxExecutor.mainThread.execute {
+                FluxExecutor.mainThread.execute {
                     order.write(2)
                     continuation.resume()
                 }
@@ -69,8 +69,8 @@ import Testing
     private final class Forgetful: Sendable {
         private let count = Atomic<Int>(0)
 
-        var executor: Executor {
-            Executor { [self] work in
+        var executor: FluxExecutor {
+            FluxExecutor { [self] work in
                 if count.add(1, ordering: .relaxed).newValue.isMultiple(of: 2) { work() }
             }
         }

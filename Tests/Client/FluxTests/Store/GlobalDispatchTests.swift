@@ -78,7 +78,7 @@ import Testing
 
     @Test func executorsDoNotChangeTheOrder() async throws {
         typealias State = Ledger<Mixed>
-        let executors: [Executor] = [
+        let executors: [FluxExecutor] = [
             .immediate, .queue(.global()), .queue(.init(label: "own", attributes: .concurrent)),
         ]
         let stores = executors.map { Store<State>(state: State(), executor: $0) }

@@ -119,6 +119,52 @@ import Testing
         #expect(subscriber.seen.entries == [0, 1])
     }
 
+    /// Nobody holds the part: the subscription lasts as long as the store and the subscriber, and can be ended through another one.
+    @Test func subscriptionThroughATemporaryPartLasts() {
+        let subscriber = Subscriber()
+        store.scoped(\.left) { .left($0) }.subscribe(subscriber) { $0.select(\.count) }
+        store.dispatch(.left(.increment()))
+        #expect(subscriber.seen.entries == [0, 1])
+        store.scoped(\.left) { .left($0) }.subscribe(subscriber) { $0.select(\.count) }
+        store.dispatch(.left(.increment()))
+        #expect(subscriber.seen.entries == [0, 1, 1, 2], "the second replaces the first")
+        let inner = store.scoped(\.inner) { .inner($0) }
+        inner.scoped(\.right) { .right($0) }.subscribe(subscriber) { $0.select(\.count) }
+        store.dispatch(.inner(.right(.increment(by: 5))))
+        #expect(subscriber.seen.entries == [0, 1, 1, 2, 0, 5], "an object may follow several parts")
+        store.scoped(\.left) { .left($0) }.unsubscribe(subscriber)
+        store.dispatch(.left(.increment()))
+        store.dispatch(.inner(.right(.increment())))
+        #expect(subscriber.seen.entries == [0, 1, 1, 2, 0, 5, 6])
+        #expect(store.scoped(\.left) { .left($0) }.subscriberCount == 0)
+    }
+
+    @Test func temporaryPartKeepsNoSubscriber() {
+        var subscriber: Subscriber? = Subscriber()
+        weak let released = subscriber
+        subscriber.map { store.scoped(\.left) { .left($0) }.subscribe($0) { $0.select(\.count) } }
+        #expect(store.scoped(\.left) { .left($0) }.subscriberCount == 1)
+        subscriber = nil
+        #expect(released == nil)
+        store.dispatch(.left(.increment()))
+        #expect(store.scoped(\.left) { .left($0) }.subscriberCount == 0)
+    }
+
+    @Test func partHasWhatAStoreHas() async throws {
+        let left = store.scoped(\.left) { .left($0) }
+        left.dispatch([.increment(), .increment()])
+        left.weakActions.dispatch(.increment(by: 3))
+        left.binding(\.count) { .increment(by: $0) }.value = 10
+        #expect(left.state.count == 15)
+        let failures = Journal<Bool>()
+        left.failures.observe { failures.write($0.error is Counter.Failure) }
+        left.dispatch(.fail)
+        #expect(failures.entries == [true])
+        #expect(try await left.state(after: [.increment(), .increment()]).count == 17)
+        await #expect(throws: Counter.Failure.self) { try await left.state(after: [.fail, .increment()]) }
+        #expect(left.state.count == 18)
+    }
+
     @Test func partKeepsTheWholeAlive() throws {
         var whole: Store<App>? = try Store(state: App())
         weak let released = whole

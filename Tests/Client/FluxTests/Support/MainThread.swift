@@ -6,7 +6,7 @@ import Testing
 @MainActor
 func settleMainThread() async {
     await withCheckedContinuation { continuation in
-        Executor.mainThread.execute { continuation.resume() }
+        FluxExecutor.mainThread.execute { continuation.resume() }
     }
 }
 

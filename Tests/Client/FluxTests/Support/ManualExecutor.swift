@@ -5,8 +5,8 @@ import Synchronization
 final class ManualExecutor: Sendable {
     private let work = Mutex<[@Sendable () -> Void]>([])
 
-    var executor: Executor {
-        Executor { [self] piece in work.withLock { $0.append(piece) } }
+    var executor: FluxExecutor {
+        FluxExecutor { [self] piece in work.withLock { $0.append(piece) } }
     }
 
     var count: Int { work.withLock { $0.count } }

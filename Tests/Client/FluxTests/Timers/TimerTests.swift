@@ -6,7 +6,7 @@ import Testing
     private let time = ManualClock()
 
     private func lamp(
-        executor: Executor = .immediate, middleware: [Middleware<Lamp>] = [], first: Lamp.Action? = nil
+        executor: FluxExecutor = .immediate, middleware: [Middleware<Lamp>] = [], first: Lamp.Action? = nil
     ) -> Store<Lamp> {
         Store(
             state: Lamp(), executor: executor, middleware: middleware, initialAction: first, clock: time.clock
@@ -110,7 +110,7 @@ import Testing
         let error = await #expect(throws: FluxError.self) { try await store.state(after: .switchOn()) }
         #expect(
             error?.description == "The timer off can't be set: the store has 64 timers, which is the limit.")
-        time.advance(by: .seconds(64))
+        await time.advance(by: .seconds(64))
         #expect(store.state.reasons == (0..<64).map(String.init))
     }
 
@@ -275,7 +275,7 @@ import Testing
         store.dispatch(.fail, after: .seconds(2), timer: "fail")
         let failures = Journal<[Lamp.Action]>()
         store.failures.observe { failures.write($0.actions) }
-        time.advance(by: .seconds(2))
+        await time.advance(by: .seconds(2))
         #expect(seen.entries == [.switchOn(seconds: 1), .switchOff(reason: "timer"), .fail])
         #expect(failures.entries == [[.fail]])
         #expect(recorder.recording.steps.count == 2)

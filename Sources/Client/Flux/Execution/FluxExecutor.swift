@@ -9,7 +9,7 @@ import Dispatch
 ///
 /// Whatever the executor does, a store commits one action after another in the order of their dispatch, and an observer
 /// gets one value after another.
-public struct Executor: Sendable {
+public struct FluxExecutor: Sendable {
     private let carryOut: @Sendable (@escaping @Sendable () -> Void) -> Void
     /// Whether it is the calling thread that works, and at once: then a dispatch makes no closure.
     @usableFromInline let isImmediate: Bool
@@ -18,7 +18,7 @@ public struct Executor: Sendable {
     /// Work that it drops is not lost: the next piece of the same store, or for the same observer, makes up for it.
     ///
     /// ```swift
-    /// let guarded = Executor { work in queue.sync(execute: work) }
+    /// let guarded = FluxExecutor { work in queue.sync(execute: work) }
     /// ```
     ///
     /// One that waits for another thread to do the work must not be used from that thread: what observers
@@ -38,16 +38,16 @@ public struct Executor: Sendable {
     public func execute(_ work: @escaping @Sendable () -> Void) { carryOut(work) }
 
     /// At once, on the calling thread.
-    public static let immediate = Executor(isImmediate: true) { $0() }
+    public static let immediate = FluxExecutor(isImmediate: true) { $0() }
 
     /// On the main thread: at once if that is the calling thread and nothing waits before, else in the queue.
     ///
     /// Something has to serve the main queue: an asynchronous `main`, a run loop, or `dispatchMain()`.
-    public static let mainThread = Executor { MainThread.line.run($0) }
+    public static let mainThread = FluxExecutor { MainThread.line.run($0) }
 
     /// On `queue`, one piece of work after another even when the queue is a concurrent one.
-    public static func queue(_ queue: DispatchQueue) -> Executor {
+    public static func queue(_ queue: DispatchQueue) -> FluxExecutor {
         let line = DispatchQueue(label: "flux.executor", target: queue)
-        return Executor { line.async(execute: $0) }
+        return FluxExecutor { line.async(execute: $0) }
     }
 }

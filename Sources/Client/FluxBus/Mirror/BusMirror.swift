@@ -6,7 +6,7 @@ import BusJSON
 /// Between two folds the mirror equals the daemon's state at `revision`. Parts of a split event stay invisible until
 /// the last is there. An event whose `from` is not the mirror's revision throws `gap`: something is missing, and the
 /// stores must be subscribed again. After any thrown error the mirror must not be used.
-public struct Mirror: Sendable {
+public struct BusMirror: Sendable {
     public enum Format: String, Sendable, CaseIterable {
         case merge, patch, state
     }
@@ -142,7 +142,7 @@ public struct Mirror: Sendable {
 }
 
 /// A mirror kept by a subscription's events, which are never split.
-extension Mirror {
+extension BusMirror {
     /// Applies an event of a subscription. Returns what changed, or nil when it changes no states.
     public mutating func fold(_ event: SubscriptionEvent) throws(BusError) -> MirrorChange? {
         switch event {

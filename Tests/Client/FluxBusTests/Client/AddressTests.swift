@@ -1,0 +1,106 @@
+import FluxBus
+import Glibc
+import Synchronization
+import TestFiles
+import TestServer
+import Testing
+
+/// A bus with several addresses, of which some do not answer.
+@Suite(.timeLimit(.minutes(2))) struct AddressTests {
+    /// A listener whose queue is full: who connects now waits for ever, as where a firewall swallows packets.
+    private final class Swallower: Sendable {
+        let address: BusAddress
+        private let descriptors: [Int32]
+
+        init(in directory: TemporaryDirectory) throws {
+            let path = directory.path + "/full"
+            address = .unix(path: path)
+            let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            var name = sockaddr_un()
+            name.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8) }
+            func call(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+                withUnsafeBytes(of: &name) {
+                    body($0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+                }
+            }
+            try #require(call { bind(listener, $0, $1) } == 0 && listen(listener, 0) == 0)
+            var descriptors = [listener]
+            while true {
+                let client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+                descriptors.append(client)
+                if call({ connect(client, $0, $1) }) != 0 { break }
+            }
+            self.descriptors = descriptors
+        }
+
+        deinit { for descriptor in descriptors { close(descriptor) } }
+    }
+
+    private static let absent = BusAddress.unix(path: "/nonexistent/bus.sock")
+
+    @Test func addressThatSwallowsEverythingCostsItsShare() throws {
+        let live = try LiveBus()
+        let directory = TemporaryDirectory()
+        let swallower = try Swallower(in: directory)
+        let connection = try BusConnection(
+            to: [swallower.address, live.busAddress], until: Deadline(after: .seconds(6)))
+        #expect(connection.address == live.busAddress)
+        #expect(try connection.request(BusRequest("ping"))["ok"] == true)
+        let error = #expect(throws: BusError.self) {
+            try BusConnection(to: [swallower.address], until: Deadline(after: .milliseconds(20)))
+        }
+        #expect(error?.code == .unreachable)
+    }
+
+    /// Whoever accepts connections and says nothing is no bus either.
+    @Test func addressThatSaysNothingCostsItsShare() async throws {
+        let live = try LiveBus()
+        let silent = try HandmadeBus { listener in
+            while let peer = listener.accept() { while peer.line() != nil {} }
+        }
+        let connection = try BusConnection(
+            to: [Self.absent, silent.address, live.busAddress], until: Deadline(after: .seconds(6)))
+        #expect(connection.address == live.busAddress)
+        var options = BusOptions()
+        options.connectTimeout = .seconds(6)
+        let bus = try await Bus.connect([silent.address, Self.absent, live.busAddress], options: options)
+        #expect(bus.address == live.busAddress)
+        try await bus.ping()
+        await bus.close()
+    }
+
+    @Test func busIsFoundWhereItIs() async throws {
+        let live = try LiveBus()
+        let bus = try await Bus.connect([Self.absent, live.busAddress])
+        #expect(bus.address == live.busAddress)
+        var notices = bus.notices.makeAsyncIterator()
+        live.stop()
+        try live.start()
+        while let notice = await notices.next() { if case .reconnected = notice { break } }
+        #expect(bus.address == live.busAddress)
+        await bus.close()
+        let error = await #expect(throws: BusError.self) {
+            try await Bus.connect([Self.absent, Self.absent])
+        }
+        #expect(error?.code == .unreachable)
+        await #expect(throws: BusError.self) { try await Bus.connect([BusAddress]()) }
+    }
+
+    @Test func addressesAreListed() throws {
+        let one = BusAddress.unix(path: "/a"), other = BusAddress.tcp(host: "b", port: 7411)
+        #expect(
+            try BusAddress.list(environment: ["FLUXBUS_ADDRESS": " unix:/a, tcp:b:7411 "]) == [one, other])
+        #expect(try BusAddress.list(environment: ["FLUXBUS_ADDRESS": "unix:/a tcp:b:7411"]) == [one, other])
+        #expect(
+            try BusAddress.list(["tcp:b:7411", "unix:/a"], environment: ["FLUXBUS_ADDRESS": "unix:/c"])
+                == [other, one])
+        #expect(
+            try BusAddress.list(environment: ["FLUXBUS_ADDRESS": ""])
+                == [.unix(path: "/run/fluxbus/bus.sock")])
+        #expect(try BusAddress.resolve(environment: ["FLUXBUS_ADDRESS": "unix:/a,unix:/b"]) == one)
+        #expect(throws: BusError.self) {
+            try BusAddress.list(environment: ["FLUXBUS_ADDRESS": "unix:/a,nowhere"])
+        }
+    }
+}
